@@ -1,0 +1,66 @@
+# Every verb makes the virtual environment that it needs; `make help` lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format protos check-protos bench example-sb3 example-node image-test clean
+
+help: ## Show this list.
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+# One stamp for each set of packages: an install runs again when pyproject.toml changed.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+
+$(VENV)/.runtime: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[server]'
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/pip install --quiet --editable '.[server,gymnasium]' --group dev
+	@touch $@ $(VENV)/.runtime
+
+demo: $(VENV)/.runtime ## Train an agent on a remote CartPole and film it.
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/.dev ## Run the tests.
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.dev ## Check style, types, imports, protos and Dockerfiles.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	cd protos && ../$(BIN)/buf lint && ../$(BIN)/buf format --diff --exit-code
+	$(BIN)/hadolint docker/*.Dockerfile
+
+format: $(VENV)/.dev ## Format the code.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+	cd protos && ../$(BIN)/buf format --write
+
+protos: ## Regenerate the Python code of the protos.
+	protos/generate.sh
+
+check-protos: protos ## Regenerate and fail on a difference.
+	git diff --exit-code -- protos
+	@test -z "$$(git status --porcelain -- protos)"
+
+bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside bare gRPC.
+	$(BIN)/python benchmarks/step.py
+
+example-sb3: $(VENV)/.dev ## Train PPO of stable-baselines3 on a remote CartPole (installs torch).
+	examples/install_sb3.sh $(BIN)/pip
+	$(BIN)/python examples/sb3_ppo.py
+
+example-node: $(VENV)/.runtime ## Drive an environment from Node with stock @grpc/grpc-js.
+	$(BIN)/python examples/node/run.py
+
+image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engine where none runs).
+	docker/image-test.sh
+
+clean: ## Remove what the other verbs made.
+	rm -rf $(VENV) .venv-protos out examples/node/node_modules

@@ -1,0 +1,40 @@
+"""The client: remote environments that are environments.
+
+>>> from envwire.client import RemoteEnv
+>>> env = RemoteEnv("localhost:50051", "CartPole-v1")
+>>> observation, info = env.reset(seed=42)
+"""
+
+from __future__ import annotations
+
+from envwire.client._remote_env import RemoteEnv
+from envwire.client._transport import Transport
+from envwire.client.errors import (
+    CapacityError,
+    InvalidRequestError,
+    NotAllowedError,
+    RemoteEnvError,
+    RemoteError,
+    RequestTimeoutError,
+    ServerUnavailableError,
+    SessionClosedError,
+    SessionError,
+    SessionLostError,
+    StepTimeoutError,
+)
+
+__all__ = [
+    "CapacityError",
+    "InvalidRequestError",
+    "NotAllowedError",
+    "RemoteEnv",
+    "RemoteEnvError",
+    "RemoteError",
+    "RequestTimeoutError",
+    "ServerUnavailableError",
+    "SessionClosedError",
+    "SessionError",
+    "SessionLostError",
+    "StepTimeoutError",
+    "Transport",
+]

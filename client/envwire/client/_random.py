@@ -1,0 +1,73 @@
+"""The environment's random number generator, mirrored on the client once somebody reads it.
+
+Wrappers on the client draw from `env.np_random`. It has to be one generator, the environment's: what is drawn here must
+not be drawn again there. So nothing is exchanged until the first read; from then on the state goes out with the next
+call when it changed here, and comes back with every answer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from envwire.codec import (
+    Family,
+    decode_random_state,
+    decode_value,
+    encode_random_state,
+    restore_random_state,
+)
+from envwire.v1 import environment_pb2, spaces_pb2
+
+
+class MirroredRandom:
+    """The mirror.
+
+    Attributes:
+        active: Whether somebody has read it.
+        generator: The generator; always the same object as long as its kind does not change.
+        seed: The seed as the environment tells it; -1 when the generator was set directly.
+    """
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._synchronised: spaces_pb2.RandomState | None = None
+        self.active = False
+        self.generator: np.random.Generator | None = None
+        self.seed: int | None = None
+
+    def absorb(self, mirror: environment_pb2.RandomMirror) -> None:
+        """Takes over what the environment's generator has become."""
+        self.active = True
+        if mirror.HasField("np_random"):
+            self._take(mirror.np_random)
+        if mirror.HasField("np_random_seed") and self.seed != -1:
+            self.seed = decode_value(mirror.np_random_seed, self._family)
+
+    def _take(self, state: spaces_pb2.RandomState) -> None:
+        kind = type(self.generator.bit_generator).__name__ if self.generator is not None else ""
+        if self.generator is not None and kind == state.bit_generator:
+            restore_random_state(state, self.generator)
+        else:
+            self.generator = decode_random_state(state)
+        self._synchronised = self._state()
+
+    def replace(self, generator: np.random.Generator) -> None:
+        """Puts the caller's generator in its place; it goes out with the next call."""
+        self.active, self.generator, self.seed = True, generator, -1
+        self._synchronised = None
+
+    def reseeded(self) -> None:
+        """Notes that the environment is about to be seeded: its seed is worth knowing again."""
+        self.seed = None
+
+    def changed(self) -> spaces_pb2.RandomState | None:
+        """Returns the state to send: None when nothing was drawn here since the last exchange."""
+        state = self._state()
+        return None if state == self._synchronised else state
+
+    def _state(self) -> spaces_pb2.RandomState | None:
+        if self.generator is None:
+            return None
+        message = spaces_pb2.RandomState()
+        encode_random_state(self.generator, message)
+        return message

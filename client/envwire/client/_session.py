@@ -1,0 +1,260 @@
+"""One remote session: numbered requests out, decoded answers back. It knows nothing of spaces or the Env API."""
+
+from __future__ import annotations
+
+import os
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from google.protobuf.duration_pb2 import Duration
+
+from envwire.client._transport import Transport
+from envwire.client.errors import InvalidRequestError, exception
+from envwire.codec import (
+    CodecError,
+    Family,
+    Reason,
+    decode_fault,
+    decode_mapping,
+    decode_value,
+    decode_warnings,
+    encode_mapping,
+    encode_value,
+    encode_values,
+    envwire_family,
+)
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import spaces_pb2, status_pb2
+
+#: Seconds to wait for an environment to be made, when the caller sets no timeout: more than a server allows by default.
+MAKE_SECONDS = 180.0
+#: Seconds to wait beyond the server's own limit, whose error says more than a timeout here.
+_SLACK_SECONDS = 10.0
+
+StepResult = tuple[Any, Any, Any, Any, dict[Any, Any]]
+
+
+class RemoteSession:
+    """A session on a server.
+
+    Args:
+        transport: How to reach the server.
+        family: Classes to build spaces and errors of.
+        timeout: Seconds to wait for a reply; None for a little more than the server allows itself.
+        label: Shown as the place of warnings that the environment gave.
+    """
+
+    def __init__(
+        self, transport: Transport, family: Family, timeout: float | None, label: str
+    ) -> None:
+        self._transport = transport
+        self._family = family
+        self._timeout = timeout
+        self._label = label
+        self._lock = threading.Lock()
+        self._warned: dict[str | tuple[Any, ...], Any] = {}
+        self._id = ""
+        self._secret = b""
+        self._sequence = 0
+        self._in_doubt = False
+        self._wait = timeout or MAKE_SECONDS
+        self.lease = 0.0
+        self.pid = os.getpid()
+
+    def make(self, request: pb.MakeRequest) -> pb.MakeResponse:
+        """Makes the environment.
+
+        Raises:
+            RemoteError: The server refused, or the environment could not be made.
+        """
+        reply = self._transport.call(pb.InteractRequest(make=request), self._wait)
+        made = reply.make
+        self._id, self._secret = made.session_id, made.secret
+        self.lease = _seconds(made.lease)
+        if self._timeout is None:
+            self._wait = _seconds(made.step_timeout) + _SLACK_SECONDS
+        return self._checked(reply).make
+
+    def reset(
+        self,
+        seed: Any,
+        options: Mapping[Any, Any] | None,
+        random_state: spaces_pb2.RandomState | None,
+        mirror: bool,
+    ) -> tuple[tuple[Any, dict[Any, Any]], pb.RandomMirror | None]:
+        """Starts an episode; returns ((observation, info), the generator's mirror)."""
+        request = pb.InteractRequest()
+        body = request.reset
+        if seed is not None:
+            self._encode(encode_value, seed, body.seed, "seed")
+        if options is not None:
+            body.options.SetInParent()
+            self._encode(encode_mapping, options, body.options, "options")
+        _mirror(body, random_state, mirror)
+        reply = self._ask(request, body).reset
+        observation = decode_value(reply.observation, self._family)
+        info = decode_mapping(reply.info, self._family)
+        return (observation, info), reply.random if mirror else None
+
+    def step(
+        self, action: Any, random_state: spaces_pb2.RandomState | None, mirror: bool
+    ) -> tuple[StepResult, pb.RandomMirror | None]:
+        """Takes a step; returns (the five of `Env.step`, the generator's mirror)."""
+        request = pb.InteractRequest()
+        body = request.step
+        self._encode(encode_value, action, body.action, "action")
+        if mirror:
+            _mirror(body, random_state, mirror)
+        reply = self._ask(request, body).step
+        family = self._family
+        has = reply.HasField
+        result = (
+            decode_value(reply.observation, family),
+            decode_value(reply.typed_reward, family) if has("typed_reward") else reply.reward,
+            decode_value(reply.typed_terminated, family)
+            if has("typed_terminated")
+            else reply.terminated,
+            decode_value(reply.typed_truncated, family)
+            if has("typed_truncated")
+            else reply.truncated,
+            decode_mapping(reply.info, family),
+        )
+        return result, reply.random if mirror else None
+
+    def render(self) -> Any:
+        """Returns a frame."""
+        request = pb.InteractRequest()
+        reply = self._ask(request, request.render).render
+        return decode_value(reply.frame, self._family)
+
+    def get_attribute(self, name: str) -> tuple[Any, bool]:
+        """Returns (the value, whether it is a method instead)."""
+        request = pb.InteractRequest()
+        request.get_attribute.name = name
+        reply = self._ask(request, request.get_attribute).get_attribute
+        method = reply.WhichOneof("result") == "callable"
+        return (None if method else decode_value(reply.value, self._family)), method
+
+    def get_random(self, name: str) -> pb.RandomMirror:
+        """Returns the mirror of the environment's generator, which reading "np_random" creates when there is none."""
+        request = pb.InteractRequest()
+        request.get_attribute.name = name
+        return self._ask(request, request.get_attribute).get_attribute.random
+
+    def has_attribute(self, name: str) -> bool:
+        """Returns whether the attribute exists."""
+        request = pb.InteractRequest()
+        request.get_attribute.name, request.get_attribute.probe = name, True
+        return self._ask(request, request.get_attribute).get_attribute.exists
+
+    def set_attribute(self, name: str, value: Any, force: bool) -> bool:
+        """Sets an attribute; returns whether it was set."""
+        request = pb.InteractRequest()
+        body = request.set_attribute
+        body.name, body.force = name, force
+        self._encode(encode_value, value, body.value, name)
+        return self._ask(request, body).set_attribute.set
+
+    def call_method(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Calls a method and returns its result."""
+        request = pb.InteractRequest()
+        body = request.call_method
+        body.name = name
+        self._encode(encode_values, args, body.args, "args")
+        self._encode(encode_mapping, kwargs, body.kwargs, "kwargs")
+        return decode_value(self._ask(request, body).call_method.result, self._family)
+
+    def keep_alive(self) -> None:
+        """Renews the lease, without waiting."""
+        request = pb.InteractRequest()
+        request.renew_lease.session_id, request.renew_lease.secret = self._id, self._secret
+        self._transport.keep_alive(request)
+
+    def close(self, timeout: float | None = None) -> None:
+        """Closes the environment and frees the transport.
+
+        Args:
+            timeout: Seconds that it may take in all; by default as long as any request.
+
+        Raises:
+            RemoteError: The environment was not closed, or told an error; the transport is freed all the same.
+        """
+        self._wait = self._wait if timeout is None else min(self._wait, timeout)
+        try:
+            if self._id and self._lock.acquire(timeout=self._wait):
+                self._lock.release()
+                request = pb.InteractRequest()
+                self._ask(request, request.close)
+        finally:
+            self._transport.close()
+
+    def drop(self) -> None:
+        """Frees the transport of a session that is gone."""
+        self._transport.close()
+
+    def _encode(self, encode: Callable[..., None], value: Any, message: Any, path: str) -> None:
+        try:
+            encode(value, message, path)
+        except CodecError as error:
+            raise InvalidRequestError(str(error)) from error
+
+    def _ask(self, request: pb.InteractRequest, body: Any) -> pb.InteractResponse:
+        """Numbers a request of the session and sends it."""
+        with self._lock:
+            body.session_id, body.secret = self._id, self._secret
+            reply = self._send_numbered(request, body)
+        return self._checked(reply)
+
+    def _send_numbered(self, request: pb.InteractRequest, body: Any) -> pb.InteractResponse:
+        """Sends a request under the next number.
+
+        When an earlier request failed on its way, nobody here knows whether its number was used. The server does: if it
+        was not, the server asks for that number, and gets this request under it.
+        """
+        self._sequence += 1
+        body.sequence = self._sequence
+        in_doubt, self._in_doubt = self._in_doubt, True
+        reply = self._transport.call(request, self._wait)
+        self._in_doubt = False
+        if in_doubt and (expected := _expected(reply)):
+            self._sequence = body.sequence = expected
+            reply = self._transport.call(request, self._wait)
+        return reply
+
+    def _checked(self, reply: pb.InteractResponse) -> pb.InteractResponse:
+        kind = reply.WhichOneof("response")
+        if kind == "error":
+            raise exception(decode_fault(reply.error, self._family), self._family)
+        given = getattr(getattr(reply, kind or ""), "warnings", ())
+        if given:
+            self._warn(given)
+        return reply
+
+    def _warn(self, given: Iterable[status_pb2.Warning]) -> None:
+        """Gives the environment's warnings here, where this program's filters apply to them."""
+        for category, text in decode_warnings(given):
+            warnings.warn_explicit(text, category, self._label, 0, "envwire.remote", self._warned)
+
+
+def _mirror(
+    body: pb.ResetRequest | pb.StepRequest,
+    state: spaces_pb2.RandomState | None,
+    mirror: bool,
+) -> None:
+    body.mirror_np_random = mirror
+    if state is not None:
+        body.np_random.CopyFrom(state)
+
+
+def _expected(reply: pb.InteractResponse) -> int | None:
+    """Returns the number that a server asked for instead of the one it got."""
+    if not reply.HasField("error"):
+        return None
+    fault = decode_fault(reply.error, envwire_family())
+    return int(fault.metadata["expected"]) if fault.reason is Reason.SEQUENCE_GAP else None
+
+
+def _seconds(duration: Duration) -> float:
+    return duration.seconds + duration.nanos / 1e9

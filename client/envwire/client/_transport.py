@@ -1,0 +1,38 @@
+"""How requests reach a server: the one interface behind which all I/O of the client happens."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from envwire.v1 import environment_pb2
+
+
+@runtime_checkable
+class Transport(Protocol):
+    """Carries requests to a server, one at a time, in order."""
+
+    def call(
+        self, request: environment_pb2.InteractRequest, timeout: float
+    ) -> environment_pb2.InteractResponse:
+        """Sends a request and returns its reply, which may be an error reply.
+
+        Args:
+            request: The request.
+            timeout: Seconds to wait for the reply.
+
+        Raises:
+            ServerUnavailableError: The server cannot be reached; the request may or may not have been served.
+            RequestTimeoutError: No reply came in time; the request may or may not be served.
+        """
+        ...
+
+    def keep_alive(self, request: environment_pb2.InteractRequest) -> None:
+        """Sends a request that renews a lease, and waits for nothing.
+
+        It may be called while `call` waits. It does nothing where the open transport itself keeps its sessions.
+        """
+        ...
+
+    def close(self) -> None:
+        """Frees what the transport holds, without waiting. Closing twice is harmless."""
+        ...

@@ -1,0 +1,80 @@
+"""Deadlines for waits that have none of their own.
+
+Waiting for the next message of a gRPC stream cannot be given a deadline. One thread looks at all such waits from time
+to time and cancels those that are overdue; a wait itself only writes down when it ends.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+
+_PERIOD_SECONDS = 0.1
+
+
+class Deadline:
+    """The deadline of one waiter.
+
+    Args:
+        cancel: Ends the wait; called from another thread.
+    """
+
+    __slots__ = ("__weakref__", "_cancel", "at", "missed")
+
+    def __init__(self, cancel: Callable[[], object] = lambda: None) -> None:
+        self._cancel = cancel
+        self.at = math.inf
+        self.missed = False
+        _watch(self)
+
+    def start(self, seconds: float) -> None:
+        """Begins a wait."""
+        self.at = time.monotonic() + seconds
+
+    def stop(self) -> None:
+        """Ends a wait."""
+        self.at = math.inf
+
+    def check(self, now: float) -> None:
+        """Cancels the wait when it is overdue."""
+        if now > self.at:
+            self.missed, self.at = True, math.inf
+            self._cancel()
+
+
+_watched: weakref.WeakSet[Deadline] = weakref.WeakSet()
+_lock = threading.Lock()
+_thread_of: dict[int, threading.Thread] = {}
+
+
+def _watch(deadline: Deadline) -> None:
+    with _lock:
+        _watched.add(deadline)
+        if os.getpid() not in _thread_of:  # a fork inherits the record, not the thread
+            _thread_of.clear()
+            thread = threading.Thread(target=_run, name="envwire-watchdog", daemon=True)
+            _thread_of[os.getpid()] = thread
+            thread.start()
+
+
+def _run() -> None:
+    while True:
+        time.sleep(_PERIOD_SECONDS)
+        with _lock:
+            watched = list(_watched)
+        now = time.monotonic()
+        for deadline in watched:
+            deadline.check(now)
+
+
+def _after_fork() -> None:
+    global _lock  # noqa: PLW0603 - the thread that held it is not in the child
+    _lock = threading.Lock()
+    _watched.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,140 @@
+"""The exceptions of the client.
+
+What an environment raises is raised again as the same class where there is one: builtins, and the errors of Gymnasium
+(or of `envwire.envs`, for its face). Everything else is one of these:
+
+    RemoteError
+    ├── RemoteEnvError              the environment raised an exception whose class is unknown here
+    ├── InvalidRequestError         (ValueError) a value that cannot be sent, or that the server refused
+    ├── NotAllowedError             (PermissionError) the operator of the server did not list it
+    ├── CapacityError               all sessions of the server are taken
+    ├── ServerUnavailableError      (ConnectionError) no server answers, or it is stopping
+    ├── RequestTimeoutError         (TimeoutError) no answer within the client's timeout
+    └── SessionError
+        ├── SessionClosedError      the environment was closed; reset() makes it again
+        └── SessionLostError        its process died, hung or expired; reset() makes a new one
+            └── StepTimeoutError    (TimeoutError) it did not answer within the server's timeout
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from envwire.codec import Family, FaultError, Reason, exception_from_fault
+
+
+class RemoteError(Exception):
+    """Something went wrong on the other side, or on the way to it.
+
+    Attributes:
+        reason: Name of the reason in docs/protocol.md, or "" when the server did not give one.
+        metadata: Facts by name.
+        output: The end of what the environment's process printed, when it was lost.
+        retry_after: Seconds to wait before trying again, when the server said so.
+    """
+
+    reason: str = ""
+    metadata: Mapping[str, str]
+    output: str = ""
+    retry_after: float | None = None
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.metadata = {}
+
+
+class RemoteEnvError(RemoteError):
+    """The environment raised an exception whose class is unknown here; the message names it."""
+
+
+class InvalidRequestError(RemoteError, ValueError):
+    """A value that cannot be sent, or that the server refused."""
+
+
+class NotAllowedError(RemoteError, PermissionError):
+    """The operator of the server did not list what was asked for."""
+
+
+class CapacityError(RemoteError):
+    """All sessions of the server are taken."""
+
+
+class ServerUnavailableError(RemoteError, ConnectionError):
+    """No server answers, or it is stopping."""
+
+
+class RequestTimeoutError(RemoteError, TimeoutError):
+    """No answer came within the client's timeout."""
+
+
+class SessionError(RemoteError):
+    """The session cannot serve the request."""
+
+
+class SessionClosedError(SessionError):
+    """The environment was closed; `reset()` makes it again."""
+
+
+class SessionLostError(SessionError):
+    """The environment's process died, hung or expired; `reset()` makes a new one."""
+
+
+class StepTimeoutError(SessionLostError, TimeoutError):
+    """The environment did not answer within the server's timeout; its process was killed."""
+
+
+class RemoteTracebackError(Exception):
+    """Shows the traceback of the other side as the cause of an exception."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+#: The class for each reason of a server; `exception` builds it.
+CLASSES: dict[Reason, type[RemoteError]] = {
+    Reason.MALFORMED_REQUEST: InvalidRequestError,
+    Reason.INVALID_VALUE: InvalidRequestError,
+    Reason.INVALID_ACTION: RemoteEnvError,
+    Reason.UNKNOWN_ENVIRONMENT: RemoteEnvError,
+    Reason.UNKNOWN_SESSION: SessionLostError,
+    Reason.ATTRIBUTE_MISSING: RemoteEnvError,
+    Reason.KWARGS_NOT_ALLOWED: NotAllowedError,
+    Reason.WRAPPER_NOT_ALLOWED: NotAllowedError,
+    Reason.ATTRIBUTE_NOT_ALLOWED: NotAllowedError,
+    Reason.WRONG_SECRET: NotAllowedError,
+    Reason.SESSION_CLOSED: SessionClosedError,
+    Reason.RESET_NEEDED: RemoteEnvError,
+    Reason.SEQUENCE_GAP: SessionError,
+    Reason.SEQUENCE_REUSED: SessionError,
+    Reason.CAPACITY_REACHED: CapacityError,
+    Reason.MESSAGE_TOO_LARGE: InvalidRequestError,
+    Reason.DRAINING: ServerUnavailableError,
+    Reason.SESSION_EXPIRED: SessionLostError,
+    Reason.SESSION_LOST: SessionLostError,
+    Reason.STEP_TIMEOUT: StepTimeoutError,
+    Reason.ENVIRONMENT_RAISED: RemoteEnvError,
+    Reason.UNSUPPORTED: InvalidRequestError,
+    Reason.INTERNAL: RemoteError,
+}
+
+
+def exception(fault: FaultError, family: Family) -> BaseException:
+    """Returns the exception to raise for what a server answered, with the remote traceback as its cause."""
+    error = exception_from_fault(fault, family) or _remote_error(fault)
+    if fault.traceback:
+        error.__cause__ = RemoteTracebackError("\n".join(fault.traceback))
+    return error
+
+
+def _remote_error(fault: FaultError) -> RemoteError:
+    text = fault.message
+    if fault.exception is not None:
+        text = f"{fault.exception.type_name}: {fault.exception.text}"
+    if fault.output:
+        text = f"{text}\nThe end of its output:\n{fault.output}"
+    error = CLASSES[fault.reason](text)
+    error.reason = fault.reason.value
+    error.metadata = dict(fault.metadata)
+    error.output = fault.output
+    error.retry_after = fault.retry_after
+    return error

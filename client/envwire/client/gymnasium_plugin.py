@@ -1,0 +1,27 @@
+"""Registers `envwire/Remote-v0` with Gymnasium.
+
+Gymnasium 0.29 finds this through an entry point while it is imported itself, so nothing heavy is imported here. Later
+versions look for no plugins: there, importing `envwire.client.gymnasium` registers the id, and so does
+`gymnasium.make("envwire.client.gymnasium:envwire/Remote-v0", ...)`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+REMOTE_ID = "envwire/Remote-v0"
+
+
+def register() -> None:
+    """Registers the remote environment; doing so again changes nothing."""
+    registration: Any = import_module("gymnasium.envs.registration")
+    if REMOTE_ID in registration.registry:
+        return
+    registration.register(
+        id=REMOTE_ID,
+        entry_point="envwire.client.gymnasium:make_remote",
+        # The server's own stack checks, orders and limits; twice would be once too often.
+        disable_env_checker=True,
+        order_enforce=False,
+    )

@@ -1,0 +1,168 @@
+"""The environment interface: `Env` and the types that its signatures use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, SupportsFloat, TypeAlias, cast
+
+import numpy as np
+
+from envwire.envs._generic import ActType, ObsType, PartialGeneric
+from envwire.envs.utils import seeding
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from envwire.envs.envs.registration import EnvSpec
+    from envwire.envs.spaces import Space
+
+#: One rendered frame: text, an RGB or depth array, or an (RGB, depth) pair.
+RenderFrame: TypeAlias = str | np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]
+
+
+class Env(PartialGeneric, Generic[ObsType, ActType]):
+    """A single agent's environment: dynamics behind `step` and `reset`.
+
+    An implementation sets `action_space` and `observation_space` in its constructor and overrides
+    `reset` and `step`; `render` and `close` where they mean something. To change an existing
+    environment, wrap it in a `Wrapper`. Draw every random number from `np_random`, which
+    ``super().reset(seed=seed)`` seeds.
+
+    The spaces have their own generators: ``env.action_space.seed(123)`` makes sampled actions
+    repeatable, and seeding the environment does not.
+
+    Attributes:
+        action_space: Holds every valid action.
+        observation_space: Holds every valid observation.
+        metadata: ``render_modes`` (the values of `render_mode` that the environment takes),
+            ``render_fps``, and whatever else a user should know (``"jax": True``).
+        render_mode: How `render` renders, fixed at construction; ``None`` means not at all.
+        reward_range: The lowest and the highest reward that one step can give.
+        spec: What `make` built this environment from; ``None`` otherwise.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - instances assign their own
+    render_mode: str | None = None
+    reward_range: tuple[float, float] = (-float("inf"), float("inf"))
+    spec: EnvSpec | None = None
+
+    action_space: Space[ActType]
+    observation_space: Space[ObsType]
+
+    _np_random: np.random.Generator | None = None
+    _np_random_seed: int | None = None
+
+    def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
+        """Runs one time step with the agent's action.
+
+        Once an episode has ended (terminated or truncated), the caller must call `reset`; what
+        further steps return is up to the environment. Every call returns new observation and info
+        objects, because callers keep them.
+
+        Args:
+            action: An element of `action_space`.
+
+        Returns:
+            observation: An element of `observation_space`, for instance an array of positions
+                and velocities.
+            reward: What the action earned.
+            terminated: Whether the task reached a terminal state, good or bad.
+            truncated: Whether something outside the task ended the episode, typically a time limit.
+            info: Diagnostics: metrics, hidden variables, the terms of the reward.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must override step(action)")
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Starts a new episode.
+
+        An override begins with ``super().reset(seed=seed)``. Pass a seed once, right after
+        construction, and then none: with ``None`` the generator goes on from where it is (or, if
+        there is none yet, starts from the system's entropy), so that episodes differ.
+
+        Args:
+            seed: A Python int >= 0 of any size that restarts `np_random`.
+            options: Whatever the environment documents.
+
+        Returns:
+            The first observation of the episode, and an info as `step` returns it.
+
+        Raises:
+            error.Error: The seed is not a Python int or is negative.
+        """
+        del options
+        if seed is not None:
+            self._np_random, self._np_random_seed = seeding.np_random(seed)
+        # Overrides call this for the seeding alone; there is no episode to describe here.
+        return cast("tuple[ObsType, dict[str, Any]]", None)
+
+    def render(self) -> RenderFrame | list[RenderFrame] | None:
+        """Renders the current state in the way that `render_mode` says.
+
+        * ``None``: nothing is rendered.
+        * ``"human"``: shown continuously, by `step` itself; returns ``None``.
+        * ``"rgb_array"``: a uint8 array of shape (height, width, 3).
+        * ``"ansi"``: text, with newlines and escape sequences.
+        * ``"rgb_array_list"``, ``"ansi_list"``: the frames since the last render or reset. `make`
+          adds `wrappers.RenderCollection`, which turns a mode into its list.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must override render()")
+
+    def close(self) -> None:
+        """Releases what the environment holds (windows, files, connections).
+
+        Closing twice does nothing the second time.
+        """
+
+    @property
+    def unwrapped(self) -> Env:
+        """The environment beneath every wrapper."""
+        return self
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The environment's random number generator, seeded from entropy if nobody seeded it."""
+        if self._np_random is None:
+            self._np_random, self._np_random_seed = seeding.np_random()
+        return self._np_random
+
+    @np_random.setter
+    def np_random(self, value: np.random.Generator) -> None:
+        self._np_random = value
+        self._np_random_seed = -1  # a generator does not tell which seed it came from
+
+    @property
+    def np_random_seed(self) -> int:
+        """The seed of `np_random`, or -1 if the generator was assigned."""
+        if self._np_random_seed is None:
+            self._np_random, self._np_random_seed = seeding.np_random()
+        return self._np_random_seed
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Whether this environment has the attribute ``name``."""
+        return hasattr(self, name)
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """The attribute ``name``.
+
+        Raises:
+            AttributeError: There is none.
+        """
+        return getattr(self, name)
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Sets the attribute ``name``, without ``force`` only if it exists; returns if it did."""
+        if force or hasattr(self, name):
+            setattr(self, name, value)
+            return True
+        return False
+
+    def __str__(self) -> str:
+        name = type(self).__name__
+        return f"<{name} instance>" if self.spec is None else f"<{name}<{self.spec.id}>>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()

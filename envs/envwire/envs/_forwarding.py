@@ -1,0 +1,31 @@
+"""Attributes of a wrapper that are those of what it wraps."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def overridable(name: str) -> property:
+    """The wrapped object's attribute, until the wrapper assigns its own (kept in ``_name``)."""
+    own = f"_{name}"
+
+    def read(wrapper: Any) -> Any:
+        value = getattr(wrapper, own)
+        return getattr(wrapper.env, name) if value is None else value
+
+    def assign(wrapper: Any, value: Any) -> None:
+        setattr(wrapper, own, value)
+
+    return property(read, assign)
+
+
+def forwarded(name: str) -> property:
+    """The wrapped object's attribute, read and assigned there."""
+
+    def read(wrapper: Any) -> Any:
+        return getattr(wrapper.env, name)
+
+    def assign(wrapper: Any, value: Any) -> None:
+        setattr(wrapper.env, name, value)
+
+    return property(read, assign)

@@ -1,0 +1,58 @@
+"""The mountain car with a continuous force instead of three actions."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from envwire.envs import spaces
+from envwire.envs.envs.classic_control.mountain_car import Valley
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Continuous_MountainCarEnv(Valley["NDArray[np.float32]"]):  # noqa: N801 - the public name
+    """The car with a force in [-1, 1], float32 of shape (1,).
+
+    Each step costs 0.1 times the force squared; reaching the goal, position 0.45, earns 100 and
+    terminates.
+
+    Args:
+        render_mode: ``"rgb_array"`` or ``None``.
+        goal_velocity: The least velocity that counts at the goal.
+    """
+
+    def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
+        super().__init__(render_mode, goal_velocity)
+        self.goal_position = 0.45
+        self.min_action = -1.0
+        self.max_action = 1.0
+        self.power = 0.0015
+        self.action_space = spaces.Box(self.min_action, self.max_action, (1,), dtype=np.float32)
+
+    def step(
+        self, action: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Drives for one time step.
+
+        Raises:
+            AssertionError: There was no reset yet.
+        """
+        if self.state is None:
+            raise AssertionError("Call reset before using step method.")
+        # The state is float32 after the first step, and all of this in float32 with it: the scalars
+        # of numpy are kept as they are.
+        position, velocity = self.state
+        force: Any = min(max(action[0], self.min_action), self.max_action)
+        velocity += force * self.power - 0.0025 * math.cos(3 * position)
+        velocity = max(min(velocity, self.max_speed), -self.max_speed)
+        position = max(min(position + velocity, self.max_position), self.min_position)
+        if position == self.min_position and velocity < 0:
+            velocity = 0
+        terminated = self._at_goal(position, velocity)
+        reward = (100.0 if terminated else 0.0) - math.pow(action[0], 2) * 0.1
+        self.state = np.array([position, velocity], dtype=np.float32)
+        return np.array(self.state), reward, terminated, False, {}

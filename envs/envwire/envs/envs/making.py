@@ -1,0 +1,241 @@
+"""Making an environment from its spec: construct it, then wrap it, innermost wrapper first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
+
+from envwire.envs import error, logger
+from envwire.envs.core import Env
+from envwire.envs.envs.making_vec import VectorizeMode, make_vec
+from envwire.envs.envs.registry import find_spec
+from envwire.envs.envs.specs import EnvSpec, WrapperSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
+    AnyEnv: TypeAlias = Env
+    WrapperClass: TypeAlias = Callable[..., AnyEnv]
+
+__all__ = ["VectorizeMode", "apply_wrapper", "load_env_creator", "make", "make_vec"]
+
+#: Arguments that `make` once had, and what does their work now.
+_REMOVED = {
+    "autoreset": "wrap the environment in wrappers.Autoreset",
+    "apply_api_compatibility": "convert with utils.step_api_compatibility",
+}
+
+_UNDECLARED = object()
+
+
+def make(
+    id: str | EnvSpec,  # noqa: A002 - the public name of the argument
+    max_episode_steps: int | None = None,
+    disable_env_checker: bool | None = None,
+    **kwargs: Any,
+) -> Env:
+    """Makes a registered environment with the wrappers that its spec asks for.
+
+    From the inside out: `PassiveEnvChecker`, `OrderEnforcing`, `TimeLimit`, the spec's additional
+    wrappers, and `RenderCollection` (or `HumanRendering`) if ``render_mode`` is a mode that the
+    environment does not have but that such a wrapper makes from one it has.
+
+    Args:
+        id: An id (``"module:Name-v0"`` imports the module first) or a spec.
+        max_episode_steps: The steps after which the episode is truncated, instead of the spec's;
+            -1 for no limit.
+        disable_env_checker: Whether to leave the checker out, instead of the spec's.
+        **kwargs: Arguments for the environment, on top of the spec's.
+
+    Raises:
+        error.Error: The id is unknown or malformed; the subclass says what about it.
+        TypeError: The environment does not take these arguments, or is not an `Env`.
+        ValueError: A wrapper in the spec did not record its arguments.
+    """
+    spec = _spec_of(id)
+    _refuse_removed(kwargs)
+    creator = load_entry_point(spec)
+    kwargs, add_render_wrapper = _plan_rendering(creator, _merge(spec.kwargs, kwargs))
+    env = _construct(spec, creator, kwargs)
+    _record(env, spec, kwargs)
+    remaining = _remaining_wrappers(env, spec)
+    env = _add_standard_wrappers(env, spec, max_episode_steps, disable_env_checker)
+    for wrapper in remaining:
+        env = apply_wrapper(env, wrapper)
+    return add_render_wrapper(env)
+
+
+def apply_wrapper(
+    env: AnyEnv, wrapper: WrapperSpec, resolve: Callable[[str], WrapperClass] | None = None
+) -> AnyEnv:
+    """Wraps ``env`` as ``wrapper`` says.
+
+    Args:
+        env: The environment to wrap.
+        wrapper: The wrapper's spec.
+        resolve: Finds the class for an entry point. The default imports it; whoever takes specs
+            from strangers passes a look-up in a table of its own.
+
+    Raises:
+        ValueError: The wrapper did not record its arguments.
+    """
+    if wrapper.kwargs is None:
+        raise ValueError(
+            f"Cannot make the wrapper {wrapper.name} again: it did not record its arguments. "
+            "Inherit from envwire.envs.utils.RecordConstructorArgs and call its constructor"
+        )
+    return (resolve or load_env_creator)(wrapper.entry_point)(env=env, **wrapper.kwargs)
+
+
+def load_env_creator(name: str) -> Callable[..., Any]:
+    """Imports and returns what ``"module:name"`` names."""
+    import importlib
+
+    module, attribute = name.split(":")
+    return cast("Callable[..., Any]", getattr(importlib.import_module(module), attribute))
+
+
+def load_entry_point(spec: EnvSpec) -> Callable[..., Any]:
+    """Returns the function that makes the environment of ``spec``, imported if it is a name.
+
+    Raises:
+        error.Error: The spec has none.
+    """
+    if spec.entry_point is None:
+        raise error.Error(f"{spec.id} has no entry_point; it can only be made with `make_vec`")
+    return (
+        load_env_creator(spec.entry_point)
+        if isinstance(spec.entry_point, str)
+        else spec.entry_point
+    )
+
+
+def _spec_of(env_id: str | EnvSpec) -> EnvSpec:
+    if isinstance(env_id, EnvSpec):
+        return env_id
+    if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise TypeError(f"make takes an id (str) or an EnvSpec, got {type(env_id)}")
+    return find_spec(env_id)
+
+
+def _refuse_removed(kwargs: dict[str, Any]) -> None:
+    for name in _REMOVED.keys() & kwargs.keys():
+        raise TypeError(f"make no longer takes {name!r}: {_REMOVED[name]}")
+
+
+def _merge(spec_kwargs: dict[str, Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    if not spec_kwargs:
+        return dict(kwargs)
+    from copy import deepcopy
+
+    return deepcopy(spec_kwargs) | kwargs
+
+
+def _plan_rendering(
+    creator: Callable[..., Any], kwargs: dict[str, Any]
+) -> tuple[dict[str, Any], Callable[[AnyEnv], AnyEnv]]:
+    """Chooses the environment's render mode and the wrapper that makes the wanted one from it."""
+    wanted, modes = kwargs.get("render_mode"), _render_modes(creator)
+    if wanted is None or modes is None or wanted in modes:
+        return kwargs, _unchanged
+    if wanted == "human" and "rgb_array" in modes:
+        logger.warn("The environment has no 'human' render mode; HumanRendering shows its frames.")
+        return kwargs | {"render_mode": "rgb_array"}, _add_human_rendering
+    single = wanted.removesuffix("_list")
+    if single != wanted and single in modes:
+        return kwargs | {"render_mode": single}, _add_render_collection
+    logger.warn(f"render_mode={wanted!r} is not one of the environment's render modes {modes}.")
+    return kwargs, _unchanged
+
+
+def _render_modes(creator: Callable[..., Any]) -> Collection[str] | None:
+    """The render modes that an entry point declares; ``None`` if it cannot be told."""
+    metadata = getattr(creator, "metadata", _UNDECLARED)
+    if metadata is _UNDECLARED or isinstance(metadata, property):
+        return None  # a function does not say, nor does a wrapper class before it wraps something
+    if not isinstance(metadata, dict):
+        raise error.InvalidMetadata(f"An environment's metadata is a dict, got {type(metadata)}")
+    modes = cast("dict[str, Any]", metadata).get("render_modes")
+    if modes is None:
+        logger.warn(f"The environment's metadata has no 'render_modes': {metadata}")
+    elif not hasattr(modes, "__iter__"):
+        logger.warn(f"The metadata's 'render_modes' should be a list, got {type(modes)}")
+    return modes
+
+
+def _unchanged(env: AnyEnv) -> AnyEnv:
+    return env
+
+
+def _add_human_rendering(env: AnyEnv) -> AnyEnv:
+    from envwire.envs.wrappers import HumanRendering
+
+    return HumanRendering(env)
+
+
+def _add_render_collection(env: AnyEnv) -> AnyEnv:
+    from envwire.envs.wrappers import RenderCollection
+
+    return RenderCollection(env)
+
+
+def _construct(spec: EnvSpec, creator: Callable[..., Any], kwargs: dict[str, Any]) -> AnyEnv:
+    try:
+        env = creator(**kwargs)
+    except TypeError as exc:
+        raise type(exc)(f"{exc}, while making {spec.id} with {kwargs}") from exc
+    if not _is_env(env):
+        raise TypeError(
+            f"The entry point of {spec.id} must return an envwire.envs.Env, got {type(env)}; "
+            "an environment of another library needs an adapter"
+        )
+    return env
+
+
+def _is_env(value: object) -> TypeGuard[Env]:
+    return isinstance(value, Env)
+
+
+def _record(env: AnyEnv, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
+    """Sets the bare environment's spec, to which each wrapper adds when it is asked for its own."""
+    env.unwrapped.spec = EnvSpec(
+        id=spec.id,
+        entry_point=spec.entry_point,
+        reward_threshold=spec.reward_threshold,
+        nondeterministic=spec.nondeterministic,
+        max_episode_steps=None,
+        order_enforce=False,
+        disable_env_checker=True,
+        kwargs=kwargs,
+        additional_wrappers=(),
+        vector_entry_point=spec.vector_entry_point,
+    )
+
+
+def _remaining_wrappers(env: AnyEnv, spec: EnvSpec) -> tuple[WrapperSpec, ...]:
+    """The spec's wrappers that the entry point has not put around the environment itself."""
+    present = env.spec.additional_wrappers if env.spec is not None else ()
+    expected = spec.additional_wrappers[: len(present)]
+    if len(present) <= len(spec.additional_wrappers) and expected != present:
+        raise ValueError(
+            f"The entry point of {spec.id} wraps the environment in {present}, "
+            f"but its spec says {expected}"
+        )
+    return spec.additional_wrappers[len(present) :]
+
+
+def _add_standard_wrappers(
+    env: AnyEnv, spec: EnvSpec, max_episode_steps: int | None, disable_env_checker: bool | None
+) -> AnyEnv:
+    from envwire.envs.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+
+    if disable_env_checker is None:
+        disable_env_checker = spec.disable_env_checker
+    if max_episode_steps is None:
+        max_episode_steps = spec.max_episode_steps
+    if not disable_env_checker:
+        env = PassiveEnvChecker(env)
+    if spec.order_enforce:
+        env = OrderEnforcing(env)
+    if max_episode_steps not in (None, -1):
+        env = TimeLimit(env, max_episode_steps)
+    return env

@@ -1,0 +1,186 @@
+"""Making a vector environment: one env many times, or the environment's own vectorised form."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from envwire.envs import error, logger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from envwire.envs.core import Env
+    from envwire.envs.envs.specs import EnvSpec
+    from envwire.envs.vector import VectorEnv
+
+    AnyEnv: TypeAlias = Env
+    AnyVectorEnv: TypeAlias = VectorEnv
+
+#: Arguments of `make_vec` that the spec of a made vector environment carries among its kwargs.
+_RECORDED = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers")
+
+
+class VectorizeMode(Enum):
+    """How `make_vec` makes many environments of one."""
+
+    ASYNC = "async"
+    SYNC = "sync"
+    VECTOR_ENTRY_POINT = "vector_entry_point"
+
+
+class _Request:
+    """What `make_vec` was asked for, with the spec's own wishes put in."""
+
+    def __init__(self, spec: EnvSpec, arguments: dict[str, Any], kwargs: dict[str, Any]) -> None:
+        from copy import deepcopy
+
+        self.spec = deepcopy(spec)
+        wishes = {key: self.spec.kwargs.pop(key) for key in _RECORDED if key in self.spec.kwargs}
+        arguments = arguments | wishes
+        self.kwargs: dict[str, Any] = self.spec.kwargs | kwargs
+        self.spec.kwargs = {}
+        self.num_envs: int = arguments["num_envs"]
+        self.vector_kwargs: dict[str, Any] = arguments["vector_kwargs"] or {}
+        self.wrappers: Sequence[Callable[[AnyEnv], AnyEnv]] = arguments["wrappers"] or ()
+        self.mode = self._choose_mode(arguments["vectorization_mode"])
+
+    def _choose_mode(self, mode: VectorizeMode | str | None) -> VectorizeMode:
+        if mode is None:
+            own = self.spec.vector_entry_point is not None
+            return VectorizeMode.VECTOR_ENTRY_POINT if own else VectorizeMode.SYNC
+        try:
+            return VectorizeMode(mode)
+        except ValueError as exc:
+            valid = [each.value for each in VectorizeMode]
+            raise ValueError(
+                f"Invalid vectorization mode {mode!r}, expected one of {valid}"
+            ) from exc
+
+    def single_env(self) -> AnyEnv:
+        from envwire.envs.envs.making import make
+
+        env = make(self.spec, **self.kwargs)
+        for wrapper in self.wrappers:
+            env = wrapper(env)
+        return env
+
+    def made_spec(self) -> EnvSpec:
+        """The spec that makes the same vector environment again."""
+        from copy import deepcopy
+
+        spec = deepcopy(self.spec)
+        spec.kwargs = self.kwargs | {"vectorization_mode": self.mode.value}
+        if self.num_envs != 1:
+            spec.kwargs["num_envs"] = self.num_envs
+        if self.vector_kwargs:
+            spec.kwargs["vector_kwargs"] = self.vector_kwargs
+        if self.wrappers:
+            spec.kwargs["wrappers"] = self.wrappers
+        return spec
+
+
+def make_vec(
+    id: str | EnvSpec,  # noqa: A002 - the public name of the argument
+    num_envs: int = 1,
+    vectorization_mode: VectorizeMode | str | None = None,
+    vector_kwargs: dict[str, Any] | None = None,
+    wrappers: Sequence[Callable[[AnyEnv], AnyEnv]] | None = None,
+    **kwargs: Any,
+) -> AnyVectorEnv:
+    """Makes a vector environment of ``num_envs`` copies of a registered environment.
+
+    Args:
+        id: An id or a spec, as `make` takes it.
+        num_envs: The number of copies.
+        vectorization_mode: ``"sync"`` steps them one after another; ``"vector_entry_point"`` uses
+            the environment's own vectorised form, and is the default where there is one.
+        vector_kwargs: Arguments for the vectoriser, `SyncVectorEnv`.
+        wrappers: Functions that wrap each copy, innermost first.
+        **kwargs: Arguments for each environment.
+
+    Raises:
+        error.Error: The id is unknown, the mode does not exist for this environment, or an argument
+            does not go with the mode.
+        ValueError: There is no such mode.
+    """
+    arguments = {
+        "num_envs": num_envs,
+        "vectorization_mode": vectorization_mode,
+        "vector_kwargs": vector_kwargs,
+        "wrappers": wrappers,
+    }
+    request = _Request(_spec_of(id), arguments, kwargs)
+    env = _VECTORIZERS[request.mode](request)
+    env.unwrapped.spec = request.made_spec()
+    _check_autoreset_mode(env)
+    return env
+
+
+def _spec_of(env_id: str | EnvSpec) -> EnvSpec:
+    from envwire.envs.envs.registry import find_spec
+    from envwire.envs.envs.specs import EnvSpec
+
+    if isinstance(env_id, EnvSpec):
+        return env_id
+    if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise error.Error(f"make_vec takes an id (str) or an EnvSpec, got {type(env_id)}")
+    return find_spec(env_id)
+
+
+def _make_sync(request: _Request) -> AnyVectorEnv:
+    from envwire.envs.vector import SyncVectorEnv
+
+    if request.spec.entry_point is None:
+        raise error.Error(
+            f"{request.spec.id} has no entry_point, only a vector_entry_point; "
+            "use vectorization_mode='vector_entry_point'"
+        )
+    return SyncVectorEnv([request.single_env] * request.num_envs, **request.vector_kwargs)
+
+
+def _make_async(request: _Request) -> AnyVectorEnv:
+    raise error.Error(
+        f"vectorization_mode='async' is not here for {request.spec.id}: serve the environment and "
+        "use envwire.client's RemoteVectorEnv, which runs the copies in processes of their own"
+    )
+
+
+def _make_own(request: _Request) -> AnyVectorEnv:
+    from envwire.envs.envs.making import load_env_creator
+
+    spec = request.spec
+    _refuse_for_own(spec.id, "vector_kwargs", request.vector_kwargs)
+    _refuse_for_own(spec.id, "wrappers", request.wrappers)
+    _refuse_for_own(spec.id, "additional_wrappers in the spec", spec.additional_wrappers)
+    creator: Any = spec.vector_entry_point
+    if creator is None:
+        raise error.Error(f"{spec.id} has no vector_entry_point; use vectorization_mode='sync'")
+    if isinstance(creator, str):
+        creator = load_env_creator(creator)
+    if spec.max_episode_steps is not None:
+        request.kwargs.setdefault("max_episode_steps", spec.max_episode_steps)
+    return cast("AnyVectorEnv", creator(num_envs=request.num_envs, **request.kwargs))
+
+
+def _refuse_for_own(env_id: str, name: str, value: Any) -> None:
+    if value:
+        raise error.Error(
+            f"The vectorised form of {env_id} takes no {name}, got {value}; pass its arguments "
+            "directly, or use vectorization_mode='sync'"
+        )
+
+
+_VECTORIZERS = {
+    VectorizeMode.ASYNC: _make_async,
+    VectorizeMode.SYNC: _make_sync,
+    VectorizeMode.VECTOR_ENTRY_POINT: _make_own,
+}
+
+
+def _check_autoreset_mode(env: AnyVectorEnv) -> None:
+    from envwire.envs.vector import AutoresetMode
+
+    mode = env.metadata.get("autoreset_mode")
+    if not isinstance(mode, AutoresetMode):
+        logger.warn(f"metadata['autoreset_mode'] of {env} should be an AutoresetMode, got {mode!r}")

@@ -1,0 +1,25 @@
+"""What the built-in environments say about rendering."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from envwire.envs import logger
+
+if TYPE_CHECKING:
+    from envwire.envs.core import Env
+    from envwire.envs.vector import VectorEnv
+
+
+def render_metadata(*modes: str, fps: int, **more: Any) -> dict[str, Any]:
+    """The ``metadata`` of an environment with these render modes and frames per second."""
+    return {"render_modes": list(modes), "render_fps": fps, **more}
+
+
+def warn_unrendered(env: Env | VectorEnv) -> None:
+    """Warns that `render` was called on an environment that was made without a render mode."""
+    modes = env.metadata["render_modes"]
+    logger.warn(
+        f"render() does nothing on {env} because it was made without a render_mode; "
+        f"pass one of {modes}"
+    )

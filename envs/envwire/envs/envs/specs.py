@@ -1,0 +1,192 @@
+"""What an environment is made from, as data: `EnvSpec` and `WrapperSpec`."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from envwire.envs.envs.ids import parse_env_id
+
+if TYPE_CHECKING:
+    from envwire.envs.core import Env
+    from envwire.envs.vector import VectorEnv
+
+_Spec = TypeVar("_Spec", "EnvSpec", "WrapperSpec")
+_DERIVED = ("namespace", "name", "version")
+
+
+class EnvCreator(Protocol):
+    """A function (or class) that makes an environment."""
+
+    def __call__(self, **kwargs: Any) -> Env:
+        """Makes one; the spec's kwargs and those of `make` are passed by name."""
+        ...
+
+
+class VectorEnvCreator(Protocol):
+    """A function (or class) that makes a vector environment."""
+
+    def __call__(self, **kwargs: Any) -> VectorEnv:
+        """Makes one; ``num_envs`` is among the arguments."""
+        ...
+
+
+@dataclass
+class WrapperSpec:
+    """What a wrapper is made from.
+
+    Attributes:
+        name: The wrapper's class name.
+        entry_point: Where the class is, as ``"module:Class"``.
+        kwargs: Its arguments; ``None`` if the wrapper does not record them, and then it cannot be
+            made again.
+    """
+
+    name: str
+    entry_point: str
+    kwargs: dict[str, Any] | None
+
+
+@dataclass
+class EnvSpec:
+    """What an environment is made from.
+
+    Attributes:
+        id: ``[namespace/]name[-vN]``.
+        entry_point: The function that makes the environment, or where it is (``"module:name"``).
+        reward_threshold: The return at which the task counts as solved.
+        nondeterministic: Whether the same seed and actions may give different episodes.
+        max_episode_steps: The steps after which `TimeLimit` truncates; ``None`` for no limit.
+        order_enforce: Whether `make` adds `OrderEnforcing`.
+        disable_env_checker: Whether `make` leaves `PassiveEnvChecker` out.
+        kwargs: Arguments for the entry point.
+        additional_wrappers: The wrappers that `make` adds, innermost first.
+        vector_entry_point: Like ``entry_point``, for a vector environment.
+        namespace: The namespace of ``id``, if it has one.
+        name: The name in ``id``.
+        version: The version in ``id``, if it has one.
+    """
+
+    id: str
+    entry_point: EnvCreator | str | None = None
+    reward_threshold: float | None = None
+    nondeterministic: bool = False
+    max_episode_steps: int | None = None
+    order_enforce: bool = True
+    disable_env_checker: bool = False
+    kwargs: dict[str, Any] = field(default_factory=dict[str, Any])
+    namespace: str | None = field(init=False)
+    name: str = field(init=False)
+    version: int | None = field(init=False)
+    additional_wrappers: tuple[WrapperSpec, ...] = ()
+    vector_entry_point: VectorEnvCreator | str | None = None
+
+    def __post_init__(self) -> None:
+        self.namespace, self.name, self.version = parse_env_id(self.id)
+
+    def make(self, **kwargs: Any) -> Env:
+        """Makes the environment; ``kwargs`` are those of `make`."""
+        from envwire.envs.envs.making import make
+
+        return make(self, **kwargs)
+
+    def to_json(self) -> str:
+        """Returns the spec as JSON, from which `from_json` reads it again.
+
+        Raises:
+            ValueError: A field holds a function; only entry points by name can be written.
+            TypeError: The kwargs hold something JSON has no form for.
+        """
+        import json
+
+        record = {key: value for key, value in asdict(self).items() if key not in _DERIVED}
+        _refuse_callables(record)
+        return json.dumps(record)
+
+    @staticmethod
+    def from_json(json_env_spec: str) -> EnvSpec:
+        """Reads what `to_json` wrote. Nothing is imported before `make`.
+
+        Raises:
+            ValueError: The text is not JSON, or a field is missing or unknown.
+        """
+        import json
+
+        record: dict[str, Any] = json.loads(json_env_spec)
+        wrappers = tuple(
+            _from_record(WrapperSpec, entry) for entry in record.pop("additional_wrappers", ())
+        )
+        spec = _from_record(EnvSpec, record)
+        spec.additional_wrappers = wrappers
+        return spec
+
+    @staticmethod
+    def _check_can_jsonify(env_spec: dict[str, Any]) -> None:
+        _refuse_callables(env_spec)
+
+    def pprint(
+        self,
+        disable_print: bool = False,
+        include_entry_points: bool = False,
+        print_all: bool = False,
+    ) -> str | None:
+        """Prints the spec, one field a line, without those that have their default.
+
+        Args:
+            disable_print: Return the text instead of printing it.
+            include_entry_points: Show where the environment and the wrappers come from.
+            print_all: Show every field.
+        """
+        hidden = {"id", "entry_point", "kwargs", "additional_wrappers", "vector_entry_point"}
+        lines = [f"id={self.id}"]
+        if print_all or include_entry_points:
+            lines.append(f"entry_point={self.entry_point}")
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if item.init and item.name not in hidden and (print_all or value != item.default):
+                lines.append(f"{item.name}={value}")
+        if print_all or self.additional_wrappers:
+            lines.append(f"additional_wrappers={self._wrapper_lines(include_entry_points)}")
+        text = "\n".join(lines)
+        if disable_print:
+            return text
+        print(text)
+        return None
+
+    def _wrapper_lines(self, include_entry_points: bool) -> str:
+        def line(wrapper: WrapperSpec) -> str:
+            where = f"entry_point={wrapper.entry_point}, " if include_entry_points else ""
+            return f"\n\tname={wrapper.name}, {where}kwargs={wrapper.kwargs}"
+
+        if not self.additional_wrappers:
+            return "[]"
+        return "[" + ",".join(map(line, self.additional_wrappers)) + "\n]"
+
+
+def _refuse_callables(record: dict[str, Any]) -> None:
+    for key, value in record.items():
+        if callable(value):
+            raise ValueError(
+                f"The spec of {record.get('id', record.get('name'))} cannot be written: its {key} "
+                f"is a function ({value}); register the environment with an entry point by name"
+            )
+
+
+def _from_record(kind: type[_Spec], record: Any) -> _Spec:
+    try:
+        return kind(**record)
+    except Exception as exc:
+        wanted = [item.name for item in fields(kind) if item.init]
+        required = [item.name for item in fields(kind) if item.init and _is_required(item)]
+        raise ValueError(
+            f"Cannot make {_article(kind)} from {record!r}: {exc}. "
+            f"Its fields are {wanted}, of which {required} are required"
+        ) from exc
+
+
+def _is_required(item: Any) -> bool:
+    return item.default is MISSING and item.default_factory is MISSING
+
+
+def _article(kind: type) -> str:
+    return ("an " if kind.__name__[0] in "AEIOU" else "a ") + kind.__name__

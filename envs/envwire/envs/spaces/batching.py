@@ -1,0 +1,192 @@
+"""Spaces of batches: what n copies of a space, or n similar spaces, observe together.
+
+A space without a rule of its own batches to a `Tuple` of copies. Register one for your own class
+of space with ``batch_space.register(MySpace)``.
+"""
+# ruff: noqa: ARG001 - each rule takes the arguments of the function that it is registered with
+
+from __future__ import annotations
+
+from copy import deepcopy
+from functools import singledispatch
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from envwire.envs.spaces.box import Box
+from envwire.envs.spaces.dict import Dict
+from envwire.envs.spaces.discrete import Discrete
+from envwire.envs.spaces.multi_binary import MultiBinary
+from envwire.envs.spaces.multi_discrete import MultiDiscrete
+from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.text import Text
+from envwire.envs.spaces.tuple import Tuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+#: Seeds of the copies in a batch are drawn below this.
+_SEED_LIMIT = 10**8
+
+
+@singledispatch
+def batch_space(space: Space[Any], n: int = 1) -> Space[Any]:
+    """Makes the space of batches of ``n`` elements.
+
+    Arrays get one more axis in front, numbers become arrays, dictionaries and tuples keep their
+    form, and the elements of all other spaces are put in a tuple. The batch draws from copies of
+    the space's generators.
+
+    Args:
+        space: The space of one element.
+        n: How many elements a batch has.
+
+    Returns:
+        The space of the batches.
+
+    Raises:
+        TypeError: ``space`` is not a space.
+    """
+    raise TypeError(f"batch_space needs a space, got {space!r} of type {type(space).__name__}.")
+
+
+@batch_space.register(Space)
+def _batch_other(space: Space[Any], n: int = 1) -> Tuple:
+    rng = deepcopy(space.np_random)
+    batch = Tuple((deepcopy(space) for _ in range(n)), seed=deepcopy(rng))
+    batch.seed([int(seed) for seed in rng.integers(0, _SEED_LIMIT, n)])
+    return batch
+
+
+@batch_space.register(Box)
+def _batch_box(space: Box, n: int = 1) -> Box:
+    low, high = _repeat(space.low, n), _repeat(space.high, n)
+    return Box(low, high, dtype=space.dtype, seed=deepcopy(space.np_random))
+
+
+@batch_space.register(Discrete)
+def _batch_discrete(space: Discrete, n: int = 1) -> MultiDiscrete:
+    nvec, start = np.full(n, space.n), np.full(n, space.start)
+    return MultiDiscrete(nvec, space.dtype, deepcopy(space.np_random), start)
+
+
+@batch_space.register(MultiDiscrete)
+def _batch_multi_discrete(space: MultiDiscrete, n: int = 1) -> Box:
+    low, high = _repeat(space.start, n), _repeat(space.start + (space.nvec - 1), n)
+    return Box(low, high, dtype=space.dtype, seed=deepcopy(space.np_random))
+
+
+@batch_space.register(MultiBinary)
+def _batch_multi_binary(space: MultiBinary, n: int = 1) -> Box:
+    return Box(0, 1, (n, *space.shape), space.dtype, deepcopy(space.np_random))
+
+
+@batch_space.register(Tuple)
+def _batch_tuple(space: Tuple, n: int = 1) -> Tuple:
+    return Tuple((batch_space(part, n) for part in space), deepcopy(space.np_random))
+
+
+@batch_space.register(Dict)
+def _batch_dict(space: Dict, n: int = 1) -> Dict:
+    parts = {key: batch_space(part, n) for key, part in space.items()}
+    return Dict(parts, deepcopy(space.np_random), sort_keys=space.sort_keys)
+
+
+def _repeat(array: Any, n: int) -> Any:
+    """Returns ``n`` copies of the array along a new first axis."""
+    return np.tile(array, (n, *(1,) * array.ndim))
+
+
+@singledispatch
+def batch_differing_spaces(spaces: Any) -> Space[Any]:
+    """Makes the space of batches with one element from each of several similar spaces.
+
+    Args:
+        spaces: Spaces of one class, dtype and shape, with bounds or counts that may differ.
+
+    Returns:
+        The space of the batches, with a copy of the first space's generator.
+
+    Raises:
+        ValueError: There are no spaces, or their dtypes, shapes or keys differ, or those of
+            `Discrete` spaces have no integer dtype in common.
+        TypeError: The spaces are of different classes, or of one that has no rule.
+    """
+    if len(spaces) == 0:
+        raise ValueError("batch_differing_spaces needs at least one space, got none.")
+    kind = cast("type[Space[Any]]", type(spaces[0]))
+    if not all(isinstance(space, kind) for space in spaces):
+        names = [type(space).__name__ for space in spaces]
+        raise TypeError(f"The spaces of a batch must be of one class, got {names}.")
+    rule = batch_differing_spaces.dispatch(kind)
+    if rule is batch_differing_spaces.dispatch(object):
+        raise TypeError(
+            f"batch_differing_spaces has no rule for {kind.__name__}; "
+            f"add one with batch_differing_spaces.register({kind.__name__})."
+        )
+    return rule(spaces)
+
+
+@batch_differing_spaces.register(Box)
+def _differing_box(spaces: Sequence[Box]) -> Box:
+    dtype = _same("dtypes", spaces, lambda space: space.dtype)
+    _same("shapes", spaces, lambda space: space.shape)
+    low, high = np.array([s.low for s in spaces]), np.array([s.high for s in spaces])
+    return Box(low, high, dtype=dtype, seed=_first_rng(spaces))
+
+
+@batch_differing_spaces.register(Discrete)
+def _differing_discrete(spaces: Sequence[Discrete]) -> MultiDiscrete:
+    dtype = np.result_type(*(space.dtype for space in spaces))
+    if dtype.kind == "f":  # the one way out of int64 and uint64, which loses integers
+        raise ValueError(f"No integer dtype holds the elements of all of {list(spaces)}.")
+    nvec, start = [space.n for space in spaces], [space.start for space in spaces]
+    return MultiDiscrete(nvec, dtype, _first_rng(spaces), start)
+
+
+@batch_differing_spaces.register(MultiDiscrete)
+def _differing_multi_discrete(spaces: Sequence[MultiDiscrete]) -> Box:
+    dtype = _same("dtypes", spaces, lambda space: space.dtype)
+    _same("shapes", spaces, lambda space: space.shape)
+    low = np.array([space.start for space in spaces])
+    high = np.array([space.start + (space.nvec - 1) for space in spaces])
+    return Box(low, high, dtype=dtype, seed=_first_rng(spaces))
+
+
+@batch_differing_spaces.register(MultiBinary)
+def _differing_multi_binary(spaces: Sequence[MultiBinary]) -> Box:
+    shape = _same("shapes", spaces, lambda space: space.shape)
+    return Box(0, 1, (len(spaces), *shape), spaces[0].dtype, _first_rng(spaces))
+
+
+@batch_differing_spaces.register(Tuple)
+def _differing_tuple(spaces: Sequence[Tuple]) -> Tuple:
+    _same("lengths", spaces, len)
+    parts = zip(*(space.spaces for space in spaces), strict=True)
+    return Tuple((batch_differing_spaces(part) for part in parts), _first_rng(spaces))
+
+
+@batch_differing_spaces.register(Dict)
+def _differing_dict(spaces: Sequence[Dict]) -> Dict:
+    keys = _same("keys", spaces, lambda space: space.keys())
+    parts = {key: batch_differing_spaces([space[key] for space in spaces]) for key in keys}
+    return Dict(parts, _first_rng(spaces), sort_keys=spaces[0].sort_keys)
+
+
+@batch_differing_spaces.register(Text)
+def differing_as_tuple(spaces: Sequence[Space[Any]]) -> Tuple:
+    """Batches spaces whose elements cannot be stacked: as a `Tuple` of copies."""
+    return Tuple((deepcopy(space) for space in spaces), _first_rng(spaces))
+
+
+def _same(what: str, spaces: Sequence[Any], read: Callable[[Any], Any]) -> Any:
+    """Returns what the spaces have in common, or raises `ValueError`."""
+    values = [read(space) for space in spaces]
+    if any(value != values[0] for value in values):
+        raise ValueError(f"The {what} of the spaces in a batch must be the same, got {values}.")
+    return values[0]
+
+
+def _first_rng(spaces: Sequence[Space[Any]]) -> np.random.Generator:
+    return deepcopy(spaces[0].np_random)

@@ -1,0 +1,84 @@
+"""What spaces with other spaces inside have in common: how one seed becomes many."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from envwire.envs.spaces.narrow import is_tuple_or_list
+from envwire.envs.spaces.space import Space, T_co
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+#: An int, or one seed for each generator in the form of the space that they belong to.
+Seed: TypeAlias = int | dict[Any, Any] | tuple[Any, ...] | list[Any]
+
+#: The seeds of inner spaces are drawn below this.
+_SEED_LIMIT = np.iinfo(np.int32).max
+
+
+class CompositeSpace(Space[T_co]):
+    """A space with other spaces inside, each with a generator of its own."""
+
+    def _seed_parts(self, parts: Sequence[Space[Any]], seed: object) -> tuple[Any, ...]:
+        """Seeds the inner spaces from None, from an int, or from a tuple or list of seeds.
+
+        Returns:
+            The seed of each inner space.
+        """
+        if is_tuple_or_list(seed):
+            self._check_count(seed, len(parts))
+            seeds: Sequence[Any] = seed
+        else:
+            seeds = self._draw_seeds(seed, len(parts))
+        return tuple(part.seed(value) for part, value in zip(parts, seeds, strict=True))
+
+    def _seed_all(self, parts: Sequence[Space[Any]], seed: object) -> tuple[Any, ...]:
+        """Seeds this space and the inner ones, from the same forms of seed.
+
+        Returns:
+            The seed of this space, then that of each inner space.
+        """
+        if is_tuple_or_list(seed):
+            self._check_count(seed, len(parts) + 1)
+            return super().seed(seed[0]), *self._seed_parts(parts, seed[1:])
+        inner = self._seed_parts(parts, seed)
+        # Drawing the inner seeds moved this space's generator on.
+        return super().seed(seed), *inner
+
+    def _draw_seeds(self, seed: object, count: int) -> list[int | None]:
+        """Draws a seed for each inner space from a generator that is seeded with ``seed``."""
+        if seed is None:
+            return [None] * count
+        if not isinstance(seed, int):
+            raise TypeError(
+                f"The seed of a {type(self).__name__} space must be None, an int, or hold a seed "
+                f"for each of its generators; got {seed!r} of type {type(seed).__name__}."
+            )
+        super().seed(seed)
+        return [int(draw) for draw in self.np_random.integers(_SEED_LIMIT, size=count)]
+
+    def _check_count(self, seeds: Sequence[Any], count: int) -> None:
+        if len(seeds) != count:
+            raise ValueError(
+                f"The seed of this {type(self).__name__} space must hold {count} seeds, one for "
+                f"each of its generators; got {len(seeds)}."
+            )
+
+
+def check_spaces(owner: str, spaces: Iterable[Any]) -> tuple[Space[Any], ...]:
+    """Returns the spaces as a tuple.
+
+    Raises:
+        TypeError: ``spaces`` cannot be iterated, or an entry is not a space.
+    """
+    parts = tuple(spaces)
+    for i, space in enumerate(parts):
+        if not isinstance(space, Space):
+            raise TypeError(
+                f"A {owner} space is built from spaces; at position {i} is a "
+                f"{type(space).__name__}: {space!r}."
+            )
+    return parts

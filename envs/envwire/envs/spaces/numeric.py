@@ -1,0 +1,44 @@
+"""What spaces of arrays or numbers of one shape and dtype have in common."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from envwire.envs.spaces.space import Space, T_co
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+
+class NumericSpace(Space[T_co]):
+    """A space whose elements are arrays or scalars of one shape and one dtype."""
+
+    # The base class allows None in both; here they are always known.
+    dtype: np.dtype[Any]  # pyright: ignore[reportIncompatibleVariableOverride]
+    _shape: tuple[int, ...]  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of every element."""
+        return self._shape
+
+    @property
+    def is_np_flattenable(self) -> Literal[True]:
+        """Always true."""
+        return True
+
+    def to_jsonable(self, sample_n: Iterable[Any]) -> list[Any]:
+        """Turns arrays into nested lists and scalars into Python numbers."""
+        return [np.asarray(sample).tolist() for sample in sample_n]
+
+    def from_jsonable(self, sample_n: Iterable[Any]) -> list[Any]:
+        """Turns nested lists and numbers into arrays of the space's dtype."""
+        return [self._restore(np.asarray(sample, dtype=self.dtype)) for sample in sample_n]
+
+    def _restore(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Gives an empty array its shape back: (0, 3) and (0,) are the same list."""
+        return np.reshape(array, self.shape) if array.size == 0 == np.prod(self.shape) else array

@@ -1,0 +1,125 @@
+"""The base of all spaces: a set of values that can be drawn from and tested for membership."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from envwire.envs.utils import seeding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+T_co = TypeVar("T_co", covariant=True)
+
+#: Which of a space's values a sample may take: 1 for those allowed, 0 for the others.
+MaskNDArray: TypeAlias = npt.NDArray[np.int8]
+
+
+class Space(Generic[T_co]):
+    """A set of values: what an environment observes, or what it takes as an action.
+
+    Every space has a random number generator of its own, made when it is first needed; seeding an
+    environment does not seed its spaces. Spaces nest: a `Dict` or a `Tuple` has spaces inside, each
+    with its own generator, and `seed` reaches them all.
+
+    To write a space of your own, derive from this class and implement `sample`, `contains` and
+    `is_np_flattenable`. Register it with the functions of `envwire.envs.spaces.utils` and
+    `envwire.envs.vector.utils` if it should work in vector environments and flatten.
+
+    Attributes:
+        dtype: The dtype of the elements, or None if they are not arrays or scalars of one dtype.
+    """
+
+    dtype: np.dtype[Any] | None
+    _shape: tuple[int, ...] | None
+    _np_random: np.random.Generator | None
+
+    def __init__(
+        self,
+        shape: Sequence[int] | None = None,
+        dtype: npt.DTypeLike | None = None,
+        seed: Any | None = None,
+    ) -> None:
+        """Sets what all spaces have.
+
+        Args:
+            shape: The shape of the elements, if all are arrays of one shape.
+            dtype: The dtype of the elements, if all are arrays or scalars of one dtype.
+            seed: What `seed` takes, or the generator itself.
+        """
+        self._shape = None if shape is None else tuple(shape)
+        self.dtype = None if dtype is None else np.dtype(dtype)
+        self._np_random = None
+        if isinstance(seed, np.random.Generator):
+            self._np_random = seed
+        elif seed is not None:
+            self.seed(seed)
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The generator that samples are drawn from, made from fresh entropy if not seeded yet."""
+        if self._np_random is None:
+            self._np_random, _ = seeding.np_random()
+        return self._np_random
+
+    @property
+    def shape(self) -> tuple[int, ...] | None:
+        """The shape of every element, or None if it varies or the elements are not arrays."""
+        return self._shape
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        """Whether `flatten` turns the elements into one-dimensional arrays of one length."""
+        raise NotImplementedError(f"{type(self).__name__} does not say whether it can be flattened")
+
+    def sample(self, mask: Any | None = None, probability: Any | None = None) -> T_co:
+        """Draws an element at random.
+
+        Args:
+            mask: Which values may be drawn; its form depends on the space.
+            probability: How likely each value is; its form depends on the space.
+
+        Returns:
+            A new element of the space.
+
+        Raises:
+            ValueError: Both ``mask`` and ``probability`` are given.
+            AssertionError: ``mask`` or ``probability`` does not fit the space.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no sample method")
+
+    def seed(self, seed: Any | None = None) -> Any:
+        """Makes the samples repeatable.
+
+        Args:
+            seed: An integer >= 0, or None for fresh entropy. Spaces that hold others also take
+                one seed for each of the generators inside.
+
+        Returns:
+            What to pass to this method to get the same samples again; of the form that the space
+            takes, with one seed for each generator.
+
+        Raises:
+            Error: ``seed`` is a negative integer, or not a Python int where one is needed.
+            TypeError, ValueError: ``seed`` has a form that the space does not take.
+        """
+        self._np_random, np_random_seed = seeding.np_random(seed)
+        return np_random_seed
+
+    def contains(self, x: Any) -> bool:
+        """Tells whether ``x`` is an element; the same as ``x in space``."""
+        raise NotImplementedError(f"{type(self).__name__} has no contains method")
+
+    def __contains__(self, x: Any) -> bool:
+        return self.contains(x)
+
+    def to_jsonable(self, sample_n: Iterable[Any]) -> Any:
+        """Turns a batch of elements into something that the ``json`` module takes."""
+        return list(sample_n)
+
+    def from_jsonable(self, sample_n: Any) -> list[Any]:
+        """Turns what `to_jsonable` made back into a list of elements."""
+        return list(sample_n)

@@ -1,0 +1,188 @@
+"""Batches of elements: making room for one, filling it, and taking it apart again."""
+# ruff: noqa: ARG001 - each rule takes the arguments of the function that it is registered with
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import singledispatch
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envwire.envs.error import CustomSpaceError
+from envwire.envs.spaces.dict import Dict
+from envwire.envs.spaces.discrete import Discrete
+from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.spaces.space import Space
+from envwire.envs.spaces.text import Text
+from envwire.envs.spaces.tuple import Tuple
+
+#: Makes an array from a shape and the keyword ``dtype``, as `numpy.zeros` does.
+Allocate: TypeAlias = Callable[..., NDArray[Any]]
+
+
+@singledispatch
+def create_empty_array(space: Space[Any], n: int = 1, fn: Allocate = np.zeros) -> Any:
+    """Makes room for a batch, to be passed to `concatenate` as ``out``.
+
+    Args:
+        space: The space of one element.
+        n: How many elements the batch has.
+        fn: What makes the arrays, such as `numpy.zeros` or `numpy.empty`.
+
+    Returns:
+        Arrays of shape (n, ...) in the form of the space; a tuple of ``n`` stand-ins for spaces
+        whose elements cannot be stacked; None for classes of space without a rule. It need not
+        be an element of the batched space.
+
+    Raises:
+        TypeError: ``space`` is not a space.
+    """
+    raise _not_a_space("create_empty_array", space)
+
+
+@create_empty_array.register(Space)
+def _empty_other(space: Space[Any], n: int = 1, fn: Allocate = np.zeros) -> None:
+    return None
+
+
+@create_empty_array.register(NumericSpace)
+def _empty_array(space: NumericSpace[Any], n: int = 1, fn: Allocate = np.zeros) -> NDArray[Any]:
+    return fn((n, *space.shape), dtype=space.dtype)
+
+
+@create_empty_array.register(Tuple)
+def _empty_tuple(space: Tuple, n: int = 1, fn: Allocate = np.zeros) -> tuple[Any, ...]:
+    return tuple(create_empty_array(part, n, fn) for part in space)
+
+
+@create_empty_array.register(Dict)
+def _empty_dict(space: Dict, n: int = 1, fn: Allocate = np.zeros) -> dict[Any, Any]:
+    return {key: create_empty_array(part, n, fn) for key, part in space.items()}
+
+
+@create_empty_array.register(Text)
+def _empty_texts(space: Text, n: int = 1, fn: Allocate = np.zeros) -> tuple[str, ...]:
+    return (space.characters[:1] * space.min_length,) * n
+
+
+@singledispatch
+def concatenate(space: Space[Any], items: Iterable[Any], out: Any) -> Any:
+    """Puts elements together into one batch.
+
+    Args:
+        space: The space of one element.
+        items: The elements.
+        out: Where arrays are written to, as `create_empty_array` makes it.
+
+    Returns:
+        The batch. Its arrays are those of ``out``; elements of other spaces are in a new tuple.
+
+    Raises:
+        TypeError: ``space`` is not a space.
+    """
+    raise _not_a_space("concatenate", space)
+
+
+@concatenate.register(Space)
+def _concatenate_other(space: Space[Any], items: Iterable[Any], out: Any) -> tuple[Any, ...]:
+    return tuple(items)
+
+
+@concatenate.register(NumericSpace)
+def _concatenate_arrays(
+    space: NumericSpace[Any], items: Iterable[Any], out: NDArray[Any]
+) -> NDArray[Any]:
+    rows = list(items)
+    return np.stack(rows, axis=0, out=out) if rows else out
+
+
+@concatenate.register(Tuple)
+def _concatenate_tuples(
+    space: Tuple, items: Iterable[tuple[Any, ...]], out: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    rows = list(items)
+    return tuple(
+        concatenate(part, [row[i] for row in rows], out[i]) for i, part in enumerate(space)
+    )
+
+
+@concatenate.register(Dict)
+def _concatenate_dicts(
+    space: Dict, items: Iterable[Mapping[Any, Any]], out: Mapping[Any, Any]
+) -> dict[Any, Any]:
+    rows = list(items)
+    return {
+        key: concatenate(part, [row[key] for row in rows], out[key]) for key, part in space.items()
+    }
+
+
+@singledispatch
+def iterate(space: Space[Any], items: Any) -> Iterator[Any]:
+    """Takes a batch apart into its elements.
+
+    Args:
+        space: The space of the batch, as `batch_space` makes it.
+        items: The batch.
+
+    Returns:
+        An iterator over the elements. Their arrays may be views of the batch.
+
+    Raises:
+        TypeError: ``space`` is not a space, or its elements are not batches.
+        CustomSpaceError: The class of the space has no rule.
+    """
+    raise _not_a_space("iterate", space)
+
+
+@iterate.register(NumericSpace)
+def _iterate_array(space: NumericSpace[Any], items: Any) -> Iterator[Any]:
+    try:
+        return iter(items)
+    except TypeError as e:
+        raise TypeError(f"An element of {space} must be an array of a batch, got {items!r}.") from e
+
+
+@iterate.register(Space)
+def _iterate_other(space: Space[Any], items: Any) -> Iterator[Any]:
+    name = type(space).__name__
+    raise CustomSpaceError(
+        f"iterate has no rule for {name}; add one with iterate.register({name})."
+    )
+
+
+@iterate.register(Discrete)
+def _iterate_discrete(space: Discrete, items: Any) -> Iterator[Any]:
+    raise TypeError(f"An element of {space} is one number, not a batch: it cannot be iterated.")
+
+
+@iterate.register(Tuple)
+def _iterate_tuple(space: Tuple, items: Any) -> Iterator[Any]:
+    without_rule = [part for part in space if iterate.dispatch(type(part)) is _iterate_other]
+    if not without_rule:
+        return zip(*(iterate(part, items[i]) for i, part in enumerate(space)), strict=True)
+    try:  # the batch of a space that cannot be stacked has one part for each element
+        return iter(items)
+    except TypeError as e:
+        raise CustomSpaceError(
+            f"iterate has no rule for {without_rule}, and {items!r} cannot be iterated as it is."
+        ) from e
+
+
+@iterate.register(Dict)
+def _iterate_dict(space: Dict, items: Mapping[Any, Any]) -> Iterator[dict[Any, Any]]:
+    columns = [iterate(part, items[key]) for key, part in space.items()]
+    return (dict(zip(space, row, strict=True)) for row in zip(*columns, strict=True))
+
+
+def elements_of(space: Space[Any], batch: Any) -> list[Any] | None:
+    """Returns the elements of a batch, or None if ``batch`` is nothing that can be taken apart."""
+    try:
+        return list(iterate(space, batch))
+    except (TypeError, ValueError, LookupError, CustomSpaceError):
+        return None
+
+
+def _not_a_space(function: str, value: object) -> TypeError:
+    return TypeError(f"{function} needs a space, got {value!r} of type {type(value).__name__}.")

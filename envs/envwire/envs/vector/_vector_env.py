@@ -1,0 +1,144 @@
+"""The vector environment interface: many copies of an environment, stepped together."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Generic, cast
+
+from envwire.envs._generic import ActType, ArrayType, ObsType, PartialGeneric
+from envwire.envs.utils import seeding
+from envwire.envs.vector.info import add_info
+
+if TYPE_CHECKING:
+    import numpy as np
+    from typing_extensions import Self
+
+    from envwire.envs.core import RenderFrame
+    from envwire.envs.envs.registration import EnvSpec
+    from envwire.envs.spaces import Space
+
+
+class AutoresetMode(Enum):
+    """When a vector environment resets a sub-environment whose episode has ended.
+
+    * ``NEXT_STEP``: on the next step, which ignores that sub-environment's action and earns 0.0.
+    * ``SAME_STEP``: at once; the last observation and info are in ``final_obs``, ``final_info``.
+    * ``DISABLED``: never; the caller resets with ``options={"reset_mask": bool array}``.
+    """
+
+    NEXT_STEP = "NextStep"
+    SAME_STEP = "SameStep"
+    DISABLED = "Disabled"
+
+
+class VectorEnv(PartialGeneric, Generic[ObsType, ActType, ArrayType]):
+    """Many copies of one environment behind one `reset` and one `step`.
+
+    Observations and actions are elements of the batched spaces; rewards, terminations and
+    truncations are arrays of shape (num_envs,); the info is a dict of columns (see `add_info`).
+
+    Attributes:
+        num_envs: The number of sub-environments.
+        observation_space: The batched space.
+        action_space: The batched space.
+        single_observation_space: The space of one sub-environment.
+        single_action_space: The space of one sub-environment.
+        metadata: As `Env`'s, and ``"autoreset_mode"``, an `AutoresetMode`.
+        render_mode: As `Env`'s.
+        spec: What `make_vec` built this from; ``None`` otherwise.
+        closed: Whether `close` was called.
+    """
+
+    metadata: dict[str, Any] = {}  # noqa: RUF012 - subclasses and instances assign their own
+    spec: EnvSpec | None = None
+    render_mode: str | None = None
+    closed: bool = False
+
+    observation_space: Space[Any]
+    action_space: Space[Any]
+    single_observation_space: Space[Any]
+    single_action_space: Space[Any]
+    num_envs: int
+
+    _np_random: np.random.Generator | None = None
+    _np_random_seed: int | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Starts an episode in every sub-environment.
+
+        An override begins with ``super().reset(seed=seed)`` if it draws from `np_random`.
+
+        Args:
+            seed: A Python int >= 0; how the copies' seeds come from it is up to the subclass.
+            options: Whatever the environment documents.
+
+        Returns:
+            The batched first observations, and the info.
+        """
+        del options
+        if seed is not None:
+            self._np_random, self._np_random_seed = seeding.np_random(seed)
+        # Overrides call this for the seeding alone; there are no episodes to describe here.
+        return cast("tuple[ObsType, dict[str, Any]]", None)
+
+    def step(
+        self, actions: ActType
+    ) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, dict[str, Any]]:
+        """Runs one time step in every sub-environment.
+
+        Args:
+            actions: An element of `action_space`.
+
+        Returns:
+            The batched observations, rewards, terminations and truncations, and the info.
+        """
+        raise NotImplementedError(f"{self} must override step(actions)")
+
+    def render(self) -> tuple[RenderFrame, ...] | None:
+        """Returns a frame of every sub-environment."""
+        raise NotImplementedError(f"{self} must override render()")
+
+    def close(self, **kwargs: Any) -> None:
+        """Closes every sub-environment, once; ``kwargs`` go to `close_extras`."""
+        if not self.closed:
+            self.close_extras(**kwargs)
+            self.closed = True
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Releases what the subclass holds."""
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The vector environment's generator, seeded from entropy if nobody seeded it."""
+        if self._np_random is None:
+            self._np_random, self._np_random_seed = seeding.np_random()
+        return self._np_random
+
+    @np_random.setter
+    def np_random(self, value: np.random.Generator) -> None:
+        self._np_random = value
+        self._np_random_seed = -1  # a generator does not tell which seed it came from
+
+    @property
+    def np_random_seed(self) -> int | None:
+        """The seed of `np_random`, or -1 if the generator was assigned."""
+        if self._np_random_seed is None:
+            self._np_random, self._np_random_seed = seeding.np_random()
+        return self._np_random_seed
+
+    @property
+    def unwrapped(self) -> Self:
+        """The vector environment beneath every wrapper."""
+        return self
+
+    def _add_info(
+        self, vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int
+    ) -> dict[str, Any]:
+        """Puts the info of sub-environment ``env_num`` into the columns of ``vector_infos``."""
+        return add_info(vector_infos, env_info, env_num, self.num_envs)
+
+    def __repr__(self) -> str:
+        which = "" if self.spec is None else f"{self.spec.id}, "
+        return f"{type(self).__name__}({which}num_envs={self.num_envs})"

@@ -1,0 +1,53 @@
+"""The info of a vector environment: one column per key, and a mask of who has it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Python types that get a column of their own dtype; numpy's numbers do too.
+_NUMBERS = (bool, int, float)
+
+
+def add_info(
+    vector_infos: dict[str, Any], env_info: dict[str, Any], env_num: int, num_envs: int
+) -> dict[str, Any]:
+    """Puts the info of one sub-environment into the columns of ``vector_infos``.
+
+    Beside each ``key`` there is ``_key``, a bool array of shape (num_envs,) that says which
+    sub-environments have it. A dict becomes a dict of columns; numbers and arrays get an array of
+    their dtype, filled with zeros for the others; anything else gets an object array. The last
+    observation of an episode (``final_obs``) stays an object, whatever it is.
+
+    Returns:
+        ``vector_infos``.
+    """
+    for key, value in env_info.items():
+        if isinstance(value, dict) and key != "final_obs":
+            nested: dict[str, Any] = vector_infos.get(key, {})
+            own = cast("dict[str, Any]", value)
+            vector_infos[key] = add_info(nested, own, env_num, num_envs)
+        else:
+            if key not in vector_infos:
+                vector_infos[key] = _column(key, value, num_envs)
+            vector_infos[key][env_num] = value
+        mask = f"_{key}"
+        if mask not in vector_infos:
+            vector_infos[mask] = np.zeros(num_envs, dtype=np.bool_)
+        vector_infos[mask][env_num] = True
+    return vector_infos
+
+
+def _column(key: str, value: Any, num_envs: int) -> NDArray[Any]:
+    """An empty column for values like ``value``."""
+    if key == "final_obs" or not _is_numeric(value):
+        return np.full(num_envs, None, dtype=object)
+    return np.zeros_like(value, shape=(num_envs, *np.asarray(value).shape), subok=False)
+
+
+def _is_numeric(value: object) -> bool:
+    return type(value) in _NUMBERS or isinstance(value, np.number | np.ndarray)

@@ -1,0 +1,276 @@
+"""A vector environment that steps its copies one after another, in this process."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envwire.envs._generic import ActType, ObsType
+from envwire.envs.spaces import Space
+from envwire.envs.spaces.narrow import is_array
+from envwire.envs.spaces.utils import is_space_dtype_shape_equiv
+from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
+from envwire.envs.vector.reset_mask import pop_reset_mask
+from envwire.envs.vector.utils import (
+    batch_differing_spaces,
+    batch_space,
+    concatenate,
+    create_empty_array,
+    iterate,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from envwire.envs.core import Env, RenderFrame
+
+__all__ = ["SyncVectorEnv"]
+
+_Bools: TypeAlias = NDArray[np.bool_]
+
+
+class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
+    """Many environments in this process, stepped in turn.
+
+    Args:
+        env_fns: One function per sub-environment, which makes it.
+        copy: Whether `reset` and `step` return fresh observations instead of a reused buffer.
+        observation_mode: ``"same"`` if all have the same observation space, ``"different"`` if only
+            its kind, shape and dtype are the same, or a pair (batched space, single space).
+        autoreset_mode: When a sub-environment whose episode has ended is reset.
+
+    Raises:
+        RuntimeError: The spaces of the sub-environments do not go together.
+        ValueError: There is no such observation or autoreset mode.
+        TypeError: ``observation_mode`` is a pair of something other than spaces.
+    """
+
+    def __init__(
+        self,
+        env_fns: Sequence[Callable[[], Env]],
+        copy: bool = True,
+        observation_mode: str | tuple[Space[Any], Space[Any]] = "same",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+    ) -> None:
+        super().__init__()
+        self.env_fns = env_fns
+        self.copy = copy
+        self.observation_mode = observation_mode
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.envs: list[Env] = [env_fn() for env_fn in env_fns]
+        self.num_envs = len(self.envs)
+        first = self.envs[0]
+        self.metadata = {**first.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = first.render_mode
+        self.single_action_space = first.action_space
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.observation_space, self.single_observation_space = self._observation_spaces()
+        self._check_spaces()
+        self._allocate()
+
+    def _observation_spaces(self) -> tuple[Space[Any], Space[Any]]:
+        """The batched and the single observation space."""
+        mode = self.observation_mode
+        if isinstance(mode, tuple) and len(mode) == 2:
+            for space in mode:
+                if not isinstance(space, Space):  # pyright: ignore[reportUnnecessaryIsInstance]
+                    raise TypeError(f"observation_mode must be a pair of spaces, got {mode!r}")
+            return mode
+        single = self.envs[0].observation_space
+        if mode == "same":
+            return batch_space(single, self.num_envs), single
+        if mode == "different":
+            return batch_differing_spaces([env.observation_space for env in self.envs]), single
+        raise ValueError(
+            f"observation_mode must be 'same', 'different' or a pair of spaces, got {mode!r}"
+        )
+
+    def _check_spaces(self) -> None:
+        same = self.observation_mode == "same"
+        for index, env in enumerate(self.envs):
+            space, single = env.observation_space, self.single_observation_space
+            if not (space == single if same else is_space_dtype_shape_equiv(space, single)):
+                advice = "; use observation_mode='different' if that is meant" if same else ""
+                raise RuntimeError(
+                    f"The observation space of sub-environment {index}, {space}, does not match "
+                    f"{single} in observation_mode {self.observation_mode!r}{advice}"
+                )
+            if env.action_space != self.single_action_space:
+                raise RuntimeError(
+                    f"The action space of sub-environment {index}, {env.action_space}, is not the "
+                    f"first one's, {self.single_action_space}"
+                )
+
+    def _allocate(self) -> None:
+        self._env_obs: list[Any] = [None] * self.num_envs
+        self._observations: Any = create_empty_array(
+            self.single_observation_space, n=self.num_envs, fn=np.zeros
+        )
+        self._rewards: NDArray[np.float64] = np.zeros(self.num_envs, dtype=np.float64)
+        self._terminations: _Bools = np.zeros(self.num_envs, dtype=np.bool_)
+        self._truncations: _Bools = np.zeros(self.num_envs, dtype=np.bool_)
+        self._autoreset_envs: _Bools = np.zeros(self.num_envs, dtype=np.bool_)
+
+    # The sub-environments have a generator each, so that there is no one generator to return.
+    if not TYPE_CHECKING:
+        np_random = property(lambda self: self.get_attr("np_random"))
+        np_random_seed = property(lambda self: self.get_attr("np_random_seed"))
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Resets every sub-environment, or those that a mask chooses.
+
+        Args:
+            seed: ``None``; an int, from which sub-environment i gets ``seed + i``; or one per
+                sub-environment.
+            options: For every sub-environment. A ``"reset_mask"``, a bool array of shape
+                (num_envs,), is taken out of it and says which are reset; the others keep their
+                observation.
+
+        Raises:
+            ValueError: The number of seeds, or the shape of the mask, is not num_envs.
+            TypeError: The mask is not a bool array.
+        """
+        seeds = self._spread(seed)
+        mask = pop_reset_mask(options, self.num_envs)
+        for flags in (self._terminations, self._truncations, self._autoreset_envs):
+            flags[mask] = False
+        infos: dict[str, Any] = {}
+        for index, (env, chosen) in enumerate(zip(self.envs, mask, strict=True)):
+            if chosen:
+                self._env_obs[index], info = env.reset(seed=seeds[index], options=options)
+                infos = self._add_info(infos, info, index)
+        return self._observe(), infos
+
+    def _spread(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int):
+            return [seed + index for index in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"Expected {self.num_envs} seeds, one per sub-environment: {seed}")
+        return seed
+
+    def step(
+        self, actions: ActType
+    ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+        """Steps every sub-environment; in ``NEXT_STEP`` mode resets those that have ended.
+
+        Raises:
+            AssertionError: In ``DISABLED`` mode, if an episode has ended and was not reset.
+        """
+        infos: dict[str, Any] = {}
+        step_one = self._stepper()
+        split = iterate(self.action_space, cast("Any", actions))
+        for index, (env, action) in enumerate(zip(self.envs, split, strict=True)):
+            infos = step_one(env, action, index, infos)
+        self._autoreset_envs = self._terminations | self._truncations
+        return (
+            self._observe(),
+            np.copy(self._rewards),
+            np.copy(self._terminations),
+            np.copy(self._truncations),
+            infos,
+        )
+
+    def _stepper(self) -> Callable[[Env, Any, int, dict[str, Any]], dict[str, Any]]:
+        return {
+            AutoresetMode.NEXT_STEP: self._step_then_reset_next,
+            AutoresetMode.SAME_STEP: self._step_and_reset,
+            AutoresetMode.DISABLED: self._step_only,
+        }[self.autoreset_mode]
+
+    def _advance(self, env: Env, action: Any, index: int) -> dict[str, Any]:
+        observation, reward, terminated, truncated, info = env.step(action)
+        self._env_obs[index] = observation
+        self._rewards[index] = reward
+        self._terminations[index] = terminated
+        self._truncations[index] = truncated
+        return info
+
+    def _step_then_reset_next(
+        self, env: Env, action: Any, index: int, infos: dict[str, Any]
+    ) -> dict[str, Any]:
+        if self._autoreset_envs[index]:
+            self._env_obs[index], info = env.reset()
+            self._rewards[index] = 0.0
+            self._terminations[index] = self._truncations[index] = False
+        else:
+            info = self._advance(env, action, index)
+        return self._add_info(infos, info, index) if info else infos
+
+    def _step_and_reset(
+        self, env: Env, action: Any, index: int, infos: dict[str, Any]
+    ) -> dict[str, Any]:
+        info = self._advance(env, action, index)
+        if self._terminations[index] or self._truncations[index]:
+            final = {"final_obs": self._env_obs[index], "final_info": info}
+            infos = self._add_info(infos, final, index)
+            self._env_obs[index], info = env.reset()
+        return self._add_info(infos, info, index) if info else infos
+
+    def _step_only(
+        self, env: Env, action: Any, index: int, infos: dict[str, Any]
+    ) -> dict[str, Any]:
+        if self._autoreset_envs[index]:
+            raise AssertionError(
+                f"Sub-environment {index} has ended its episode: with autoreset disabled, reset it "
+                "first with options={'reset_mask': terminations | truncations}"
+            )
+        info = self._advance(env, action, index)
+        return self._add_info(infos, info, index) if info else infos
+
+    def _observe(self) -> ObsType:
+        self._observations = concatenate(
+            self.single_observation_space, self._env_obs, self._observations
+        )
+        if not self.copy:
+            return cast("ObsType", self._observations)
+        observations: Any = self._observations
+        if is_array(observations) and observations.dtype != object:
+            return cast("ObsType", np.copy(observations))  # much cheaper than a deepcopy
+        return cast("ObsType", deepcopy(observations))
+
+    def render(self) -> tuple[RenderFrame, ...] | None:
+        """Returns what every sub-environment renders."""
+        return tuple(cast("RenderFrame", env.render()) for env in self.envs)
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Calls a method of every sub-environment, or reads an attribute; returns the results."""
+        found = [env.get_wrapper_attr(name) for env in self.envs]
+        return tuple(each(*args, **kwargs) if callable(each) else each for each in found)
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Returns an attribute of every sub-environment (or the result, if it is a method)."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
+        """Sets an attribute of every sub-environment.
+
+        Args:
+            name: The attribute.
+            values: A list or tuple with one value each, or one value for all.
+
+        Raises:
+            ValueError: There are not num_envs values.
+        """
+        if not isinstance(values, list | tuple):
+            values = [values] * self.num_envs
+        each = cast("list[Any]", values)
+        if len(each) != self.num_envs:
+            raise ValueError(f"Expected {self.num_envs} values for {name!r}, got {len(each)}")
+        for env, value in zip(self.envs, each, strict=True):
+            env.set_wrapper_attr(name, value)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes every sub-environment."""
+        del kwargs
+        for env in getattr(self, "envs", ()):
+            env.close()

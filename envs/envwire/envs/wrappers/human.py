@@ -1,0 +1,129 @@
+"""Showing frames to a person: in a window if there can be one, in the terminal otherwise."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from typing import TextIO
+
+    from numpy.typing import NDArray
+
+    Frame = NDArray[np.uint8]
+
+
+class Display(Protocol):
+    """Something that shows one frame after another, uint8 of shape (height, width, 3)."""
+
+    def show(self, frame: Frame) -> None:
+        """Shows a frame in place of the last."""
+        ...
+
+    def close(self) -> None:
+        """Ends the show."""
+        ...
+
+
+class TerminalDisplay:
+    """Draws with half blocks, two pixels to a character, in 24-bit colour.
+
+    Args:
+        stream: Where to write; standard output by default.
+        columns: The width of the picture in characters.
+    """
+
+    def __init__(self, stream: TextIO | None = None, columns: int = 80) -> None:
+        self._stream = sys.stdout if stream is None else stream
+        self._columns = columns
+        self._lines = 0
+
+    def show(self, frame: Frame) -> None:
+        """Draws over the frame before."""
+        height, width, _ = frame.shape
+        columns = min(self._columns, width)
+        rows = max(1, round(columns * height / width / 2))
+        y = np.arange(2 * rows) * height // (2 * rows)
+        x = np.arange(columns) * width // columns
+        pairs = np.reshape(frame[y][:, x], (rows, 2, columns, 3))
+        cells = np.reshape(np.swapaxes(pairs, 1, 2), (rows, columns, 6))
+        up = f"\x1b[{self._lines}A" if self._lines else ""
+        self._stream.write(up + "".join(map(_line, cells.tolist())))
+        self._stream.flush()
+        self._lines = rows
+
+    def close(self) -> None:
+        """Leaves the last frame where it is."""
+        self._lines = 0
+
+
+def _line(cells: list[list[int]]) -> str:
+    text = (
+        f"\x1b[38;2;{r};{g};{b};48;2;{low_r};{low_g};{low_b}m\N{UPPER HALF BLOCK}"
+        for r, g, b, low_r, low_g, low_b in cells
+    )
+    return "".join(text) + "\x1b[0m\n"
+
+
+class WindowDisplay:
+    """Shows frames in a window of pygame's.
+
+    Raises:
+        ImportError: pygame is not installed.
+    """
+
+    def __init__(self) -> None:
+        import importlib
+
+        self._pygame: Any = importlib.import_module("pygame")
+        self._window: Any = None
+
+    def show(self, frame: Frame) -> None:
+        """Opens the window for the first frame, and draws."""
+        pygame, picture = self._pygame, np.swapaxes(frame, 0, 1)
+        if self._window is None:
+            pygame.display.init()
+            self._window = pygame.display.set_mode(picture.shape[:2])
+        self._window.blit(pygame.surfarray.make_surface(picture), (0, 0))
+        pygame.event.pump()
+        pygame.display.flip()
+
+    def close(self) -> None:
+        """Closes the window."""
+        if self._window is not None:
+            self._pygame.display.quit()
+            self._window = None
+
+
+def default_display() -> Display:
+    """A window where pygame and a screen are there, the terminal otherwise."""
+    screens = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+    if sys.platform in ("win32", "darwin") or any(name in os.environ for name in screens):
+        try:
+            return WindowDisplay()
+        except ImportError:
+            pass
+    return TerminalDisplay()
+
+
+class Pacer:
+    """Waits so that what follows happens at a fixed rate.
+
+    Args:
+        per_second: How often.
+    """
+
+    def __init__(self, per_second: float) -> None:
+        self._period = 1.0 / per_second
+        self._due = 0.0
+
+    def wait(self) -> None:
+        """Sleeps until the next turn; a late turn does not make the next one earlier."""
+        now = time.monotonic()
+        if now < self._due:
+            time.sleep(self._due - now)
+        self._due = max(now, self._due) + self._period

@@ -1,0 +1,12 @@
+"""What the wrappers of both kinds of environments compute with."""
+
+from envwire.envs.wrappers.rescaling import rescale_box
+from envwire.envs.wrappers.running_mean import RunningMeanStd, update_mean_var_count_from_moments
+from envwire.envs.wrappers.zero_value import create_zero_array
+
+__all__ = [
+    "RunningMeanStd",
+    "create_zero_array",
+    "rescale_box",
+    "update_mean_var_count_from_moments",
+]

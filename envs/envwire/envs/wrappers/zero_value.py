@@ -1,0 +1,99 @@
+"""The element of a space that stands for nothing seen yet: zero, or as near to it as there is."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+
+from envwire.envs.error import CustomSpaceError
+from envwire.envs.spaces import (
+    Box,
+    Dict,
+    Discrete,
+    Graph,
+    GraphInstance,
+    MultiBinary,
+    MultiDiscrete,
+    OneOf,
+    Sequence,
+    Space,
+    Text,
+    Tuple,
+)
+from envwire.envs.spaces.batching import batch_space
+
+__all__ = ["create_zero_array"]
+
+
+@singledispatch
+def create_zero_array(space: Any) -> Any:
+    """Returns the zero of ``space``; register a function for a space of your own.
+
+    Raises:
+        CustomSpaceError: No function is registered for this kind of space.
+        TypeError: This is not a space.
+    """
+    what = str(space)
+    if isinstance(space, Space):
+        raise CustomSpaceError(
+            f"There is no zero for {what}; register one with create_zero_array.register"
+        )
+    raise TypeError(f"Expected a Space, got {what}")
+
+
+@create_zero_array.register
+def _(space: Box) -> Any:
+    zero = np.zeros(space.shape, dtype=space.dtype)
+    above = np.where(space.low > 0, space.low, zero)
+    return np.where(space.high < 0, space.high, above)
+
+
+@create_zero_array.register
+def _(space: Discrete) -> Any:
+    return space.start
+
+
+@create_zero_array.register
+def _(space: MultiDiscrete) -> Any:
+    return np.array(space.start, dtype=space.dtype)
+
+
+@create_zero_array.register
+def _(space: MultiBinary) -> Any:
+    return np.zeros(space.shape, dtype=space.dtype)
+
+
+@create_zero_array.register
+def _(space: Text) -> str:
+    return space.characters[0] * space.min_length
+
+
+@create_zero_array.register
+def _(space: Tuple) -> tuple[Any, ...]:
+    return tuple(create_zero_array(part) for part in space.spaces)
+
+
+@create_zero_array.register
+def _(space: Dict) -> dict[Any, Any]:
+    return {key: create_zero_array(part) for key, part in space.spaces.items()}
+
+
+@create_zero_array.register
+def _(space: OneOf) -> tuple[int, Any]:
+    return 0, create_zero_array(space.spaces[0])
+
+
+@create_zero_array.register
+def _(space: Sequence) -> Any:
+    return create_zero_array(space.stacked_feature_space) if space.stack else ()
+
+
+@create_zero_array.register
+def _(space: Graph) -> GraphInstance:
+    nodes = create_zero_array(batch_space(space.node_space, 1))
+    if space.edge_space is None:
+        return GraphInstance(nodes=nodes, edges=None, edge_links=None)
+    edges = create_zero_array(batch_space(space.edge_space, 1))
+    return GraphInstance(nodes=nodes, edges=edges, edge_links=np.zeros((1, 2), dtype=np.int64))

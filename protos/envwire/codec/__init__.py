@@ -1,0 +1,56 @@
+"""Values, spaces, specifications and errors as messages and back: pure functions, no I/O."""
+
+from envwire.codec.errors import CodecError
+from envwire.codec.exceptions import exception_from_fault, fault_from_exception
+from envwire.codec.family import Family, envwire_family, gymnasium_family
+from envwire.codec.faults import FAULTS, Fault, FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.opaque import Opaque
+from envwire.codec.random_states import (
+    decode_random_state,
+    encode_random_state,
+    restore_random_state,
+)
+from envwire.codec.spaces import decode_space, encode_space
+from envwire.codec.specs import decode_env_spec, encode_env_spec
+from envwire.codec.statuses import decode_fault, encode_fault
+from envwire.codec.values import (
+    decode_mapping,
+    decode_value,
+    decode_values,
+    encode_mapping,
+    encode_value,
+    encode_values,
+)
+from envwire.codec.warnings import decode_warnings, encode_warnings
+
+__all__ = [
+    "FAULTS",
+    "CodecError",
+    "Family",
+    "Fault",
+    "FaultError",
+    "Opaque",
+    "Reason",
+    "RemoteExceptionInfo",
+    "decode_env_spec",
+    "decode_fault",
+    "decode_mapping",
+    "decode_random_state",
+    "decode_space",
+    "decode_value",
+    "decode_values",
+    "decode_warnings",
+    "encode_env_spec",
+    "encode_fault",
+    "encode_mapping",
+    "encode_random_state",
+    "encode_space",
+    "encode_value",
+    "encode_values",
+    "encode_warnings",
+    "envwire_family",
+    "exception_from_fault",
+    "fault_from_exception",
+    "gymnasium_family",
+    "restore_random_state",
+]

@@ -1,0 +1,142 @@
+"""Python values as typed wire values, and back as the type that was sent.
+
+The exact type decides. A subclass of a built-in type travels as the nearest built-in type (an
+OrderedDict as a dict, a named tuple as a tuple); enumerations and subclasses of arrays do not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from envwire.codec import arrays, containers, guests, plain
+from envwire.codec.errors import CodecError, located
+from envwire.codec.opaque import decode_opaque, type_name
+from envwire.codec.tensors import decode_tensor
+from envwire.codec.walk import Decoder, Decoding, Encoder, Encoding, decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from envwire.codec.family import Family
+    from envwire.v1 import values_pb2
+
+_ENCODERS: Final[dict[type | str, Encoder]] = {
+    **plain.ENCODERS,
+    **arrays.ENCODERS,
+    **containers.ENCODERS,
+    **guests.ENCODERS,
+}
+
+_DECODERS: Final[dict[str, Decoder]] = {
+    **plain.DECODERS,
+    **arrays.DECODERS,
+    **containers.DECODERS,
+    **guests.DECODERS,
+    "opaque": decode_opaque,
+}
+
+
+def encode_value(
+    value: Any, message: values_pb2.Value, path: str = "value", *, opaque: bool = False
+) -> None:
+    """Writes a value into an empty message.
+
+    Args:
+        value: Anything of the types that `Value` lists: 29 dictionaries or 44 lists deep.
+        message: Filled in place.
+        path: Name of the value in error messages.
+        opaque: Whether to write objects without a wire form as `Opaque` rather than to refuse them.
+
+    Raises:
+        CodecError: A part has no wire form, and `opaque` is false.
+    """
+    try:
+        encode(value, message, Encoding(_ENCODERS, opaque))
+    except CodecError as error:
+        error.under(path)
+        raise
+
+
+def decode_value(
+    message: values_pb2.Value, family: Family | None, path: str = "value", *, opaque: bool = True
+) -> Any:
+    """Reads a value. Arrays arrive fresh, writable, native and C-contiguous.
+
+    Args:
+        message: The message.
+        family: Whose graphs and enumerations to build; None refuses them.
+        path: Name of the value in error messages.
+        opaque: Whether an `Opaque` may stand in for an object; servers refuse it in requests.
+
+    Raises:
+        CodecError: The message breaks the contract.
+    """
+    try:
+        if message.HasField("array"):
+            return decode_tensor(message.array)
+        return decode(message, Decoding(_DECODERS, family, opaque))
+    except CodecError as error:
+        error.under(path)
+        raise
+
+
+def encode_mapping(
+    mapping: Mapping[Any, Any],
+    message: values_pb2.ValueMap,
+    path: str = "mapping",
+    *,
+    opaque: bool = False,
+) -> None:
+    """Writes the items of a mapping in their order.
+
+    Arguments and errors are those of `encode_value`.
+    """
+    if not hasattr(mapping, "items"):
+        raise CodecError(f"a {type_name(type(mapping))}", "a mapping").under(path)
+    encoding = Encoding(_ENCODERS, opaque)
+    located(path, containers.encode_items, mapping, message, encoding)
+
+
+def decode_mapping(
+    message: values_pb2.ValueMap,
+    family: Family | None,
+    path: str = "mapping",
+    *,
+    opaque: bool = True,
+) -> dict[Any, Any]:
+    """Reads a dictionary.
+
+    Arguments and errors are those of `decode_value`.
+    """
+    decoding = Decoding(_DECODERS, family, opaque)
+    return located(path, containers.decode_dict, message, decoding)
+
+
+def encode_values(
+    values: Sequence[Any],
+    message: values_pb2.ValueList,
+    path: str = "values",
+    *,
+    opaque: bool = False,
+) -> None:
+    """Writes values one after another.
+
+    Arguments and errors are those of `encode_value`.
+    """
+    encoding = Encoding(_ENCODERS, opaque)
+    located(path, containers.encode_elements, values, values, message.values, encoding)
+
+
+def decode_values(
+    message: values_pb2.ValueList,
+    family: Family | None,
+    path: str = "values",
+    *,
+    opaque: bool = True,
+) -> list[Any]:
+    """Reads values one after another.
+
+    Arguments and errors are those of `decode_value`.
+    """
+    decoding = Decoding(_DECODERS, family, opaque)
+    return located(path, containers.decode_elements, message.values, decoding)

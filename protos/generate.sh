@@ -1,0 +1,15 @@
+#!/bin/sh
+# Regenerates the Python code beside the .proto files.
+#
+# The generator is the oldest supported one on purpose: newer generated code refuses older runtimes. It pins an
+# old protobuf, so it lives in an environment of its own.
+set -eu
+cd "$(dirname "$0")"
+generator=../.venv-protos
+if [ ! -x "$generator/bin/protoc-gen-mypy" ]; then
+    python3 -m venv "$generator"
+    "$generator/bin/pip" install --quiet grpcio-tools==1.75.1 mypy-protobuf==3.6.0 setuptools==80.9.0
+fi
+PATH="$PWD/$generator/bin:$PATH"
+python -m grpc_tools.protoc -I. --python_out=. --mypy_out=quiet:. envwire/v1/*.proto
+python -m grpc_tools.protoc -I. --grpc_python_out=. --mypy_grpc_out=quiet:. envwire/v1/environment.proto

@@ -1,0 +1,268 @@
+"""The front: admits clients, keeps sessions, and relays requests to them. It never runs environment code.
+
+Everything here speaks InteractRequest and InteractResponse as bytes; what belongs to a session is relayed as it came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import DecodeError
+
+from envwire.codec import FaultError, Reason, fault_from_exception
+from envwire.server._config import ServerConfig
+from envwire.server._faults import fault_reply, unknown_environment
+from envwire.server._hosted import HostedSession
+from envwire.server._operations import OPERATIONS
+from envwire.server._sessions import Sessions
+from envwire.server._template_link import Loaded, TemplateError, TemplateLink
+from envwire.server._version import VERSION
+from envwire.v1 import environment_pb2 as pb
+
+_log = logging.getLogger("envwire.server")
+
+_SWEEP_SECONDS = 0.1
+CAPABILITIES = ("interact",)
+#: The fates of sessions.
+_ENDS = frozenset(
+    {
+        Reason.SESSION_CLOSED,
+        Reason.SESSION_EXPIRED,
+        Reason.SESSION_LOST,
+        Reason.STEP_TIMEOUT,
+        Reason.DRAINING,
+    }
+)
+
+
+class Stream:
+    """What one open Interact stream used: those sessions live as long as it does."""
+
+    def __init__(self) -> None:
+        self._sessions: set[HostedSession] = set()
+
+    def use(self, session: HostedSession) -> None:
+        """Notes that the stream used `session`."""
+        if session not in self._sessions:
+            self._sessions = {used for used in self._sessions if used.fate is None}
+            self._sessions.add(session)
+            session.attach()
+
+    def end(self) -> None:
+        """Notes that the stream ended."""
+        for session in self._sessions:
+            session.detach()
+
+
+class Front:
+    """Serves all requests of one server.
+
+    Args:
+        config: The server's settings.
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(self, config: ServerConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._config = config
+        self._clock = clock
+        self._policy = config.policy
+        self._incarnation = secrets.token_hex(8)
+        self._sessions = Sessions(config.max_sessions, clock, self._incarnation)
+        self._template = TemplateLink(config)
+        self._loaded = Loaded(pb.ListEnvironmentsResponse())
+        self._sweeper: asyncio.Future[None] | None = None
+        self._draining = False
+        self.address = config.advertise
+        self._control: dict[str, Callable[[Any], Awaitable[pb.InteractResponse]]] = {
+            "list_environments": self._list_environments,
+            "make": self._make,
+            "renew_lease": self._renew_lease,
+            "get_server_info": self._get_server_info,
+        }
+
+    async def start(self) -> None:
+        """Loads the environments.
+
+        Raises:
+            TemplateError: An id is unknown, or a module cannot be imported.
+        """
+        self._loaded = await self._template.start()
+        self._sweeper = asyncio.ensure_future(self._sweep())
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            try:
+                self._sessions.sweep()
+            except Exception:  # leases and deadlines must go on whatever one session does
+                _log.exception("a sweep failed")
+
+    async def drain(self, timeout: float) -> None:
+        """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""
+        self._draining = True
+        deadline = self._clock() + timeout
+        while len(self._sessions) and self._clock() < deadline:
+            await asyncio.sleep(_SWEEP_SECONDS)
+
+    async def stop(self) -> None:
+        """Ends all sessions, closing their environments, then the template. Stopping twice is harmless."""
+        self._draining = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        ending = list(self._sessions)
+        for session in ending:
+            session.end(FaultError(Reason.DRAINING, "the server stopped; go on with another one"))
+        await asyncio.gather(*(session.wait_exited() for session in ending))
+        await self._template.stop()
+
+    async def exchange(self, raw: bytes, stream: Stream | None = None) -> bytes:
+        """Serves one request and returns its reply; whatever goes wrong is in the reply."""
+        try:
+            return await self._exchange(raw, stream)
+        except FaultError as fault:
+            return fault_reply(fault).SerializeToString()
+        except DecodeError as error:
+            return fault_reply(_malformed(f"not an InteractRequest: {error}")).SerializeToString()
+        except (
+            Exception
+        ) as error:  # the outermost rim: a fault of ours must not end the client's stream
+            _log.exception("a request failed inside the server")
+            return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
+
+    async def _exchange(self, raw: bytes, stream: Stream | None) -> bytes:
+        request = pb.InteractRequest.FromString(raw)
+        kind = request.WhichOneof("request")
+        if kind is None:
+            raise _malformed("a request without content")
+        body = getattr(request, kind)
+        if kind in OPERATIONS:
+            return await self._relay(kind, body, raw, stream)
+        reply = await self._control[kind](body)
+        if kind == "make" and stream is not None and reply.HasField("make"):
+            stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))
+        return reply.SerializeToString()
+
+    async def _relay(self, kind: str, body: Any, raw: bytes, stream: Stream | None) -> bytes:
+        try:
+            session = self._sessions.find(body.session_id, body.secret)
+        except FaultError as fault:
+            if kind == "close" and fault.reason in _ENDS:  # closing what has ended is harmless
+                return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
+            raise
+        if stream is not None:
+            stream.use(session)
+        reply = await session.ask(raw)
+        if kind == "close":
+            session.end(_closed(session))
+        return reply
+
+    async def _make(self, request: pb.MakeRequest) -> pb.InteractResponse:
+        if self._draining:
+            raise FaultError(
+                Reason.DRAINING,
+                "the server is finishing its sessions and takes no new ones; use another one",
+                retry_after=1.0,
+            )
+        self._check_served(request)
+        self._policy.check(request)
+        self._sessions.reserve()
+        session = self._new_session(request)
+        try:
+            await session.start(self._template, self._config.max_message_bytes)
+        except (TemplateError, OSError) as error:
+            self._sessions.unreserve()
+            raise FaultError(Reason.INTERNAL, f"no process for the environment: {error}") from error
+        except BaseException:
+            self._sessions.unreserve()
+            raise
+        self._sessions.add(session)
+        return await self._made(session, request)
+
+    async def _made(self, session: HostedSession, request: pb.MakeRequest) -> pb.InteractResponse:
+        try:
+            raw = await session.ask(pb.InteractRequest(make=request).SerializeToString())
+        except asyncio.CancelledError:
+            session.end(_closed(session))
+            raise
+        reply = pb.InteractResponse.FromString(raw)
+        if reply.HasField("error"):
+            session.end(_closed(session))
+            return reply
+        session.timeout = self._config.step_timeout
+        made = reply.make
+        made.session_id, made.secret, made.address = session.id, session.secret, self.address
+        made.lease.CopyFrom(_duration(session.lease))
+        made.step_timeout.CopyFrom(_duration(session.timeout))
+        _log.info("session %s: %s in process %d", session.id, request.env_id, session.pid)
+        return reply
+
+    def _new_session(self, request: pb.MakeRequest) -> HostedSession:
+        config = self._config
+        lease = config.lease
+        if request.HasField("lease"):
+            asked = request.lease.seconds + request.lease.nanos / 1e9
+            if asked > 0:
+                lease = min(asked, config.max_lease)
+        return HostedSession(lease, self._clock, config.make_timeout, self._sessions.end)
+
+    def _check_served(self, request: pb.MakeRequest) -> None:
+        known = [
+            (listing.library, listing.spec.id) for listing in self._loaded.environments.environments
+        ]
+        libraries = [request.library] if request.library else [name for name, _ in known]
+        if not any((library, request.env_id) in known for library in libraries):
+            raise unknown_environment(request.env_id, [env_id for _, env_id in known])
+
+    async def _list_environments(self, _: pb.ListEnvironmentsRequest) -> pb.InteractResponse:
+        return pb.InteractResponse(list_environments=self._loaded.environments)
+
+    async def _renew_lease(self, request: pb.RenewLeaseRequest) -> pb.InteractResponse:
+        session = self._sessions.find(request.session_id, request.secret)
+        session.last_used = self._clock()
+        return pb.InteractResponse(
+            renew_lease=pb.RenewLeaseResponse(lease=_duration(session.lease))
+        )
+
+    async def _get_server_info(self, _: pb.GetServerInfoRequest) -> pb.InteractResponse:
+        config = self._config
+        info = pb.GetServerInfoResponse(
+            version=VERSION,
+            capabilities=CAPABILITIES,
+            max_sessions=config.max_sessions,
+            active_sessions=len(self._sessions),
+            incarnation=self._incarnation,
+            libraries=[
+                pb.LibraryInfo(name=name, version=version)
+                for name, version in self._loaded.libraries
+            ],
+            default_lease=_duration(config.lease),
+            max_lease=_duration(config.max_lease),
+            step_timeout=_duration(config.step_timeout),
+            max_message_bytes=config.max_message_bytes,
+            draining=self._draining,
+        )
+        return pb.InteractResponse(get_server_info=info)
+
+
+def _duration(seconds: float) -> Duration:
+    duration = Duration()
+    duration.FromNanoseconds(round(seconds * 1e9))
+    return duration
+
+
+def _malformed(text: str) -> FaultError:
+    return FaultError(Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/v1 describes")
+
+
+def _closed(session: HostedSession) -> FaultError:
+    return FaultError(
+        Reason.SESSION_CLOSED,
+        f"session {session.id} was closed; make the environment again to go on",
+        metadata={"session_id": session.id},
+    )

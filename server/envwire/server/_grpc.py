@@ -1,0 +1,153 @@
+"""gRPC: the service's methods over the front, health and reflection. The only module of the server that knows gRPC."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import _async as aio_health
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from envwire.server._config import ServerConfig
+from envwire.server._front import Front, Stream
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+
+SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
+_STATUS_KEY = "grpc-status-details-bin"
+_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+
+#: Time between pings to a silent client, and to wait for its answer: a dead one is noticed after their sum.
+_KEEPALIVE_MS, _KEEPALIVE_TIMEOUT_MS = 20_000, 10_000
+
+_Context = grpc.aio.ServicerContext[bytes, bytes]
+_UnaryBehaviour = Callable[[bytes, _Context], Awaitable[bytes]]
+
+
+def _options(config: ServerConfig) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", config.max_message_bytes),
+        ("grpc.max_send_message_length", config.max_message_bytes),
+        ("grpc.so_reuseport", 0),  # two servers on one port would share it without a word
+        ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+        ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+        (
+            "grpc.http2.max_ping_strikes",
+            0,
+        ),  # a client may keep an idle connection alive as it likes
+    ]
+
+
+def _as_field(number: int, message: bytes) -> bytes:
+    """Returns an InteractRequest that holds `message`: an embedded message is its bytes behind a tag and a length."""
+    header, length = bytearray([number << 3 | 2]), len(message)
+    while length > 0x7F:
+        header.append(length & 0x7F | 0x80)
+        length >>= 7
+    header.append(length)
+    return bytes(header) + message
+
+
+def _unary(front: Front, field: str) -> _UnaryBehaviour:
+    number = pb.InteractRequest.DESCRIPTOR.fields_by_name[field].number
+
+    async def call(message: bytes, context: _Context) -> bytes:
+        reply = pb.InteractResponse.FromString(await front.exchange(_as_field(number, message)))
+        if reply.HasField("error"):
+            await _abort(context, reply.error)
+        response: bytes = getattr(reply, field).SerializeToString()
+        return response
+
+    return call
+
+
+async def _abort(context: _Context, status: status_pb2.Status) -> None:
+    details = ((_STATUS_KEY, status.SerializeToString()),)
+    code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
+    await context.abort(code, status.message[:1000], details)
+
+
+def _interact(front: Front) -> Callable[[Any, _Context], Awaitable[None]]:
+    async def interact(_: Any, context: _Context) -> None:
+        stream = Stream()
+        try:
+            while True:
+                message: Any = await context.read()
+                if message is grpc.aio.EOF:
+                    return
+                await context.write(await front.exchange(message, stream))
+        finally:
+            stream.end()
+
+    return interact
+
+
+def _field_of(method: str) -> str:
+    """Returns the field of InteractRequest that carries a method's request: GetServerInfo -> get_server_info."""
+    request = (
+        pb.DESCRIPTOR.services_by_name["EnvironmentService"].methods_by_name[method].input_type
+    )
+    fields = pb.InteractRequest.DESCRIPTOR.fields
+    return next(field.name for field in fields if field.message_type is request)
+
+
+def _handlers(front: Front) -> grpc.GenericRpcHandler:
+    methods = pb.DESCRIPTOR.services_by_name["EnvironmentService"].methods
+    handlers: dict[str, Any] = {
+        method.name: grpc.unary_unary_rpc_method_handler(_unary(front, _field_of(method.name)))
+        for method in methods
+        if not method.client_streaming
+    }
+    handlers["Interact"] = grpc.stream_stream_rpc_method_handler(_interact(front))
+    return grpc.method_handlers_generic_handler(SERVICE, handlers)
+
+
+class GrpcServer:
+    """The gRPC server of a front.
+
+    Args:
+        front: Serves the requests.
+        config: The server's settings.
+    """
+
+    def __init__(self, front: Front, config: ServerConfig) -> None:
+        self._server = grpc.aio.server(options=_options(config))
+        self._server.add_generic_rpc_handlers((_handlers(front),))
+        self._health: Any = aio_health.HealthServicer()
+        add_health: Any = health_pb2_grpc.add_HealthServicer_to_server
+        add_health(self._health, self._server)
+        names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
+        self._config = config
+
+    async def start(self) -> str:
+        """Binds and serves; returns the bound HOST:PORT.
+
+        Raises:
+            OSError: The address is taken or not this machine's.
+        """
+        host = f"[{self._config.host}]" if ":" in self._config.host else self._config.host
+        try:
+            port = self._server.add_insecure_port(f"{host}:{self._config.port}")
+        except RuntimeError as error:
+            raise OSError(f"cannot bind {host}:{self._config.port}: {error}") from error
+        await self._server.start()
+        await self._set_health(health_pb2.HealthCheckResponse.SERVING)
+        return f"{host}:{port}"
+
+    async def say_not_serving(self) -> None:
+        """Tells health checks that the server takes no new sessions."""
+        await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
+
+    async def _set_health(self, status: int) -> None:
+        for name in ("", SERVICE):
+            await self._health.set(name, status)
+
+    async def stop(self, grace: float) -> None:
+        """Stops serving; calls that are open have `grace` seconds to end."""
+        await self._server.stop(grace)

@@ -1,0 +1,111 @@
+"""A server without processes and sockets: the same handlers, called directly, message by message."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+from collections.abc import Iterable
+from typing import Any
+
+from envwire.codec import FaultError, Reason, fault_from_exception
+from envwire.server._faults import fault_reply
+from envwire.server._libraries import list_environments, load_catalogue
+from envwire.server._making import describe, make_environment
+from envwire.server._operations import OPERATIONS
+from envwire.server._policy import Policy
+from envwire.server._session import Session
+from envwire.server._states import State
+from envwire.server._version import VERSION
+from envwire.v1 import environment_pb2 as pb
+
+
+class InProcessTransport:
+    """Serves environments in the caller's own process, through the very messages that a server would see.
+
+    It isolates nothing: it is for tests, for debugging an environment behind a proxy, and for measuring what the
+    messages cost. Pass it as `RemoteEnv(None, "CartPole-v1", transport=InProcessTransport(["CartPole-v1"]))`.
+
+    Args:
+        environments: Ids or shell patterns.
+        imports: Modules that register environments.
+        allow_wrappers: Wrappers beyond the libraries' own, "module:Class".
+
+    Raises:
+        LookupError: A pattern matches no registered id.
+    """
+
+    def __init__(
+        self,
+        environments: Iterable[str],
+        *,
+        imports: Iterable[str] = (),
+        allow_wrappers: Iterable[str] = (),
+    ) -> None:
+        wrappers = tuple(allow_wrappers)
+        self._catalogue = load_catalogue(
+            environments, imports=imports, wrappers=wrappers, version=VERSION
+        )
+        self._policy = Policy(wrappers=frozenset(wrappers))
+        self._sessions: dict[str, Session] = {}
+
+    def call(self, request: pb.InteractRequest, timeout: float) -> pb.InteractResponse:  # noqa: ARG002 - the caller's own thread cannot be interrupted
+        """Serves a request at once (see `Transport.call`); nothing can time out here."""
+        # Through bytes and back, as on any other way: what the sender holds and what the server holds are two things.
+        arrived = pb.InteractRequest.FromString(request.SerializeToString())
+        return pb.InteractResponse.FromString(self._serve(arrived).SerializeToString())
+
+    def _serve(self, request: pb.InteractRequest) -> pb.InteractResponse:
+        kind = request.WhichOneof("request") or ""
+        try:
+            return self._answer(kind, request)
+        except FaultError as fault:
+            return fault_reply(fault)
+        except Exception as error:
+            return fault_reply(fault_from_exception(error, Reason.INTERNAL))
+
+    def _answer(self, kind: str, request: pb.InteractRequest) -> pb.InteractResponse:
+        if kind in OPERATIONS:
+            return self._relay(kind, request)
+        if kind == "make":
+            return self._make(request.make)
+        if kind == "list_environments":
+            return pb.InteractResponse(list_environments=list_environments(self._catalogue))
+        raise FaultError(
+            Reason.UNSUPPORTED, f"{kind or 'an empty request'} is not served in process"
+        )
+
+    def _make(self, request: pb.MakeRequest) -> pb.InteractResponse:
+        self._policy.check(request)
+        env, family = make_environment(self._catalogue, request)
+        made = describe(env, family)
+        made.session_id = secrets.token_hex(16)
+        made.step_timeout.FromSeconds(60)
+        self._sessions[made.session_id] = Session(env, family)
+        return pb.InteractResponse(make=made)
+
+    def _relay(self, kind: str, request: pb.InteractRequest) -> pb.InteractResponse:
+        body: Any = getattr(request, kind)
+        session = self._sessions.get(body.session_id)
+        if session is None and kind == "close":
+            return pb.InteractResponse(close=pb.CloseResponse())
+        if session is None:
+            raise FaultError(
+                Reason.UNKNOWN_SESSION, f"no session {body.session_id!r} in this process"
+            )
+        reply = session.handle(request)
+        if session.state is State.CLOSED:
+            del self._sessions[body.session_id]
+        return reply
+
+    def keep_alive(self, request: pb.InteractRequest) -> None:
+        """Does nothing: there are no leases here."""
+
+    def close(self) -> None:
+        """Does nothing: sessions end when they are closed, and the transport may serve others still."""
+
+    def close_sessions(self) -> None:
+        """Closes the environments that nobody closed."""
+        while self._sessions:
+            _, session = self._sessions.popitem()
+            with contextlib.suppress(Exception):
+                session.abandon()

@@ -1,0 +1,87 @@
+"""The front's end of a session's socket: one reply for each request, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+
+from envwire.server._frames import FrameError, FrameReader, pack_header
+
+
+class LinkLostError(Exception):
+    """The session process is gone, or no longer speaks in frames."""
+
+
+class Link(asyncio.Protocol):
+    """Sends requests to a session process and matches its replies to them.
+
+    Args:
+        limit: Largest message accepted, in bytes.
+        on_lost: Called once when the process is gone.
+        on_reply: Called after every reply.
+    """
+
+    def __init__(
+        self, limit: int, on_lost: Callable[[], None], on_reply: Callable[[], None]
+    ) -> None:
+        self._reader = FrameReader(limit)
+        self._on_lost = on_lost
+        self._on_reply = on_reply
+        self._pending: deque[asyncio.Future[bytes]] = deque()
+        self._transport: asyncio.Transport | None = None
+
+    @property
+    def pending(self) -> int:
+        """How many requests wait for their replies."""
+        return len(self._pending)
+
+    def ask(self, message: bytes) -> asyncio.Future[bytes]:
+        """Sends a request and returns the future of its reply.
+
+        The reply comes even when nobody waits for the future any more; it is dropped then.
+
+        Raises:
+            LinkLostError: The process is gone already.
+        """
+        if self._transport is None or self._transport.is_closing():
+            raise LinkLostError
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._pending.append(future)
+        self._transport.write(pack_header(len(message)) + message)
+        return future
+
+    def close(self) -> None:
+        """Ends the connection; the process leaves when it sees it."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begins (asyncio calls this)."""
+        if not isinstance(transport, asyncio.Transport):
+            raise TypeError(f"a link needs a stream transport, got {type(transport).__name__}")
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Hands complete replies to those who wait (asyncio calls this)."""
+        try:
+            messages = self._reader.feed(data)
+        except FrameError:
+            self.close()
+            return
+        for message in messages:
+            if not self._pending:  # a reply to nothing: not our worker any more
+                self.close()
+                return
+            future = self._pending.popleft()
+            if not future.cancelled():
+                future.set_result(message)
+            self._on_reply()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        """Fails all that still wait (asyncio calls this)."""
+        while self._pending:
+            future = self._pending.popleft()
+            if not future.cancelled():
+                future.set_exception(LinkLostError())
+        self._on_lost()

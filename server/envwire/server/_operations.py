@@ -1,0 +1,301 @@
+"""What each request does to the environment: one function each, and the table of them."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, NoReturn, TypeVar, cast
+
+from envwire.codec import (
+    CodecError,
+    Family,
+    FaultError,
+    Reason,
+    decode_mapping,
+    decode_value,
+    decode_values,
+    encode_mapping,
+    encode_value,
+    fault_from_exception,
+)
+from envwire.server import _randomness
+from envwire.server._states import Event
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import values_pb2
+
+_T = TypeVar("_T")
+
+#: Attributes that carry the generator itself, which travels as its state.
+_GENERATORS = frozenset({"np_random", "_np_random"})
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """An environment and the library whose classes it speaks."""
+
+    env: Any
+    family: Family
+
+    def call(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> _T:
+        """Calls the environment, which may raise anything.
+
+        Raises:
+            FaultError: ENVIRONMENT_RAISED or RESET_NEEDED, with the exception and the traceback.
+        """
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            raise fault_from_exception(error, _reason(error)) from error
+
+
+def _reason(error: Exception) -> Reason:
+    reset_needed = type(error).__name__ == "ResetNeeded"
+    return Reason.RESET_NEEDED if reset_needed else Reason.ENVIRONMENT_RAISED
+
+
+def _refused(error: CodecError) -> NoReturn:
+    raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+
+
+def _mapping(message: values_pb2.ValueMap, family: Family) -> dict[Any, Any]:
+    try:
+        return decode_mapping(message, family, opaque=False)
+    except CodecError as error:
+        _refused(error)
+
+
+def _value(message: values_pb2.Value, family: Family) -> Any:
+    try:
+        return decode_value(message, family, opaque=False)
+    except CodecError as error:
+        _refused(error)
+
+
+def _encode_observation(observation: Any, message: values_pb2.Value) -> None:
+    try:
+        encode_value(observation, message, "observation")
+    except CodecError as error:
+        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
+
+
+def _encode_info(info: Any, message: values_pb2.ValueMap) -> None:
+    if not isinstance(info, Mapping):
+        raise FaultError(
+            Reason.ENVIRONMENT_RAISED,
+            f"the environment returned an info of type {type(info).__name__}; it must be a dict",
+        )
+    message.SetInParent()
+    encode_mapping(cast("dict[Any, Any]", info), message, "info", opaque=True)
+
+
+def _mirror(hosted: Hosted, random: pb.RandomMirror) -> None:
+    random.SetInParent()
+    _randomness.mirror(hosted.env, random)
+
+
+def reset(hosted: Hosted, request: pb.ResetRequest, reply: pb.InteractResponse) -> Event:
+    """Starts an episode; seed and options reach the environment only when they were given."""
+    env, family, response = hosted.env, hosted.family, reply.reset
+    kwargs: dict[str, Any] = {}
+    if request.HasField("seed"):
+        kwargs["seed"] = _value(request.seed, family)
+    if request.HasField("options"):
+        kwargs["options"] = _mapping(request.options, family)
+    if request.HasField("np_random"):
+        _restore(hosted, request)
+    observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
+    _encode_observation(observation, response.observation)
+    _encode_info(info, response.info)
+    if request.mirror_np_random:
+        _mirror(hosted, response.random)
+    return Event.RESET
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    observation, info = result
+    return observation, info
+
+
+def _restore(hosted: Hosted, request: pb.ResetRequest | pb.StepRequest) -> None:
+    try:
+        _randomness.restore(hosted.env, request.np_random)
+    except CodecError as error:
+        _refused(error)
+
+
+def step(hosted: Hosted, request: pb.StepRequest, reply: pb.InteractResponse) -> Event:
+    """Takes one step; reward and flags keep the types that the environment gave them."""
+    response = reply.step
+    action = _value(request.action, hosted.family)
+    if request.HasField("np_random"):
+        _restore(hosted, request)
+    try:
+        observation, reward, terminated, truncated, info = hosted.env.step(action)
+    except Exception as error:
+        raise _step_fault(hosted, action, error) from error
+    _encode_observation(observation, response.observation)
+    _encode_reward(reward, response)
+    # A flag that has no truth value, an array for instance, is the environment's mistake.
+    response.terminated = hosted.call(_flag, terminated, response, "terminated")
+    response.truncated = hosted.call(_flag, truncated, response, "truncated")
+    _encode_info(info, response.info)
+    if request.mirror_np_random:
+        _mirror(hosted, response.random)
+    return Event.STEP_ENDED if response.terminated or response.truncated else Event.STEP
+
+
+def _step_fault(hosted: Hosted, action: Any, error: Exception) -> FaultError:
+    """Looks, only after the environment refused it, whether the action was at fault."""
+    reason, space = _reason(error), hosted.env.action_space
+    if reason is Reason.RESET_NEEDED or _contains(space, action):
+        return fault_from_exception(error, reason)
+    fault = fault_from_exception(error, Reason.INVALID_ACTION)
+    fault.metadata |= {"action": repr(action)[:200], "action_space": str(space)[:200]}
+    return fault
+
+
+def _contains(space: Any, action: Any) -> bool:
+    try:
+        return bool(space.contains(action))
+    except Exception:
+        return False
+
+
+def _encode_reward(reward: Any, response: pb.StepResponse) -> None:
+    if type(reward) is float:
+        response.reward = reward
+        return
+    encode_value(reward, response.typed_reward, "reward", opaque=True)
+    try:
+        response.reward = float(reward)
+    except (TypeError, ValueError, OverflowError):
+        response.reward = math.nan
+
+
+def _flag(flag: Any, response: pb.StepResponse, name: str) -> bool:
+    if type(flag) is not bool:
+        encode_value(flag, getattr(response, f"typed_{name}"), name, opaque=True)
+    return bool(flag)
+
+
+def render(hosted: Hosted, _: pb.RenderRequest, reply: pb.InteractResponse) -> None:
+    """Renders the present state."""
+    frame = hosted.call(hosted.env.render)
+    try:
+        encode_value(frame, reply.render.frame, "frame")
+    except CodecError as error:
+        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
+
+
+def close(hosted: Hosted, _: pb.CloseRequest, reply: pb.InteractResponse) -> None:
+    """Closes the environment. The session is over even when that raises."""
+    reply.close.SetInParent()
+    hosted.call(hosted.env.close)
+
+
+def _check_name(name: str) -> None:
+    if not name.isidentifier() or name.startswith("__"):
+        raise FaultError(
+            Reason.ATTRIBUTE_NOT_ALLOWED,
+            f"attribute {name!r} cannot be reached; name an identifier that does not begin with two underscores",
+        )
+
+
+def get_attribute(
+    hosted: Hosted, request: pb.GetAttributeRequest, reply: pb.InteractResponse
+) -> None:
+    """Reads an attribute of the outermost wrapper that has it; generators travel as their state."""
+    env, name, response = hosted.env, request.name, reply.get_attribute
+    _check_name(name)
+    if request.probe:
+        response.exists = _has(hosted, name)
+        return
+    value = _found(hosted, name)
+    response.exists = True
+    if name in _GENERATORS:
+        response.random.SetInParent()
+        _randomness.mirror(env, response.random)
+    elif callable(value):
+        response.callable = True
+    else:
+        encode_value(value, response.value, name, opaque=True)
+
+
+def _has(hosted: Hosted, name: str) -> bool:
+    probe = getattr(hosted.env, "has_wrapper_attr", None)
+    if probe is not None:
+        return bool(hosted.call(probe, name))
+    try:
+        hosted.env.get_wrapper_attr(name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _found(hosted: Hosted, name: str) -> Any:
+    try:
+        return hosted.env.get_wrapper_attr(name)
+    except AttributeError as error:
+        raise fault_from_exception(error, Reason.ATTRIBUTE_MISSING) from error
+    except Exception as error:
+        raise fault_from_exception(error) from error
+
+
+def set_attribute(
+    hosted: Hosted, request: pb.SetAttributeRequest, reply: pb.InteractResponse
+) -> None:
+    """Sets an attribute on the outermost wrapper that has it."""
+    _check_name(request.name)
+    value = _value(request.value, hosted.family)
+    # Gymnasium 0.29 has no set_wrapper_attr, 1.0 has it without `force`.
+    setter: Callable[..., Any] = getattr(
+        hosted.env, "set_wrapper_attr", partial(setattr, hosted.env)
+    )
+    if "force" in _parameters(setter):
+        was_set = hosted.call(setter, request.name, value, force=request.force)
+    else:
+        hosted.call(setter, request.name, value)
+        was_set = True
+    reply.set_attribute.set = bool(was_set)
+
+
+def _parameters(function: Callable[..., Any]) -> Collection[str]:
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:  # a builtin that does not tell
+        return ()
+
+
+def call_method(hosted: Hosted, request: pb.CallMethodRequest, reply: pb.InteractResponse) -> None:
+    """Calls a method of the outermost wrapper that has it."""
+    _check_name(request.name)
+    method = _found(hosted, request.name)
+    if not callable(method):
+        raise FaultError(
+            Reason.ATTRIBUTE_NOT_ALLOWED,
+            f"{request.name!r} is not a method; read it with GetAttribute",
+        )
+    try:
+        args = decode_values(request.args, hosted.family, opaque=False)
+    except CodecError as error:
+        _refused(error)
+    kwargs = {str(key): value for key, value in _mapping(request.kwargs, hosted.family).items()}
+    result = hosted.call(method, *args, **kwargs)
+    encode_value(result, reply.call_method.result, "result", opaque=True)
+
+
+Operation = Callable[[Hosted, Any, pb.InteractResponse], Event | None]
+
+#: One operation for each request that belongs to a session, by its field in InteractRequest.
+OPERATIONS: dict[str, Operation] = {
+    "reset": reset,
+    "step": step,
+    "render": render,
+    "close": close,
+    "get_attribute": get_attribute,
+    "set_attribute": set_attribute,
+    "call_method": call_method,
+}

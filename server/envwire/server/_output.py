@@ -1,0 +1,80 @@
+"""What a session's process prints: the last of it is kept, however much there is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+
+_CHUNK_BYTES = 65536
+_PAUSE_SECONDS = 0.05
+
+
+class OutputTail:
+    """Reads a pipe and keeps its end.
+
+    A process that prints without end is slowed down by its own full pipe: at most one chunk is read in a while.
+
+    Args:
+        descriptor: Read end of the pipe; closed at its end or by `close`.
+        keep: How many bytes to keep.
+    """
+
+    def __init__(self, descriptor: int, keep: int = 4096) -> None:
+        self._descriptor = descriptor
+        self._kept: deque[bytes] = deque()
+        self._size = 0
+        self._keep = keep
+        self._loop = asyncio.get_running_loop()
+        self._paused: asyncio.TimerHandle | None = None
+        os.set_blocking(descriptor, False)
+        self._loop.add_reader(descriptor, self._read)
+
+    def text(self) -> str:
+        """Returns the end of what was printed, including what has not been read yet."""
+        self._read()
+        return b"".join(self._kept)[-self._keep :].decode("utf-8", "replace")
+
+    def drain(self) -> None:
+        """Reads what a process that has ended left in the pipe, then stops; what it forked may hold the pipe open."""
+        self._read()
+        self.close()
+
+    def close(self) -> None:
+        """Stops reading."""
+        if self._descriptor < 0:
+            return
+        if self._paused is not None:
+            self._paused.cancel()
+        self._loop.remove_reader(self._descriptor)
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _read(self) -> None:
+        if self._descriptor < 0:
+            return
+        try:
+            chunk = os.read(self._descriptor, _CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        if not chunk:
+            self.close()
+            return
+        self._append(chunk[-self._keep :])
+        self._pause()
+
+    def _append(self, chunk: bytes) -> None:
+        self._kept.append(chunk)
+        self._size += len(chunk)
+        while self._size - len(self._kept[0]) >= self._keep:
+            self._size -= len(self._kept.popleft())
+
+    def _pause(self) -> None:
+        self._loop.remove_reader(self._descriptor)
+        if self._paused is not None:
+            self._paused.cancel()
+        self._paused = self._loop.call_later(_PAUSE_SECONDS, self._resume)
+
+    def _resume(self) -> None:
+        if self._descriptor >= 0:
+            self._loop.add_reader(self._descriptor, self._read)

@@ -1,0 +1,76 @@
+"""Serving: a front and its gRPC server from start to drain, in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import signal
+from collections.abc import Callable
+
+from envwire.server._config import ServerConfig
+from envwire.server._front import Front
+from envwire.server._grpc import GrpcServer
+
+_STOP_GRACE_SECONDS = 1.0
+
+
+async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asyncio.Event) -> None:
+    """Serves until `stop` is set, then drains and stops.
+
+    Args:
+        config: The server's settings.
+        ready: Called with HOST:PORT once requests are served.
+        stop: Ends it; set it again while draining to skip the rest of the wait.
+
+    Raises:
+        TemplateError: An id is unknown, or a module cannot be imported.
+        OSError: The address cannot be bound.
+    """
+    front = Front(config)
+    server = GrpcServer(front, config)
+    try:
+        await front.start()
+        target = await server.start()
+        front.address = config.advertise or _advertised(target)
+        ready(target)
+        await stop.wait()
+        await server.say_not_serving()
+        await _drain(front, config.drain_timeout, stop)
+    finally:
+        await front.stop()
+        await server.stop(_STOP_GRACE_SECONDS)
+
+
+async def _drain(front: Front, timeout: float, stop: asyncio.Event) -> None:
+    stop.clear()
+    again = asyncio.ensure_future(stop.wait())
+    drained = asyncio.ensure_future(front.drain(timeout))
+    await asyncio.wait({again, drained}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (again, drained):
+        task.cancel()
+
+
+def _advertised(target: str) -> str:
+    """Returns the bound address if a client can use it: a wildcard names no machine, and the client knows better."""
+    host = target.rpartition(":")[0].strip("[]")
+    return "" if host in {"0.0.0.0", "::", ""} else target  # noqa: S104 - compared, not bound
+
+
+def _raise_file_limit() -> None:
+    """Allows as many open files as the system lets us: a session needs two here."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def run(config: ServerConfig, ready: Callable[[str], None]) -> None:
+    """Serves in this process until SIGTERM or SIGINT; the second one stops without waiting for sessions."""
+    _raise_file_limit()
+
+    async def main() -> None:
+        stop = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        await serve(config, ready, stop)
+
+    asyncio.run(main())

@@ -1,0 +1,135 @@
+"""All sessions of a server: who is there, who was, and whose time is over."""
+
+from __future__ import annotations
+
+import hmac
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from envwire.codec import FaultError, Reason
+from envwire.server._faults import afresh
+from envwire.server._hosted import HostedSession
+
+#: Ended sessions whose fate is remembered, so that their clients learn it.
+_REMEMBERED = 4096
+
+
+@dataclass(frozen=True)
+class EndedSession:
+    """What is remembered of a session that ended: enough to tell its owner why."""
+
+    secret: bytes = field(repr=False)
+    fate: FaultError
+
+
+class Sessions:
+    """The sessions of one server by id.
+
+    Args:
+        capacity: How many may live at once.
+        clock: Monotonic time, in seconds.
+        incarnation: Name of this run of the server.
+    """
+
+    def __init__(self, capacity: int, clock: Callable[[], float], incarnation: str) -> None:
+        self._capacity = capacity
+        self._clock = clock
+        self._incarnation = incarnation
+        self._live: dict[str, HostedSession] = {}
+        self._ended: OrderedDict[str, EndedSession] = OrderedDict()
+        self._reserved = 0
+
+    def __len__(self) -> int:
+        return len(self._live) + self._reserved
+
+    def __iter__(self) -> Iterator[HostedSession]:
+        return iter(list(self._live.values()))
+
+    def reserve(self) -> None:
+        """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
+
+        Raises:
+            FaultError: CAPACITY_REACHED.
+        """
+        if len(self) >= self._capacity:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"all {self._capacity} sessions of this server are taken; try again later or on another server. "
+                "The operator raises the number with --max-sessions",
+                metadata={"max_sessions": str(self._capacity)},
+                retry_after=1.0,
+            )
+        self._reserved += 1
+
+    def unreserve(self) -> None:
+        """Gives a reserved slot back."""
+        self._reserved -= 1
+
+    def add(self, session: HostedSession) -> None:
+        """Adds a session in the slot that was reserved for it."""
+        self._reserved -= 1
+        self._live[session.id] = session
+
+    def end(self, session: HostedSession) -> None:
+        """Frees the slot of a session that ended and remembers its fate."""
+        if self._live.pop(session.id, None) is None:
+            return
+        if session.fate is not None:
+            self._ended[session.id] = EndedSession(session.secret, session.fate)
+        while len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+
+    def find(self, session_id: str, secret: bytes) -> HostedSession:
+        """Returns a living session to its owner.
+
+        Raises:
+            FaultError: UNKNOWN_SESSION, WRONG_SECRET, or why the session ended.
+        """
+        session = self._live.get(session_id) or self._ended.get(session_id)
+        if session is None:
+            raise self._unknown(session_id)
+        if not hmac.compare_digest(session.secret, secret):
+            raise FaultError(
+                Reason.WRONG_SECRET,
+                f"wrong secret for session {session_id}; send the secret that Make answered with",
+                metadata={"session_id": session_id},
+            )
+        if isinstance(session, EndedSession):
+            raise afresh(session.fate)
+        return session
+
+    def _unknown(self, session_id: str) -> FaultError:
+        return FaultError(
+            Reason.UNKNOWN_SESSION,
+            f"no session {session_id!r} on this server (run {self._incarnation}): it ended long ago, or another "
+            "server or an earlier run of this one made it. Make the environment again",
+            metadata={"session_id": session_id, "incarnation": self._incarnation},
+        )
+
+    def sweep(self) -> None:
+        """Ends sessions whose lease ran out or whose request takes too long."""
+        now = self._clock()
+        for session in self:
+            if session.overdue(now):
+                session.end(_overdue(session), at_once=True)
+            elif session.expired(now):
+                session.end(_expired(session))
+
+
+def _overdue(session: HostedSession) -> FaultError:
+    return FaultError(
+        Reason.STEP_TIMEOUT,
+        f"the environment did not answer within {session.timeout:g} s; its process was killed and session "
+        f"{session.id} is gone. The operator allows more time with --step-timeout (--make-timeout while it is made)",
+        metadata={"session_id": session.id, "timeout": f"{session.timeout:g}"},
+    )
+
+
+def _expired(session: HostedSession) -> FaultError:
+    return FaultError(
+        Reason.SESSION_EXPIRED,
+        f"session {session.id} ended: no stream and no request for its lease of {session.lease:g} s. Make the "
+        "environment again, and ask for a longer lease or keep a stream open",
+        metadata={"session_id": session.id, "lease": f"{session.lease:g}"},
+    )

@@ -1,0 +1,54 @@
+"""The life of a session: every state, and every move between states, in this one table.
+
+READY --reset--> RUNNING --step--> RUNNING or ENDED --reset--> RUNNING; close from anywhere; LOST when the process
+died. A step is passed to the environment in any live state: whether a step before the first reset or after the end is
+an error is the environment's own rule (`OrderEnforcing`), so that a remote environment refuses what a local one does.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class State(Enum):
+    """Where a session stands."""
+
+    READY = "made, not reset yet"
+    RUNNING = "in an episode"
+    ENDED = "its episode is over; reset starts the next"
+    CLOSED = "closed, expired or drained; gone for good"
+    LOST = "its process died; gone for good"
+
+
+class Event(Enum):
+    """What moves a session."""
+
+    RESET = "reset"
+    STEP = "step"
+    STEP_ENDED = "step that terminated or truncated the episode"
+    CLOSE = "close"
+    DIE = "death of the process"
+
+
+_ALIVE = (State.READY, State.RUNNING, State.ENDED)
+
+TRANSITIONS: dict[tuple[State, Event], State] = {
+    **{(state, Event.RESET): State.RUNNING for state in _ALIVE},
+    **{(state, Event.CLOSE): State.CLOSED for state in _ALIVE},
+    **{(state, Event.DIE): State.LOST for state in _ALIVE},
+    (State.READY, Event.STEP): State.READY,
+    (State.READY, Event.STEP_ENDED): State.ENDED,
+    (State.RUNNING, Event.STEP): State.RUNNING,
+    (State.RUNNING, Event.STEP_ENDED): State.ENDED,
+    (State.ENDED, Event.STEP): State.ENDED,
+    (State.ENDED, Event.STEP_ENDED): State.ENDED,
+}
+
+
+def move(state: State, event: Event) -> State:
+    """Returns the state after `event`; a move that the table does not have is a bug of ours.
+
+    Raises:
+        KeyError: The table has no such move.
+    """
+    return TRANSITIONS[state, event]

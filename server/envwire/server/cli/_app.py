@@ -1,0 +1,38 @@
+"""The application: its commands, and how it fails."""
+
+from __future__ import annotations
+
+import typer
+
+from envwire.server._version import VERSION
+from envwire.server.cli._health import health
+from envwire.server.cli._list import list_environments
+from envwire.server.cli._run import run
+from envwire.server.cli._serve import serve
+
+app = typer.Typer(
+    name="envwire",
+    help="Serve reinforcement-learning environments, and drive them from anywhere.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(serve)
+app.command("list")(list_environments)
+app.command()(run)
+app.command()(health)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"envwire {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Holds the options of the command itself."""

@@ -1,0 +1,28 @@
+"""`envwire health`: is a server there, and does it take sessions?"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import grpc
+import typer
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+
+def health(
+    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 3.0,
+) -> None:
+    """Ask the server at TARGET for its health; exit 0 when it is serving, 1 otherwise. For container health checks."""
+    with grpc.insecure_channel(target) as channel:
+        stub: Any = health_pb2_grpc.HealthStub(channel)
+        try:
+            answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=timeout)
+        except grpc.RpcError as error:
+            reason = error.details() if isinstance(error, grpc.Call) else str(error)
+            typer.echo(f"no answer from {target}: {reason}", err=True)
+            raise typer.Exit(1) from None
+    status = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
+    typer.echo(status)
+    if answer.status != health_pb2.HealthCheckResponse.SERVING:
+        raise typer.Exit(1)

@@ -1,0 +1,58 @@
+"""`envwire list`: what a server hosts."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from envwire.client._transports import open_transport
+from envwire.client.errors import RemoteError
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import specs_pb2
+
+_CONNECT_SECONDS = 5.0
+
+
+def list_environments(
+    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
+) -> None:
+    """List the environments that the server at TARGET hosts."""
+    try:
+        transport = open_transport("unary", target, _CONNECT_SECONDS)
+        listing = transport.call(
+            pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()), _CONNECT_SECONDS
+        )
+        info = transport.call(
+            pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()), _CONNECT_SECONDS
+        )
+        transport.close()
+    except RemoteError as error:
+        typer.echo(f"envwire list: {error}", err=True)
+        raise typer.Exit(1) from None
+    _show(listing.list_environments, info.get_server_info)
+
+
+def _show(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
+    table = Table("environment", "library", "episode steps", "reward threshold")
+    for entry in listing.environments:
+        table.add_row(entry.spec.id, entry.library, _steps(entry.spec), _threshold(entry.spec))
+    console = Console()
+    console.print(table)
+    console.print(
+        f"envwire {info.version}: {info.active_sessions} of {info.max_sessions} sessions in use"
+        + (", draining" if info.draining else "")
+    )
+
+
+def _steps(spec: specs_pb2.EnvSpec) -> str:
+    return str(spec.max_episode_steps) if spec.HasField("max_episode_steps") else "-"
+
+
+def _threshold(spec: specs_pb2.EnvSpec) -> str:
+    kind = spec.reward_threshold.WhichOneof("kind")
+    return (
+        f"{getattr(spec.reward_threshold, kind):g}" if kind in {"int_value", "float_value"} else "-"
+    )

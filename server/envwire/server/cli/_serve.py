@@ -1,0 +1,127 @@
+"""`envwire serve`: host environments until told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from envwire.server._config import ServerConfig
+from envwire.server._serving import run
+from envwire.server._template_link import TemplateError
+
+_DEFAULTS = ServerConfig(("*",))
+_HOSTING, _LIMITS, _SAFETY = "Hosting", "Limits (times in seconds)", "Safety"
+
+
+def serve(
+    environments: Annotated[
+        list[str],
+        typer.Argument(
+            help="Ids or patterns: CartPole-v1 'ALE/*'. Quote patterns.", metavar="ENVIRONMENT..."
+        ),
+    ],
+    imports: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--import",
+            help="Module that registers environments; repeat for more.",
+            rich_help_panel=_HOSTING,
+        ),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to bind.", rich_help_panel=_HOSTING)
+    ] = _DEFAULTS.host,
+    port: Annotated[
+        int, typer.Option(help="Port to bind; 0 for any free one.", rich_help_panel=_HOSTING)
+    ] = _DEFAULTS.port,
+    advertise: Annotated[
+        str,
+        typer.Option(
+            help="HOST:PORT that clients are told, where it differs from the bound one.",
+            rich_help_panel=_HOSTING,
+        ),
+    ] = "",
+    max_sessions: Annotated[
+        int, typer.Option(help="Environments held at once.", rich_help_panel=_LIMITS)
+    ] = _DEFAULTS.max_sessions,
+    lease: Annotated[
+        float,
+        typer.Option(help="Life of an environment whose client is gone.", rich_help_panel=_LIMITS),
+    ] = _DEFAULTS.lease,
+    max_lease: Annotated[
+        float,
+        typer.Option(help="Longest lease that a client may ask for.", rich_help_panel=_LIMITS),
+    ] = _DEFAULTS.max_lease,
+    step_timeout: Annotated[
+        float,
+        typer.Option(
+            help="Time for one request; a hung environment is killed after it.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = _DEFAULTS.step_timeout,
+    make_timeout: Annotated[
+        float, typer.Option(help="Time for making an environment.", rich_help_panel=_LIMITS)
+    ] = _DEFAULTS.make_timeout,
+    drain_timeout: Annotated[
+        float, typer.Option(help="Time for sessions to end after SIGTERM.", rich_help_panel=_LIMITS)
+    ] = _DEFAULTS.drain_timeout,
+    max_message_bytes: Annotated[
+        int, typer.Option(help="Largest message, in bytes.", rich_help_panel=_LIMITS)
+    ] = _DEFAULTS.max_message_bytes,
+    allow_kwargs: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Keyword arguments that clients of a public address may pass: name,name or ID=name,name.",
+            rich_help_panel=_SAFETY,
+        ),
+    ] = None,
+    allow_wrapper: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Wrapper module:Class that clients may ask for.", rich_help_panel=_SAFETY
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option(
+            "--insecure",
+            help="Bind an address other than loopback, without TLS.",
+            rich_help_panel=_SAFETY,
+        ),
+    ] = False,
+) -> None:
+    """Host ENVIRONMENTS until SIGTERM or Ctrl-C.
+
+    Prints "ready: HOST:PORT" when clients can connect. The first SIGTERM lets running sessions finish, the second
+    does not.
+    """
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    try:
+        config = ServerConfig(
+            tuple(environments),
+            imports=tuple(imports or ()),
+            host=host,
+            port=port,
+            advertise=advertise,
+            max_sessions=max_sessions,
+            lease=lease,
+            max_lease=max_lease,
+            step_timeout=step_timeout,
+            make_timeout=make_timeout,
+            drain_timeout=drain_timeout,
+            max_message_bytes=max_message_bytes,
+            allow_kwargs=tuple(allow_kwargs or ()),
+            allow_wrappers=tuple(allow_wrapper or ()),
+            insecure=insecure,
+            sys_path=(os.getcwd(),),
+        )
+        run(config, lambda target: print(f"ready: {target}", flush=True))
+    except (ValueError, OSError, TemplateError) as error:
+        typer.echo(f"envwire serve: {error}", err=True)
+        raise typer.Exit(1) from None

@@ -1,0 +1,123 @@
+"""Real Gymnasium environments, hosted: equal to local ones bit for bit, and passing Gymnasium's own checkers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.utils.env_match import check_environments_match
+
+from envwire.client.gymnasium import RemoteEnv
+from envwire.server import Server
+from tests.equality import same
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+def _newest(prefix: str) -> str:
+    return max(env_id for env_id in gymnasium.registry if env_id.startswith(prefix))
+
+
+IDS = (
+    "CartPole-v1",
+    "Pendulum-v1",
+    "Acrobot-v1",
+    "MountainCar-v0",
+    "MountainCarContinuous-v0",
+    "FrozenLake-v1",
+    _newest("Taxi-v"),
+    "Blackjack-v1",
+    _newest("CliffWalking-v"),
+)
+
+
+def _rollout(env: Any, steps: int, seed: int) -> list[Any]:
+    env.action_space.seed(seed)
+    seen: list[Any] = [env.reset(seed=seed)]
+    for _ in range(steps):
+        seen.append(env.step(env.action_space.sample()))
+        if seen[-1][2] or seen[-1][3]:
+            seen.append(env.reset())
+    return seen
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("env_id", IDS)
+def test_rollouts_equal_the_local_ones(server: Server, env_id: str, seed: int) -> None:
+    remote, local = RemoteEnv(server.target, env_id), gymnasium.make(env_id)
+    assert remote.action_space == local.action_space
+    assert remote.observation_space == local.observation_space
+    assert same(_rollout(remote, 1000, seed), _rollout(local, 1000, seed))
+    remote.close()
+
+
+def _direct(target: str, env_id: str, **kwargs: Any) -> Any:
+    return RemoteEnv(target, env_id, **kwargs)
+
+
+def _made(target: str, env_id: str, **kwargs: Any) -> Any:
+    return gymnasium.make("envwire/Remote-v0", target=target, env_id=env_id, **kwargs)
+
+
+@pytest.mark.parametrize("make", [_direct, _made])
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Blackjack-v1"])
+def test_gymnasiums_checker_passes(
+    server: Server, env_id: str, make: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = make(server.target, env_id, render_mode="rgb_array")
+    check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_environments_match(server: Server, env_id: str) -> None:
+    local = gymnasium.make(env_id, render_mode="rgb_array")
+    remote = RemoteEnv(server.target, env_id, render_mode="rgb_array")
+    check_environments_match(local, remote, num_steps=30)
+    local.close()
+    remote.close()
+
+
+def test_it_is_a_gymnasium_environment(server: Server) -> None:
+    env = RemoteEnv(server.target, "FrozenLake-v1", is_slippery=False, map_name="8x8")
+    assert isinstance(env, gymnasium.Env)
+    assert isinstance(env.observation_space, gymnasium.spaces.Discrete)
+    assert env.observation_space.n == 64
+    assert isinstance(env.spec, gymnasium.envs.registration.EnvSpec)
+    again = gymnasium.make(env.spec)
+    assert again.observation_space.n == 64
+    again.close()
+    env.close()
+
+
+def test_wrappers_of_gymnasium_on_both_sides(server: Server) -> None:
+    def on_server() -> Any:
+        stack = [("FlattenObservation", {}), ("TimeAwareObservation", {})]
+        return RemoteEnv(server.target, "Acrobot-v1", wrappers=stack)
+
+    def on_client() -> Any:
+        env = gymnasium.wrappers.FlattenObservation(RemoteEnv(server.target, "Acrobot-v1"))
+        return gymnasium.wrappers.TimeAwareObservation(env)
+
+    here, there = on_client(), on_server()
+    assert here.observation_space == there.observation_space
+    for seed in range(3):
+        assert same(here.reset(seed=seed), there.reset(seed=seed))
+    here.close()
+    there.close()
+
+
+def test_a_wrapper_that_draws_from_np_random(server: Server) -> None:
+    def sticky(env: Any) -> Any:
+        return gymnasium.wrappers.StickyAction(env, 0.5)
+
+    remote, local = (
+        sticky(RemoteEnv(server.target, "CartPole-v1")),
+        sticky(gymnasium.make("CartPole-v1")),
+    )
+    assert same(_rollout(remote, 200, 4), _rollout(local, 200, 4))
+    remote.close()

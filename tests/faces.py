@@ -1,0 +1,58 @@
+"""The ways to an environment that must not differ: local, and remote over each transport, in both families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+
+import envwire.envs
+from envwire.client import RemoteEnv
+from envwire.client.gymnasium import RemoteEnv as GymnasiumRemoteEnv
+from envwire.server import InProcessTransport
+from tests.conftest import HOSTED
+
+#: Makes an environment: (target, id, keyword arguments).
+Face = Callable[..., Any]
+
+
+def in_process() -> InProcessTransport:
+    """Returns a transport that serves in this process what the test server serves."""
+    return InProcessTransport(
+        HOSTED, imports=["tests.hosted_envs"], allow_wrappers=["tests.hosted_envs:Doubling"]
+    )
+
+
+def _local(_: str, env_id: str, **kwargs: Any) -> Any:
+    return envwire.envs.make(env_id, **kwargs)
+
+
+def _in_process(_: str, env_id: str, **kwargs: Any) -> Any:
+    return RemoteEnv(None, env_id, transport=in_process(), **kwargs)
+
+
+def _remote(transport: str) -> Face:
+    def make(target: str, env_id: str, **kwargs: Any) -> Any:
+        return RemoteEnv(target, env_id, transport=transport, **kwargs)
+
+    return make
+
+
+def _gymnasium(target: str, env_id: str, **kwargs: Any) -> Any:
+    return GymnasiumRemoteEnv(target, env_id, **kwargs)
+
+
+def _gymnasium_make(target: str, env_id: str, **kwargs: Any) -> Any:
+    return gymnasium.make("envwire/Remote-v0", target=target, env_id=env_id, **kwargs)
+
+
+LOCAL: dict[str, Face] = {"local": _local}
+REMOTE: dict[str, Face] = {
+    "in process": _in_process,
+    "unary": _remote("unary"),
+    "stream": _remote("stream"),
+    "gymnasium face": _gymnasium,
+    "gymnasium.make": _gymnasium_make,
+}
+ALL = LOCAL | REMOTE

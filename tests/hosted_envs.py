@@ -1,0 +1,172 @@
+"""Environments that tests host, registered on import: one misbehaves on demand, one has awkward values."""
+
+from __future__ import annotations
+
+import enum
+import os
+import sys
+import time
+import warnings
+from collections import OrderedDict
+from typing import Any
+
+import numpy as np
+
+import envwire.envs as gym
+
+
+class Fault(enum.IntEnum):
+    """What a step of `Faulty` does."""
+
+    NONE = 0
+    RAISE = 1
+    ABORT = 2
+    EXIT = 3
+    HANG = 4
+    PRINT_FOREVER = 5
+    WARN = 6
+    PRINT_AND_ABORT = 7
+    CUSTOM_ERROR = 8
+    BAD_INFO = 9
+    BAD_OBSERVATION = 10
+    SLEEP = 11
+
+
+class SimulatorError(Exception):
+    """An exception that no client knows."""
+
+
+class Faulty(gym.Env[np.ndarray, int]):
+    """Counts its steps; each action is a fault to commit first.
+
+    `hang_on_close` makes it hang when closed; `raise_on_make` raises in the constructor.
+    """
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 30}
+
+    def __init__(
+        self,
+        render_mode: str | None = None,
+        raise_on_make: bool = False,
+        hang_on_close: bool = False,
+    ) -> None:
+        if raise_on_make:
+            raise RuntimeError("no simulator here")
+        self.render_mode = render_mode
+        self.observation_space = gym.spaces.Box(0, np.inf, (1,), np.float64)
+        self.action_space = gym.spaces.Discrete(len(Fault))
+        self.steps = 0
+        self._hang_on_close = hang_on_close
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self.steps = 0
+        return np.zeros(1), {"pid": os.getpid(), "options": options}
+
+    def step(self, action: int) -> Any:
+        _commit(Fault(action))
+        self.steps += 1
+        observation = np.array([float(self.steps)])
+        if action == Fault.BAD_OBSERVATION:
+            return object(), 0.0, False, False, {}
+        info: Any = ["not a dict"] if action == Fault.BAD_INFO else {"steps": self.steps}
+        return observation, 0.0, False, False, info
+
+    def render(self) -> str:
+        return f"steps: {self.steps}"
+
+    def add(self, left: int, right: int = 1) -> int:
+        """A method to call from afar."""
+        return left + right
+
+    def close(self) -> None:
+        if self._hang_on_close:
+            time.sleep(3600)
+
+
+def _commit(fault: Fault) -> None:
+    if fault is Fault.RAISE:
+        raise ValueError("the wheel fell off", 42)
+    if fault is Fault.CUSTOM_ERROR:
+        raise SimulatorError("out of coffee")
+    if fault is Fault.ABORT:
+        os.abort()
+    if fault is Fault.EXIT:
+        sys.exit(3)
+    if fault is Fault.HANG:
+        time.sleep(3600)
+    if fault is Fault.WARN:
+        warnings.warn("the wheel is loose", UserWarning, stacklevel=2)
+    if fault is Fault.SLEEP:
+        time.sleep(0.5)
+    if fault is Fault.PRINT_AND_ABORT:
+        print("last words", file=sys.stderr, flush=True)
+        os.abort()
+    while fault is Fault.PRINT_FOREVER:
+        os.write(1, b"spam " * 1000)
+
+
+class Awkward(gym.Env[Any, Any]):
+    """Answers each step with the action it got, in every place where a value can be."""
+
+    metadata = {"render_modes": ["rgb_array", "ansi"], "render_fps": 7, "nested": {"a": (1, 2)}}
+    reward_range = (-1.5, 2)
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+        box = gym.spaces.Box(-1, 1, (2, 3), np.float16)
+        self.observation_space = gym.spaces.Dict(
+            {"b": box, "a": gym.spaces.Tuple([box, gym.spaces.Discrete(3)])}
+        )
+        self.action_space = gym.spaces.Dict({"x": box}, seed=3)
+        self._buffer = np.zeros((2, 3), np.float16)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        return self._observation(), {
+            "seed": seed,
+            "options": options,
+            "draw": self.np_random.random(),
+        }
+
+    def _observation(self) -> Any:
+        self._buffer += 0.25  # the same array each time: the wire must not share it
+        return OrderedDict(b=self._buffer, a=(self._buffer[::-1].T.T, np.int8(2)))
+
+    def step(self, action: Any) -> Any:
+        info = {
+            "action": action,
+            7: {"deep": [1, (2, np.float32(3)), {"k": None}]},
+            "big": 2**200,
+            "negative zero": -0.0,
+            "nan": float("nan"),
+            "zero_d": np.array(5, np.uint16),
+            "empty": np.zeros((0, 3), np.int16),
+            "flags": (True, np.True_),
+            "text": "ä\U0001f600",
+            "bytes": b"\x00\xff",
+            "complex": 1 + 2j,
+            "function": _commit,
+            "draw": self.np_random.random(),
+        }
+        return self._observation(), np.float32(0.1), np.bool_(False), False, info
+
+    def render(self) -> Any:
+        return np.full((4, 5, 3), 9, np.uint8) if self.render_mode == "rgb_array" else "frame"
+
+
+class Doubling(gym.ActionWrapper):  # type: ignore[type-arg]
+    """A wrapper that an operator may list."""
+
+    def __init__(self, env: Any, factor: int = 2) -> None:
+        super().__init__(env)
+        self.factor = factor
+
+    def action(self, action: Any) -> Any:
+        return action
+
+
+gym.register(id="tests/Faulty-v0", entry_point="tests.hosted_envs:Faulty", disable_env_checker=True)
+gym.register(
+    id="tests/Awkward-v0", entry_point="tests.hosted_envs:Awkward", disable_env_checker=True
+)

@@ -1,0 +1,54 @@
+"""Frames: whatever way a stream of bytes is cut, the same messages come out."""
+
+from __future__ import annotations
+
+import socket
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envwire.server._frames import FrameError, FrameReader, pack_header, receive_frame, send_frame
+
+
+@settings(derandomize=True, max_examples=100)
+@given(st.lists(st.binary(max_size=50), max_size=8), st.lists(st.integers(0, 450), max_size=8))
+def test_any_cut_gives_the_same_messages(messages: list[bytes], cuts: list[int]) -> None:
+    stream = b"".join(pack_header(len(message)) + message for message in messages)
+    edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
+    reader = FrameReader(limit=50)
+    received = [
+        message for start, end in pairwise(edges) for message in reader.feed(stream[start:end])
+    ]
+    assert received == messages
+
+
+def test_a_frame_over_the_limit_is_refused_at_its_header() -> None:
+    with pytest.raises(FrameError, match="51 bytes"):
+        FrameReader(limit=50).feed(pack_header(51))
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 3_000_000])
+def test_blocking_sockets_carry_any_size(size: int) -> None:
+    from threading import Thread
+
+    left, right = socket.socketpair()
+    with left, right:
+        message = bytes(size)
+        sender = Thread(target=send_frame, args=(left, message))
+        sender.start()
+        assert receive_frame(right) == message
+        sender.join()
+        left.close()
+        assert receive_frame(right) is None
+
+
+@pytest.mark.parametrize("sent", [pack_header(3), pack_header(3) + b"ab"])
+def test_an_end_inside_a_frame_is_an_error(sent: bytes) -> None:
+    left, right = socket.socketpair()
+    with right:
+        with left:
+            left.sendall(sent)
+        with pytest.raises(FrameError, match="ended"):
+            receive_frame(right)

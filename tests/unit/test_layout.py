@@ -1,0 +1,34 @@
+"""The four source roots are one namespace, and stay so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import envwire.client
+import envwire.codec
+import envwire.server
+
+ROOT = Path(__file__).parent.parent.parent
+ROOTS = ("protos", "envs", "client", "server")
+
+
+@pytest.mark.parametrize("root", ROOTS)
+def test_no_root_claims_the_namespace(root: str) -> None:
+    assert not (ROOT / root / "__init__.py").exists()
+    assert not (ROOT / root / "envwire" / "__init__.py").exists()
+
+
+@pytest.mark.parametrize(
+    "package",
+    ["protos/envwire/v1", "protos/envwire/codec", *(f"{r}/envwire/{r}" for r in ROOTS[1:])],
+)
+def test_every_package_is_typed(package: str) -> None:
+    assert (ROOT / package / "py.typed").exists()
+
+
+@pytest.mark.parametrize("module", [envwire.client, envwire.server, envwire.codec])
+def test_what_is_exported_is_there(module: object) -> None:
+    names: list[str] = module.__all__  # type: ignore[attr-defined]
+    assert all(hasattr(module, name) for name in names)
