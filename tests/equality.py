@@ -1,23 +1,53 @@
-"""Equality that holds types, shapes, dtypes, orders, NaN and the sign of zero."""
+"""Equality that tells apart everything that the codec promises to keep apart."""
 
 from __future__ import annotations
 
-from typing import Any
+import io
+import struct
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def same(left: Any, right: Any) -> bool:
-    """Whether two values are the same in every bit and every type."""
+
+def identical(left: Any, right: Any) -> bool:
+    """Whether two values have the same types, bits, dtypes, shapes and orders, all the way down."""
     if type(left) is not type(right):
         return False
-    if isinstance(left, dict):
-        return list(left) == list(right) and all(same(left[key], right[key]) for key in left)
-    if isinstance(left, (list, tuple)):
-        return len(left) == len(right) and all(map(same, left, right))
-    if isinstance(left, (np.ndarray, np.generic)):
-        alike = left.dtype == right.dtype and left.shape == right.shape
-        return alike and np.asarray(left).tobytes() == np.asarray(right).tobytes()
-    if isinstance(left, float):
-        return np.float64(left).tobytes() == np.float64(right).tobytes()
+    for kind, compare in _COMPARE.items():
+        if isinstance(left, kind):
+            return compare(left, right)
     return bool(left == right)
+
+
+def _arrays(left: Any, right: Any) -> bool:
+    if (left.dtype, left.shape) != (right.dtype, right.shape):
+        return False
+    if left.dtype.kind == "O":
+        return _sequences(list(left.flat), list(right.flat))
+    return left.tobytes() == right.tobytes()
+
+
+def _sequences(left: Any, right: Any) -> bool:
+    return len(left) == len(right) and all(map(identical, left, right))
+
+
+def _sets(left: Any, right: Any) -> bool:
+    return _sequences(sorted(left, key=repr), sorted(right, key=repr))
+
+
+def _dicts(left: Any, right: Any) -> bool:
+    return _sequences(list(left.items()), list(right.items()))
+
+
+_COMPARE: dict[Any, Callable[[Any, Any], bool]] = {
+    (np.ndarray, np.generic): _arrays,
+    float: lambda left, right: struct.pack("d", left) == struct.pack("d", right),
+    complex: lambda left, right: _sequences((left.real, left.imag), (right.real, right.imag)),
+    dict: _dicts,
+    (list, tuple): _sequences,
+    set: _sets,
+    io.StringIO: lambda left, right: left.getvalue() == right.getvalue(),
+}

@@ -10,7 +10,7 @@ import pytest
 
 import envwire.envs
 from envwire.server import Server
-from tests.equality import same
+from tests.equality import identical as same
 from tests.faces import ALL, REMOTE, Face
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -12,7 +12,7 @@ from gymnasium.utils.env_match import check_environments_match
 
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
-from tests.equality import same
+from tests.equality import identical as same
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -63,10 +63,11 @@ def decode_space(message: spaces_pb2.Space, family: Family, path: str = "space")
 
 
 class SpaceEncoding:
-    """One call of `encode_space`: the walk down the tree."""
+    """One call of `encode_space`: the walk down the tree, and the spaces that were written by now."""
 
     def __init__(self) -> None:
         self._depth = 0
+        self._ended: dict[int, int] = {}
 
     def space(self, space: Any, message: spaces_pb2.Space) -> None:
         """Writes one space and what is below it.
@@ -74,6 +75,10 @@ class SpaceEncoding:
         Raises:
             CodecError: It has no wire form.
         """
+        earlier = self._ended.get(id(space))
+        if earlier is not None:
+            message.same_as = earlier
+            return
         row = _row_of(space)
         part = getattr(message, row.field)
         part.SetInParent()
@@ -87,6 +92,7 @@ class SpaceEncoding:
                 f"a {row.name} that does not fit the wire ({error})", "64-bit numbers and Unicode"
             ) from error
         self._depth -= 1
+        self._ended[id(space)] = len(self._ended)
         if space._np_random is not None:
             located(".np_random", encode_random_state, space._np_random, message.np_random)
 
@@ -113,11 +119,18 @@ class SpaceDecoding:
         field = message.WhichOneof("kind")
         if field is None:
             raise CodecError("of no kind", "one field of `Space.kind` to be set")
+        if field == "same_as":
+            return self._earlier(message.same_as)
         self._depth = _deeper(self._depth)
         space = _BY_FIELD[field].decode(getattr(message, field), self)
         self._depth -= 1
         self._built.append((space, _generator(message)))
         return space
+
+    def _earlier(self, number: int) -> Any:
+        if number >= len(self._built):
+            raise CodecError(f"the same as space {number}", f"one of the {len(self._built)} before")
+        return self._built[number][0]
 
     def make(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls the constructor of one of the family's spaces.

@@ -65,6 +65,11 @@ def dtype_of(number: int) -> np.dtype[Any]:
         raise CodecError(f"of element type {number}", "a number or boolean of DataType") from None
 
 
+def is_portable(dtype: np.dtype[Any]) -> bool:
+    """Tells whether elements of a type have a number of their own in DataType."""
+    return dtype in _NUMBERS
+
+
 class FillAllowance:
     """How many elements one message may ask for that it does not hold itself."""
 

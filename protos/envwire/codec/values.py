@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from envwire.codec import arrays, containers, guests, plain
 from envwire.codec.errors import CodecError, located
 from envwire.codec.opaque import decode_opaque, type_name
-from envwire.codec.tensors import decode_tensor
+from envwire.codec.tensors import decode_tensor, encode_tensor, is_portable
 from envwire.codec.walk import Decoder, Decoding, Encoder, Encoding, decode, encode
 
 if TYPE_CHECKING:
@@ -36,6 +38,11 @@ _DECODERS: Final[dict[str, Decoder]] = {
 }
 
 
+_AS_THEY_ARE: Final = frozenset(
+    kind for kind, decoder in _DECODERS.items() if decoder is plain.decode_as_is
+)
+
+
 def encode_value(
     value: Any, message: values_pb2.Value, path: str = "value", *, opaque: bool = False
 ) -> None:
@@ -51,7 +58,10 @@ def encode_value(
         CodecError: A part has no wire form, and `opaque` is false.
     """
     try:
-        encode(value, message, Encoding(_ENCODERS, opaque))
+        if type(value) is np.ndarray and is_portable(value.dtype):  # most observations
+            encode_tensor(value, message.array)
+        else:
+            encode(value, message, Encoding(_ENCODERS, opaque))
     except CodecError as error:
         error.under(path)
         raise
@@ -72,8 +82,11 @@ def decode_value(
         CodecError: The message breaks the contract.
     """
     try:
-        if message.HasField("array"):
+        kind = message.WhichOneof("kind")
+        if kind == "array":  # most observations
             return decode_tensor(message.array)
+        if kind in _AS_THEY_ARE:
+            return getattr(message, kind)
         return decode(message, Decoding(_DECODERS, family, opaque))
     except CodecError as error:
         error.under(path)
@@ -93,6 +106,8 @@ def encode_mapping(
     """
     if not hasattr(mapping, "items"):
         raise CodecError(f"a {type_name(type(mapping))}", "a mapping").under(path)
+    if not mapping:  # most infos
+        return
     encoding = Encoding(_ENCODERS, opaque)
     located(path, containers.encode_items, mapping, message, encoding)
 
@@ -108,6 +123,8 @@ def decode_mapping(
 
     Arguments and errors are those of `decode_value`.
     """
+    if not message.entries:  # most infos
+        return {}
     decoding = Decoding(_DECODERS, family, opaque)
     return located(path, containers.decode_dict, message, decoding)
 

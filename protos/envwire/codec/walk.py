@@ -158,5 +158,10 @@ def _nearest(kind: type[Any], encoders: Mapping[type | str, Encoder]) -> Encoder
 
 
 def _means_more_than_its_bases(kind: type[Any]) -> bool:
-    """Tells enumerations and special arrays (masked, matrix), which are no mere int or array."""
-    return issubclass(kind, (Enum, np.ndarray))
+    """Tells enumerations and special arrays (masked, matrix), which are no mere int or array.
+
+    An enumeration of numbers or texts (IntEnum) is made to be used as one, as an action for instance.
+    """
+    return issubclass(kind, np.ndarray) or (
+        issubclass(kind, Enum) and not issubclass(kind, (int, float, str))
+    )

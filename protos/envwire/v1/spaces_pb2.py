@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from envwire.v1 import values_pb2 as envwire_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/spaces.proto\x12\nenvwire.v1\x1a\x17\x65nvwire/v1/values.proto\"F\n\x0bRandomState\x12\x15\n\rbit_generator\x18\x01 \x01(\t\x12 \n\x05state\x18\x02 \x01(\x0b\x32\x11.envwire.v1.Value\"\xf8\x03\n\x05Space\x12#\n\x03\x62ox\x18\x01 \x01(\x0b\x32\x14.envwire.v1.BoxSpaceH\x00\x12-\n\x08\x64iscrete\x18\x02 \x01(\x0b\x32\x19.envwire.v1.DiscreteSpaceH\x00\x12\x34\n\x0cmulti_binary\x18\x03 \x01(\x0b\x32\x1c.envwire.v1.MultiBinarySpaceH\x00\x12\x38\n\x0emulti_discrete\x18\x04 \x01(\x0b\x32\x1e.envwire.v1.MultiDiscreteSpaceH\x00\x12%\n\x04text\x18\x05 \x01(\x0b\x32\x15.envwire.v1.TextSpaceH\x00\x12%\n\x04\x64ict\x18\x06 \x01(\x0b\x32\x15.envwire.v1.DictSpaceH\x00\x12\'\n\x05tuple\x18\x07 \x01(\x0b\x32\x16.envwire.v1.TupleSpaceH\x00\x12(\n\x06one_of\x18\x08 \x01(\x0b\x32\x16.envwire.v1.OneOfSpaceH\x00\x12-\n\x08sequence\x18\t \x01(\x0b\x32\x19.envwire.v1.SequenceSpaceH\x00\x12\'\n\x05graph\x18\n \x01(\x0b\x32\x16.envwire.v1.GraphSpaceH\x00\x12*\n\tnp_random\x18\x0f \x01(\x0b\x32\x17.envwire.v1.RandomStateB\x06\n\x04kind\"\xa3\x01\n\x08\x42oxSpace\x12\x1f\n\x03low\x18\x01 \x01(\x0b\x32\x12.envwire.v1.Tensor\x12 \n\x04high\x18\x02 \x01(\x0b\x32\x12.envwire.v1.Tensor\x12)\n\rbounded_below\x18\x03 \x01(\x0b\x32\x12.envwire.v1.Tensor\x12)\n\rbounded_above\x18\x04 \x01(\x0b\x32\x12.envwire.v1.Tensor\"R\n\rDiscreteSpace\x12\t\n\x01n\x18\x01 \x01(\x12\x12\r\n\x05start\x18\x02 \x01(\x12\x12\'\n\tdata_type\x18\x03 \x01(\x0e\x32\x14.envwire.v1.DataType\"/\n\x10MultiBinarySpace\x12\r\n\x05shape\x18\x01 \x03(\x04\x12\x0c\n\x04\x66lat\x18\x02 \x01(\x08\"Y\n\x12MultiDiscreteSpace\x12 \n\x04nvec\x18\x01 \x01(\x0b\x32\x12.envwire.v1.Tensor\x12!\n\x05start\x18\x02 \x01(\x0b\x32\x12.envwire.v1.Tensor\"G\n\tTextSpace\x12\x12\n\nmin_length\x18\x01 \x01(\x04\x12\x12\n\nmax_length\x18\x02 \x01(\x04\x12\x12\n\ncharacters\x18\x03 \x01(\t\"R\n\x0e\x44ictSpaceEntry\x12\x1e\n\x03key\x18\x01 \x01(\x0b\x32\x11.envwire.v1.Value\x12 \n\x05space\x18\x02 \x01(\x0b\x32\x11.envwire.v1.Space\"K\n\tDictSpace\x12+\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1a.envwire.v1.DictSpaceEntry\x12\x11\n\tsort_keys\x18\x02 \x01(\x08\"/\n\nTupleSpace\x12!\n\x06spaces\x18\x01 \x03(\x0b\x32\x11.envwire.v1.Space\"/\n\nOneOfSpace\x12!\n\x06spaces\x18\x01 \x03(\x0b\x32\x11.envwire.v1.Space\"H\n\rSequenceSpace\x12(\n\rfeature_space\x18\x01 \x01(\x0b\x32\x11.envwire.v1.Space\x12\r\n\x05stack\x18\x02 \x01(\x08\"Z\n\nGraphSpace\x12%\n\nnode_space\x18\x01 \x01(\x0b\x32\x11.envwire.v1.Space\x12%\n\nedge_space\x18\x02 \x01(\x0b\x32\x11.envwire.v1.Spaceb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/spaces.proto\x12\nenvwire.v1\x1a\x17\x65nvwire/v1/values.proto\"F\n\x0bRandomState\x12\x15\n\rbit_generator\x18\x01 \x01(\t\x12 \n\x05state\x18\x02 \x01(\x0b\x32\x11.envwire.v1.Value\"\x8b\x04\n\x05Space\x12#\n\x03\x62ox\x18\x01 \x01(\x0b\x32\x14.envwire.v1.BoxSpaceH\x00\x12-\n\x08\x64iscrete\x18\x02 \x01(\x0b\x32\x19.envwire.v1.DiscreteSpaceH\x00\x12\x34\n\x0cmulti_binary\x18\x03 \x01(\x0b\x32\x1c.envwire.v1.MultiBinarySpaceH\x00\x12\x38\n\x0emulti_discrete\x18\x04 \x01(\x0b\x32\x1e.envwire.v1.MultiDiscreteSpaceH\x00\x12%\n\x04text\x18\x05 \x01(\x0b\x32\x15.envwire.v1.TextSpaceH\x00\x12%\n\x04\x64ict\x18\x06 \x01(\x0b\x32\x15.envwire.v1.DictSpaceH\x00\x12\'\n\x05tuple\x18\x07 \x01(\x0b\x32\x16.envwire.v1.TupleSpaceH\x00\x12(\n\x06one_of\x18\x08 \x01(\x0b\x32\x16.envwire.v1.OneOfSpaceH\x00\x12-\n\x08sequence\x18\t \x01(\x0b\x32\x19.envwire.v1.SequenceSpaceH\x00\x12\'\n\x05graph\x18\n \x01(\x0b\x32\x16.envwire.v1.GraphSpaceH\x00\x12\x11\n\x07same_as\x18\x0b \x01(\rH\x00\x12*\n\tnp_random\x18\x0f \x01(\x0b\x32\x17.envwire.v1.RandomStateB\x06\n\x04kind\"\xa3\x01\n\x08\x42oxSpace\x12\x1f\n\x03low\x18\x01 \x01(\x0b\x32\x12.envwire.v1.Tensor\x12 \n\x04high\x18\x02 \x01(\x0b\x32\x12.envwire.v1.Tensor\x12)\n\rbounded_below\x18\x03 \x01(\x0b\x32\x12.envwire.v1.Tensor\x12)\n\rbounded_above\x18\x04 \x01(\x0b\x32\x12.envwire.v1.Tensor\"R\n\rDiscreteSpace\x12\t\n\x01n\x18\x01 \x01(\x12\x12\r\n\x05start\x18\x02 \x01(\x12\x12\'\n\tdata_type\x18\x03 \x01(\x0e\x32\x14.envwire.v1.DataType\"/\n\x10MultiBinarySpace\x12\r\n\x05shape\x18\x01 \x03(\x04\x12\x0c\n\x04\x66lat\x18\x02 \x01(\x08\"Y\n\x12MultiDiscreteSpace\x12 \n\x04nvec\x18\x01 \x01(\x0b\x32\x12.envwire.v1.Tensor\x12!\n\x05start\x18\x02 \x01(\x0b\x32\x12.envwire.v1.Tensor\"G\n\tTextSpace\x12\x12\n\nmin_length\x18\x01 \x01(\x04\x12\x12\n\nmax_length\x18\x02 \x01(\x04\x12\x12\n\ncharacters\x18\x03 \x01(\t\"R\n\x0e\x44ictSpaceEntry\x12\x1e\n\x03key\x18\x01 \x01(\x0b\x32\x11.envwire.v1.Value\x12 \n\x05space\x18\x02 \x01(\x0b\x32\x11.envwire.v1.Space\"K\n\tDictSpace\x12+\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1a.envwire.v1.DictSpaceEntry\x12\x11\n\tsort_keys\x18\x02 \x01(\x08\"/\n\nTupleSpace\x12!\n\x06spaces\x18\x01 \x03(\x0b\x32\x11.envwire.v1.Space\"/\n\nOneOfSpace\x12!\n\x06spaces\x18\x01 \x03(\x0b\x32\x11.envwire.v1.Space\"H\n\rSequenceSpace\x12(\n\rfeature_space\x18\x01 \x01(\x0b\x32\x11.envwire.v1.Space\x12\r\n\x05stack\x18\x02 \x01(\x08\"Z\n\nGraphSpace\x12%\n\nnode_space\x18\x01 \x01(\x0b\x32\x11.envwire.v1.Space\x12%\n\nedge_space\x18\x02 \x01(\x0b\x32\x11.envwire.v1.Spaceb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,27 +35,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_RANDOMSTATE']._serialized_start=64
   _globals['_RANDOMSTATE']._serialized_end=134
   _globals['_SPACE']._serialized_start=137
-  _globals['_SPACE']._serialized_end=641
-  _globals['_BOXSPACE']._serialized_start=644
-  _globals['_BOXSPACE']._serialized_end=807
-  _globals['_DISCRETESPACE']._serialized_start=809
-  _globals['_DISCRETESPACE']._serialized_end=891
-  _globals['_MULTIBINARYSPACE']._serialized_start=893
-  _globals['_MULTIBINARYSPACE']._serialized_end=940
-  _globals['_MULTIDISCRETESPACE']._serialized_start=942
-  _globals['_MULTIDISCRETESPACE']._serialized_end=1031
-  _globals['_TEXTSPACE']._serialized_start=1033
-  _globals['_TEXTSPACE']._serialized_end=1104
-  _globals['_DICTSPACEENTRY']._serialized_start=1106
-  _globals['_DICTSPACEENTRY']._serialized_end=1188
-  _globals['_DICTSPACE']._serialized_start=1190
-  _globals['_DICTSPACE']._serialized_end=1265
-  _globals['_TUPLESPACE']._serialized_start=1267
-  _globals['_TUPLESPACE']._serialized_end=1314
-  _globals['_ONEOFSPACE']._serialized_start=1316
-  _globals['_ONEOFSPACE']._serialized_end=1363
-  _globals['_SEQUENCESPACE']._serialized_start=1365
-  _globals['_SEQUENCESPACE']._serialized_end=1437
-  _globals['_GRAPHSPACE']._serialized_start=1439
-  _globals['_GRAPHSPACE']._serialized_end=1529
+  _globals['_SPACE']._serialized_end=660
+  _globals['_BOXSPACE']._serialized_start=663
+  _globals['_BOXSPACE']._serialized_end=826
+  _globals['_DISCRETESPACE']._serialized_start=828
+  _globals['_DISCRETESPACE']._serialized_end=910
+  _globals['_MULTIBINARYSPACE']._serialized_start=912
+  _globals['_MULTIBINARYSPACE']._serialized_end=959
+  _globals['_MULTIDISCRETESPACE']._serialized_start=961
+  _globals['_MULTIDISCRETESPACE']._serialized_end=1050
+  _globals['_TEXTSPACE']._serialized_start=1052
+  _globals['_TEXTSPACE']._serialized_end=1123
+  _globals['_DICTSPACEENTRY']._serialized_start=1125
+  _globals['_DICTSPACEENTRY']._serialized_end=1207
+  _globals['_DICTSPACE']._serialized_start=1209
+  _globals['_DICTSPACE']._serialized_end=1284
+  _globals['_TUPLESPACE']._serialized_start=1286
+  _globals['_TUPLESPACE']._serialized_end=1333
+  _globals['_ONEOFSPACE']._serialized_start=1335
+  _globals['_ONEOFSPACE']._serialized_end=1382
+  _globals['_SEQUENCESPACE']._serialized_start=1384
+  _globals['_SEQUENCESPACE']._serialized_end=1456
+  _globals['_GRAPHSPACE']._serialized_start=1458
+  _globals['_GRAPHSPACE']._serialized_end=1548
 # @@protoc_insertion_point(module_scope)

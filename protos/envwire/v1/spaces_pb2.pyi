@@ -54,7 +54,12 @@ class Space(google.protobuf.message.Message):
     ONE_OF_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     GRAPH_FIELD_NUMBER: builtins.int
+    SAME_AS_FIELD_NUMBER: builtins.int
     NP_RANDOM_FIELD_NUMBER: builtins.int
+    same_as: builtins.int
+    """The very space that ended as number `same_as` of this tree, from 0, parts before the whole: one space in two
+    places, with one generator.
+    """
     @property
     def box(self) -> global___BoxSpace:
         """Arrays between bounds."""
@@ -112,11 +117,12 @@ class Space(google.protobuf.message.Message):
         one_of: global___OneOfSpace | None = ...,
         sequence: global___SequenceSpace | None = ...,
         graph: global___GraphSpace | None = ...,
+        same_as: builtins.int = ...,
         np_random: global___RandomState | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["box", b"box", "dict", b"dict", "discrete", b"discrete", "graph", b"graph", "kind", b"kind", "multi_binary", b"multi_binary", "multi_discrete", b"multi_discrete", "np_random", b"np_random", "one_of", b"one_of", "sequence", b"sequence", "text", b"text", "tuple", b"tuple"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["box", b"box", "dict", b"dict", "discrete", b"discrete", "graph", b"graph", "kind", b"kind", "multi_binary", b"multi_binary", "multi_discrete", b"multi_discrete", "np_random", b"np_random", "one_of", b"one_of", "sequence", b"sequence", "text", b"text", "tuple", b"tuple"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["box", "discrete", "multi_binary", "multi_discrete", "text", "dict", "tuple", "one_of", "sequence", "graph"] | None: ...
+    def HasField(self, field_name: typing.Literal["box", b"box", "dict", b"dict", "discrete", b"discrete", "graph", b"graph", "kind", b"kind", "multi_binary", b"multi_binary", "multi_discrete", b"multi_discrete", "np_random", b"np_random", "one_of", b"one_of", "same_as", b"same_as", "sequence", b"sequence", "text", b"text", "tuple", b"tuple"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["box", b"box", "dict", b"dict", "discrete", b"discrete", "graph", b"graph", "kind", b"kind", "multi_binary", b"multi_binary", "multi_discrete", b"multi_discrete", "np_random", b"np_random", "one_of", b"one_of", "same_as", b"same_as", "sequence", b"sequence", "text", b"text", "tuple", b"tuple"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["box", "discrete", "multi_binary", "multi_discrete", "text", "dict", "tuple", "one_of", "sequence", "graph", "same_as"] | None: ...
 
 global___Space = Space
 

@@ -1,14 +1,33 @@
 """The server: hosts environments, one process each, behind gRPC.
 
->>> from envwire.server import Server
->>> with Server(["CartPole-v1"], port=0) as server:
-...     print(server.target)
+    >>> from envwire.server import Server
+    >>> with Server(["CartPole-v1"], port=0) as server:
+    ...     print(server.target)
+
+What it offers is loaded when it is asked for: a command as small as `envwire health` needs none of it.
 """
 
 from __future__ import annotations
 
-from envwire.server._config import ServerConfig
-from envwire.server._inprocess import InProcessTransport
-from envwire.server._server import Server, ServerError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from envwire.server._config import ServerConfig
+    from envwire.server._inprocess import InProcessTransport
+    from envwire.server._server import Server, ServerError
+
+_HOMES = {
+    "InProcessTransport": "_inprocess",
+    "Server": "_server",
+    "ServerConfig": "_config",
+    "ServerError": "_server",
+}
 
 __all__ = ["InProcessTransport", "Server", "ServerConfig", "ServerError"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

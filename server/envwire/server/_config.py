@@ -6,9 +6,10 @@ import dataclasses
 import ipaddress
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from envwire.server._policy import Policy
+if TYPE_CHECKING:
+    from envwire.server._policy import Policy
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ class ServerConfig:
     @property
     def policy(self) -> Policy:
         """What clients may ask for."""
+        from envwire.server._policy import Policy
+
         return Policy.from_lists(
             any_kwargs=self.loopback,
             allow_kwargs=self.allow_kwargs,

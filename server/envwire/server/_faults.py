@@ -26,6 +26,7 @@ def afresh(fault: FaultError) -> FaultError:
         traceback=fault.traceback,
         retry_after=fault.retry_after,
         exception=fault.exception,
+        code=fault.code,
     )
 
 

@@ -106,6 +106,7 @@ class Front:
     async def drain(self, timeout: float) -> None:
         """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""
         self._draining = True
+        _log.info("draining: %d sessions have %g s to end", len(self._sessions), timeout)
         deadline = self._clock() + timeout
         while len(self._sessions) and self._clock() < deadline:
             await asyncio.sleep(_SWEEP_SECONDS)

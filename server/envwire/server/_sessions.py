@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from envwire.codec import FaultError, Reason
 from envwire.server._faults import afresh
 from envwire.server._hosted import HostedSession
+
+_log = logging.getLogger("envwire.server")
 
 #: Ended sessions whose fate is remembered, so that their clients learn it.
 _REMEMBERED = 4096
@@ -75,6 +78,8 @@ class Sessions:
         """Frees the slot of a session that ended and remembers its fate."""
         if self._live.pop(session.id, None) is None:
             return
+        if session.fate is not None:
+            _log.info("session %s ended: %s", session.id, session.fate.reason.value)
         if session.fate is not None:
             self._ended[session.id] = EndedSession(session.secret, session.fate)
         while len(self._ended) > _REMEMBERED:

@@ -23,7 +23,7 @@ from envwire.codec import (
     gymnasium_family,
 )
 from envwire.v1 import status_pb2
-from tests.unit.codec.strictness import identical
+from tests.equality import identical
 
 
 def caught(act: Callable[[], object]) -> BaseException:

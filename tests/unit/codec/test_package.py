@@ -61,7 +61,8 @@ def test_every_kind_of_the_contract_has_a_row() -> None:
     kinds = values_pb2.Value.DESCRIPTOR.oneofs_by_name["kind"].fields
     assert {field.name for field in kinds} == set(values._DECODERS)
     kinds = spaces_pb2.Space.DESCRIPTOR.oneofs_by_name["kind"].fields
-    assert [field.name for field in kinds] == [row.field for row in space_kinds.ROWS]
+    rows = [row.field for row in space_kinds.ROWS]
+    assert [field.name for field in kinds] == [*rows, "same_as"]
     numbers = {*tensors._DTYPES, values_pb2.DATA_TYPE_UNSPECIFIED, values_pb2.DATA_TYPE_NUMPY}
     assert numbers == set(values_pb2.DataType.values())
 

@@ -19,8 +19,8 @@ from envwire.codec import (
     gymnasium_family,
 )
 from envwire.v1 import environment_pb2, spaces_pb2
+from tests.equality import identical
 from tests.space_catalogue import catalogue
-from tests.unit.codec.strictness import identical
 
 FAMILIES = {family.name: family for family in (envwire_family(), gymnasium_family())}
 CATALOGUES = {name: catalogue(family.spaces) for name, family in FAMILIES.items()}
@@ -242,3 +242,21 @@ def test_a_family_may_lack_a_space() -> None:
     message = encoded(family.spaces.OneOf([family.spaces.Discrete(2)]))
     with pytest.raises(CodecError, match="space is a OneOf; expected a space that this envwire"):
         decode_space(message, old)
+
+
+@pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES.keys())
+def test_one_space_in_two_places_stays_one(family: Family) -> None:
+    box = family.spaces.Box(0, 1, (2,))
+    space = family.spaces.Dict(a=family.spaces.Tuple((box, box)), b=box)
+    message = spaces_pb2.Space()
+    encode_space(space, message)
+    arrived = decode_space(message, family)
+    assert arrived["b"] is arrived["a"][0] is arrived["a"][1]
+    for each in (space, arrived):
+        each.seed(5)
+    assert identical(arrived.sample(), space.sample())
+
+
+def test_a_reference_to_a_space_that_is_not_there() -> None:
+    with pytest.raises(CodecError, match="same as space 3"):
+        decode_space(spaces_pb2.Space(same_as=3), envwire_family())

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import envwire.envs
-from tests.equality import same
+from tests.equality import identical as same
 from tests.unit.envs.toys import SHARED_IDS
 
 CARTPOLE, PENDULUM, LAKE, CAR = "CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "MountainCar-v0"
@@ -82,13 +82,13 @@ def assert_same_rollout(ours, theirs, steps=120, seed=3):
             assert same(ours.reset(), theirs.reset())
 
 
+@pytest.mark.filterwarnings("ignore:.*precision lowered")
 @pytest.mark.parametrize(("env_id", "wrapper", "kwargs"), CASES, ids=ids(CASES))
 def test_rollouts_spaces_and_specs_are_the_same(env_id, wrapper, kwargs):
     ours, theirs = pair(env_id, wrapper, kwargs)
     assert str(ours) == str(theirs)
-    for name in ("action_space", "observation_space", "metadata"):
-        if name != "metadata":
-            assert repr(getattr(ours, name)) == repr(getattr(theirs, name))
+    assert repr(ours.action_space) == repr(theirs.action_space)
+    assert repr(ours.observation_space) == repr(theirs.observation_space)
     assert_same_rollout(ours, theirs)
     recorded = [
         [(spec.name, repr(spec.kwargs)) for spec in env.spec.additional_wrappers]
@@ -355,6 +355,6 @@ def test_statistics_count_every_episode():
     assert (env.episode_count, list(env.length_queue)) == (3, lengths[1:])
     twice = envwire.envs.wrappers.RecordEpisodeStatistics(env, stats_key="sums")
     twice.reset(seed=1)
+    steps = (twice.step(0) for _ in range(20))
     with pytest.raises(AssertionError, match="sums"):
-        for _ in range(20):
-            twice.step(0)
+        list(steps)

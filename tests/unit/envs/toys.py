@@ -1,5 +1,7 @@
 """Small environments for the tests of the core API."""
 
+import contextlib
+
 import numpy as np
 
 import envwire.envs as gym
@@ -16,6 +18,18 @@ SHARED_IDS = (
     "FrozenLake8x8-v1",
 )
 BUILT_IN_IDS = (*SHARED_IDS, "GridWorld-v0")
+
+
+@contextlib.contextmanager
+def empty_registry(library=gym):
+    """Empties the registry of a library, and puts back what was in it."""
+    saved = dict(library.registry)
+    library.registry.clear()
+    try:
+        yield
+    finally:
+        library.registry.clear()
+        library.registry.update(saved)
 
 
 class Walk(gym.Env):

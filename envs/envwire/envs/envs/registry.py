@@ -102,9 +102,10 @@ def _explain(ns: str | None, name: str, version: int | None) -> error.Error:
 
 def _explain_version(full_name: str, version: int | None, known: list[EnvSpec]) -> error.Error:
     latest = known[-1]
-    if version is None:
-        return error.Error(f"No registered env with id: {full_name}; did you mean {latest.id}?")
-    if latest.version is None:
+    for spec in known:
+        if version in (None, spec.version):  # only the spelling differs: no version, or "-v01"
+            return error.Error(f"No registered env with exactly this id; did you mean {spec.id}?")
+    if version is None or latest.version is None:
         return error.DeprecatedEnv(
             f"Environment version `v{version}` for environment `{full_name}` doesn't exist. "
             f"It provides the default version `{latest.id}`."

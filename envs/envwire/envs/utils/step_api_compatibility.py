@@ -65,21 +65,20 @@ def convert_to_done_step_api(step_returns: _Step, is_vector_env: bool = False) -
         if terminated or truncated:
             infos[_TRUNCATED] = truncated and not terminated
         return observations, rewards, terminated or truncated, infos
-    dones = np.logical_or(terminated, truncated)
-    _put_truncated(infos, dones, np.logical_and(truncated, np.logical_not(terminated)))
-    return observations, rewards, dones, infos
+    _put_truncated(infos, terminated, truncated)
+    return observations, rewards, np.logical_or(terminated, truncated), infos
 
 
-def _put_truncated(infos: Any, dones: Any, only_truncated: Any) -> None:
-    if isinstance(infos, list):
-        each = cast("list[dict[str, Any]]", infos)
-        for info, done, flag in zip(each, dones, only_truncated, strict=True):
-            if done:
-                info[_TRUNCATED] = flag
-    elif np.any(dones):
-        _require_dict(infos)[_TRUNCATED] = only_truncated
-    else:
-        _require_dict(infos)
+def _put_truncated(infos: Any, terminated: Any, truncated: Any) -> None:
+    if not isinstance(infos, list):
+        columns = _require_dict(infos)
+        if np.any(terminated) or np.any(truncated):
+            columns[_TRUNCATED] = np.logical_and(truncated, np.logical_not(terminated))
+        return
+    each = cast("list[dict[str, Any]]", infos)
+    for info, ended, cut in zip(each, terminated, truncated, strict=True):
+        if ended or cut:
+            info[_TRUNCATED] = cut and not ended
 
 
 def step_api_compatibility(

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
-from envwire.client._transports import open_transport
-from envwire.client.errors import RemoteError
-from envwire.v1 import environment_pb2 as pb
-from envwire.v1 import specs_pb2
+if TYPE_CHECKING:
+    from envwire.v1 import environment_pb2 as pb
+    from envwire.v1 import specs_pb2
 
 _CONNECT_SECONDS = 5.0
 
@@ -20,6 +17,10 @@ def list_environments(
     target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
 ) -> None:
     """List the environments that the server at TARGET hosts."""
+    from envwire.client._transports import open_transport
+    from envwire.client.errors import RemoteError
+    from envwire.v1 import environment_pb2 as pb
+
     try:
         transport = open_transport("unary", target, _CONNECT_SECONDS)
         listing = transport.call(
@@ -36,6 +37,9 @@ def list_environments(
 
 
 def _show(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
     table = Table("environment", "library", "episode steps", "reward threshold")
     for entry in listing.environments:
         table.add_row(entry.spec.id, entry.library, _steps(entry.spec), _threshold(entry.spec))

@@ -10,8 +10,6 @@ from typing import Annotated
 import typer
 
 from envwire.server._config import ServerConfig
-from envwire.server._serving import run
-from envwire.server._template_link import TemplateError
 
 _DEFAULTS = ServerConfig(("*",))
 _HOSTING, _LIMITS, _SAFETY = "Hosting", "Limits (times in seconds)", "Safety"
@@ -99,6 +97,9 @@ def serve(
     Prints "ready: HOST:PORT" when clients can connect. The first SIGTERM lets running sessions finish, the second
     does not.
     """
+    from envwire.server._serving import run
+    from envwire.server._template_link import TemplateError
+
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
     )

@@ -1,0 +1,51 @@
+# An envwire server. Build it from the top of the repository:
+#   docker build -f docker/server.Dockerfile -t envwire-server .
+ARG BASE=python:3.13-slim-trixie
+
+FROM ${BASE} AS build
+# An index of your own, where the default one is out of reach. pip reads it from the environment.
+ARG PIP_INDEX_URL
+# Simulators to install beside the server, for example "gymnasium[classic-control,toy-text]".
+ARG EXTRA_PACKAGES=""
+# The newest tini of the release is as good as any: a pin would break with each update of Debian.
+# hadolint ignore=DL3008
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends tini \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /build
+COPY . .
+# Word splitting of EXTRA_PACKAGES is meant; versions are bounded in pyproject.toml.
+# hadolint ignore=DL3013,SC2086
+RUN pip wheel --no-cache-dir --no-deps --wheel-dir dist . \
+    && python -m venv --without-pip /opt/envwire \
+    && pip --python /opt/envwire install --no-cache-dir \
+        "$(echo dist/*.whl)[server,gymnasium]" ${EXTRA_PACKAGES}
+
+FROM ${BASE}
+LABEL org.opencontainers.image.title="envwire server" \
+      org.opencontainers.image.description="Serves reinforcement-learning environments over gRPC" \
+      org.opencontainers.image.licenses="Apache-2.0"
+# A fixed number: orchestrators check that it is not root, and volumes are given to it by number.
+RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin envwire
+COPY --from=build /usr/bin/tini-static /usr/bin/tini
+COPY --from=build /opt/envwire /opt/envwire
+# There is no display here: simulators that draw with SDL draw in memory.
+ENV PATH=/opt/envwire/bin:$PATH \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    SDL_VIDEODRIVER=dummy
+# Mount modules of your own here and name them with --import.
+WORKDIR /srv/envwire
+USER 10001:10001
+EXPOSE 50051
+STOPSIGNAL SIGTERM
+# A server that drains counts as unhealthy: it takes no more sessions.
+HEALTHCHECK --interval=15s --timeout=10s --start-period=30s --retries=3 \
+    CMD ["envwire", "health", "127.0.0.1:50051"]
+# tini reaps what simulators leave behind, and hands SIGTERM on.
+ENTRYPOINT ["/usr/bin/tini", "--", "envwire"]
+# --insecure: a container must bind all its addresses to be reached at all. Whoever reaches the port
+# can run environments, so let only those in who may: publish it on loopback
+# (-p 127.0.0.1:50051:50051) or keep it on a private network.
+# --drain-timeout: with the 5 s that a hung simulator is given, it fits in the 10 s of `docker stop`.
+CMD ["serve", "CartPole-v1", "--host", "0.0.0.0", "--insecure", "--drain-timeout", "4"]

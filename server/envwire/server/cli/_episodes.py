@@ -1,0 +1,110 @@
+"""Episodes: an agent in an environment, with a progress bar, a table of returns, and perhaps a film."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from envwire.client import RemoteEnv
+
+Policy = Callable[[Any], Any]
+
+
+@dataclass
+class Film:
+    """The frames of one episode.
+
+    Attributes:
+        form: "ansi" to print them, "gif" to write them to a file.
+        path: The file.
+    """
+
+    form: str
+    path: Path
+    frames: list[Any] = field(default_factory=list[Any])
+
+    def show(self, console: Console, fps: float) -> None:
+        """Prints the frames, or writes the file."""
+        if self.form == "ansi":
+            for frame in self.frames:
+                console.out(frame)
+            return
+        from PIL import Image
+
+        first, *rest = [Image.fromarray(np.asarray(frame)) for frame in self.frames]
+        first.save(self.path, save_all=True, append_images=rest, duration=1000 / fps, loop=0)
+        console.print(f"wrote {self.path} ({len(self.frames)} frames)")
+
+
+def choose_policy(agent: str, env: RemoteEnv, seed: int) -> Policy:
+    """Returns the random policy, or the function that "module:function" names.
+
+    Raises:
+        ImportError: There is no such module.
+        ValueError: It has no such function.
+    """
+    if agent == "random":
+        env.action_space.seed(seed)
+        return lambda _: env.action_space.sample()
+    module, _, name = agent.partition(":")
+    sys.path.insert(0, os.getcwd())
+    policy: Policy | None = getattr(importlib.import_module(module), name or "policy", None)
+    if policy is None:
+        raise ValueError(
+            f"{module} has no function {name or 'policy'}; name one as module:function"
+        )
+    return policy
+
+
+def run_episodes(
+    env: RemoteEnv, policy: Policy, episodes: int, seed: int, max_steps: int, film: Film | None
+) -> None:
+    """Runs episodes, shows the film of the first, and prints their returns."""
+    console = Console()
+    results: list[tuple[float, int]] = []
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        for number in progress.track(range(episodes), description="episodes"):
+            filmed = film if number == 0 else None
+            results.append(_episode(env, policy, seed + number, max_steps, filmed))
+    if film is not None:
+        film.show(console, env.metadata.get("render_fps", 30))
+    _print(console, results)
+
+
+def _episode(
+    env: RemoteEnv, policy: Policy, seed: int, max_steps: int, film: Film | None
+) -> tuple[float, int]:
+    """Returns the return and the length of one episode."""
+    observation, _ = env.reset(seed=seed)
+    total, steps, ended = 0.0, 0, False
+    while not ended and steps < max_steps:
+        if film is not None:
+            film.frames.append(env.render())
+        observation, reward, terminated, truncated, _ = env.step(policy(observation))
+        total, steps, ended = total + float(reward), steps + 1, terminated or truncated
+    if film is not None:
+        film.frames.append(env.render())
+    return total, steps
+
+
+def _print(console: Console, results: list[tuple[float, int]]) -> None:
+    table = Table("episode", "return", "steps")
+    for number, (total, steps) in enumerate(results, 1):
+        table.add_row(str(number), f"{total:.2f}", str(steps))
+    console.print(table)
+    returns = np.array([total for total, _ in results])
+    mean, deviation = returns.mean(), returns.std()
+    console.print(f"mean return {mean:.2f} ± {deviation:.2f} over {len(returns)} episodes")
