@@ -118,7 +118,8 @@ class Wrapper(
             if spec is not None:
                 self._extend_spec(spec)
         except Exception as exc:  # a spec may hold objects that raise anything
-            logger.warn("%s", f"{self}.spec is None: copying {self.env.spec} raised {exc!r}")
+            problem = f"An exception occurred ({exc}) while copying the environment spec"
+            logger.warn("%s", f"{problem}={self.env.spec}, so that the spec of {self} is None")
             return None
         return spec
 

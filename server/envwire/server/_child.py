@@ -7,7 +7,7 @@ import signal
 import sys
 
 from envwire.server._config import ServerConfig
-from envwire.server._serving import serve
+from envwire.server._serving import run_loop, serve
 from envwire.server._template_link import TemplateError
 
 
@@ -15,7 +15,7 @@ def main() -> int:
     """Serves until SIGTERM or until the program that started this one is gone."""
     config = ServerConfig.from_json(sys.stdin.readline())
     try:
-        asyncio.run(_serve(config))
+        run_loop(_serve(config))
     except (TemplateError, OSError) as error:
         print(error, flush=True)
         return 1

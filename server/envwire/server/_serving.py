@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from envwire.server._config import ServerConfig
 from envwire.server._front import Front
@@ -27,17 +28,26 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
         OSError: The address cannot be bound.
     """
     front = Front(config)
+    try:
+        await front.start()  # before gRPC, whose threads a fork would not survive
+        await _serve_front(front, config, ready, stop)
+    finally:
+        await front.stop()
+
+
+async def _serve_front(
+    front: Front, config: ServerConfig, ready: Callable[[str], None], stop: asyncio.Event
+) -> None:
     server = GrpcServer(front, config)
     try:
-        await front.start()
         target = await server.start()
         front.address = config.advertise or _advertised(target)
         ready(target)
         await stop.wait()
         await server.say_not_serving()
         await _drain(front, config.drain_timeout, stop)
+        await front.stop()  # what ends the sessions is told before the connections go
     finally:
-        await front.stop()
         await server.stop(_STOP_GRACE_SECONDS)
 
 
@@ -54,6 +64,16 @@ def _advertised(target: str) -> str:
     """Returns the bound address if a client can use it: a wildcard names no machine, and the client knows better."""
     host = target.rpartition(":")[0].strip("[]")
     return "" if host in {"0.0.0.0", "::", ""} else target  # noqa: S104 - compared, not bound
+
+
+def run_loop(main: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine in the fastest event loop that is installed: relaying a step costs a fifth less on uvloop."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:  # it is not built for every platform
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
 
 
 def _raise_file_limit() -> None:
@@ -73,4 +93,4 @@ def run(config: ServerConfig, ready: Callable[[str], None]) -> None:
             loop.add_signal_handler(number, stop.set)
         await serve(config, ready, stop)
 
-    asyncio.run(main())
+    run_loop(main())

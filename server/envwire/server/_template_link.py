@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from envwire.v1 import environment_pb2
 
 _log = logging.getLogger("envwire.server")
 
+_PROGRAM = "envwire.server._template_main"
 _FORK_SECONDS = 10.0
 
 
@@ -53,7 +55,7 @@ class TemplateLink:
         self._on_exit: dict[int, OnExit] = {}
         self._number = 0
         self._turn = asyncio.Lock()
-        self._waiter: asyncio.Future[int] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     async def start(self) -> Loaded:
         """Starts the process and waits until it has imported everything.
@@ -65,34 +67,33 @@ class TemplateLink:
         if self._lifeline is None:
             self._lifeline = os.pipe2(os.O_CLOEXEC)
         lifeline = self._lifeline[0]
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "envwire.server._template_main", str(theirs.fileno()), str(lifeline)),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
+        # Not the event loop's own way: that forks, and runs gRPC's fork handlers in a process that serves.
+        process = subprocess.Popen(
+            [sys.executable, "-m", _PROGRAM, str(theirs.fileno()), str(lifeline)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             pass_fds=(theirs.fileno(), lifeline),
             start_new_session=True,
         )
         theirs.close()
-        loaded = await self._read_answer(process)
+        self._process = process
+        loaded = await asyncio.to_thread(self._introduce, process)
         self._listen(ours)
-        self._waiter = asyncio.ensure_future(process.wait())
         return loaded
 
-    async def _read_answer(self, process: asyncio.subprocess.Process) -> Loaded:
+    def _introduce(self, process: subprocess.Popen[bytes]) -> Loaded:
+        """Tells the new process what to load and reads what it found."""
         if process.stdin is None or process.stdout is None:
             raise TemplateError("the template has no pipes")
-        process.stdin.write(self._config.to_json().encode())
-        process.stdin.write_eof()
-        answer = await process.stdout.read()
+        with process.stdin, process.stdout, contextlib.suppress(BrokenPipeError):
+            process.stdin.write(self._config.to_json().encode())
+            process.stdin.close()
+            answer = process.stdout.read()
         head, _, listing = answer.partition(b"\n")
         if not head:
-            raise TemplateError(
-                "the process that loads the environments ended; its output says why"
-            )
+            raise TemplateError("the process that loads the environments ended; its output says why")
         header = json.loads(head)
         if "error" in header:
-            await process.wait()
             raise TemplateError(header["error"])
         environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
         return Loaded(environments, [(name, version) for name, version in header["libraries"]])
@@ -187,6 +188,14 @@ class TemplateLink:
             for descriptor in self._lifeline:
                 os.close(descriptor)
             self._lifeline = None
-        if self._waiter is not None:
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._waiter, _FORK_SECONDS)
+        if self._process is not None:
+            process, self._process = self._process, None
+            await asyncio.to_thread(_wait_or_kill, process)
+
+
+def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_FORK_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -8,7 +8,7 @@ TABLE = HERE.parents[2] / "docs" / "api-items.md"
 TEST = re.compile(r"^def (test_items?_((?:\d+_)+)\w+)\(", re.MULTILINE)
 
 
-def tests_by_item():
+def by_item():
     """The names of the tests that carry each item's number."""
     found = {}
     for module in sorted(HERE.glob("test_items_*.py")):
@@ -27,4 +27,4 @@ def table():
 
 def test_the_table_has_every_item_and_its_tests():
     assert list(table()) == list(range(1, 108))
-    assert table() == tests_by_item()
+    assert table() == by_item()

@@ -137,7 +137,8 @@ def test_human_rendering_shows_the_last_frame(collect, monkeypatch):
     stream = io.StringIO()
     env = Walk("rgb_array")
     env = RenderCollection(env) if collect else env
-    human = HumanRendering(env, TerminalDisplay(stream, columns=1))
+    human = HumanRendering(env)
+    human.display = TerminalDisplay(stream, columns=1)
     human.reset(seed=1)
     human.step(np.ones(1))
     assert stream.getvalue().count("38;2;0;0;0") == 1

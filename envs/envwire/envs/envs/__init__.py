@@ -1,6 +1,8 @@
 """The built-in environments, registered by where they are and imported when they are made."""
 
-from envwire.envs.envs.registration import register
+from envwire.envs.envs.registration import make, pprint_registry, register, registry, spec
+
+__all__ = ["make", "pprint_registry", "register", "registry", "spec"]
 
 _CLASSIC = "envwire.envs.envs.classic_control"
 _TOY_TEXT = "envwire.envs.envs.toy_text"

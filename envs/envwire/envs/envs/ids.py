@@ -18,7 +18,7 @@ def parse_env_id(env_id: str) -> tuple[str | None, str, int | None]:
     match = _ENV_ID.fullmatch(env_id)
     if match is None:
         raise error.Error(
-            f"Malformed environment ID: {env_id!r}. Expected [namespace/]name[-vN], "
+            f"Malformed environment ID: {env_id}. Expected [namespace/]name[-vN], "
             "of letters, digits, '_', ':', '.' and '-'"
         )
     namespace, name, version = match.group("namespace", "name", "version")

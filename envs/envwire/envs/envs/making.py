@@ -55,7 +55,7 @@ def make(
     _refuse_removed(kwargs)
     creator = load_entry_point(spec)
     kwargs, add_render_wrapper = _plan_rendering(creator, _merge(spec.kwargs, kwargs))
-    env = _construct(spec, creator, kwargs)
+    env = _construct(spec, creator, kwargs, human=add_render_wrapper is _add_human_rendering)
     _record(env, spec, kwargs)
     remaining = _remaining_wrappers(env, spec)
     env = _add_standard_wrappers(env, spec, max_episode_steps, disable_env_checker)
@@ -137,9 +137,10 @@ def _plan_rendering(
     wanted, modes = kwargs.get("render_mode"), _render_modes(creator)
     if wanted is None or modes is None or wanted in modes:
         return kwargs, _unchanged
-    if wanted == "human" and "rgb_array" in modes:
+    shown = next((mode for mode in ("rgb_array", "rgb_array_list") if mode in modes), None)
+    if wanted == "human" and shown is not None:
         logger.warn("The environment has no 'human' render mode; HumanRendering shows its frames.")
-        return kwargs | {"render_mode": "rgb_array"}, _add_human_rendering
+        return kwargs | {"render_mode": shown}, _add_human_rendering
     single = wanted.removesuffix("_list")
     if single != wanted and single in modes:
         return kwargs | {"render_mode": single}, _add_render_collection
@@ -178,10 +179,16 @@ def _add_render_collection(env: AnyEnv) -> AnyEnv:
     return RenderCollection(env)
 
 
-def _construct(spec: EnvSpec, creator: Callable[..., Any], kwargs: dict[str, Any]) -> AnyEnv:
+def _construct(
+    spec: EnvSpec, creator: Callable[..., Any], kwargs: dict[str, Any], human: bool
+) -> AnyEnv:
     try:
         env = creator(**kwargs)
     except TypeError as exc:
+        if human and "'render_mode'" in str(exc):
+            raise error.Error(
+                f"{spec.id} cannot be shown to a human: its constructor takes no render_mode ({exc})"
+            ) from exc
         raise type(exc)(f"{exc}, while making {spec.id} with {kwargs}") from exc
     if not _is_env(env):
         raise TypeError(

@@ -93,9 +93,10 @@ def make_vec(
     Args:
         id: An id or a spec, as `make` takes it.
         num_envs: The number of copies.
-        vectorization_mode: ``"sync"`` steps them one after another; ``"vector_entry_point"`` uses
-            the environment's own vectorised form, and is the default where there is one.
-        vector_kwargs: Arguments for the vectoriser, `SyncVectorEnv`.
+        vectorization_mode: ``"sync"`` steps them one after another, ``"async"`` each in a process
+            of its own; ``"vector_entry_point"`` uses the environment's own vectorised form, and is
+            the default where there is one.
+        vector_kwargs: Arguments for the vectoriser, `SyncVectorEnv` or `AsyncVectorEnv`.
         wrappers: Functions that wrap each copy, innermost first.
         **kwargs: Arguments for each environment.
 
@@ -131,19 +132,22 @@ def _spec_of(env_id: str | EnvSpec) -> EnvSpec:
 def _make_sync(request: _Request) -> AnyVectorEnv:
     from envwire.envs.vector import SyncVectorEnv
 
+    return SyncVectorEnv(_single_envs(request), **request.vector_kwargs)
+
+
+def _make_async(request: _Request) -> AnyVectorEnv:
+    from envwire.envs.vector import AsyncVectorEnv
+
+    return AsyncVectorEnv(_single_envs(request), **request.vector_kwargs)
+
+
+def _single_envs(request: _Request) -> list[Callable[[], AnyEnv]]:
     if request.spec.entry_point is None:
         raise error.Error(
             f"{request.spec.id} has no entry_point, only a vector_entry_point; "
             "use vectorization_mode='vector_entry_point'"
         )
-    return SyncVectorEnv([request.single_env] * request.num_envs, **request.vector_kwargs)
-
-
-def _make_async(request: _Request) -> AnyVectorEnv:
-    raise error.Error(
-        f"vectorization_mode='async' is not here for {request.spec.id}: serve the environment and "
-        "use envwire.client's RemoteVectorEnv, which runs the copies in processes of their own"
-    )
+    return [request.single_env] * request.num_envs
 
 
 def _make_own(request: _Request) -> AnyVectorEnv:

@@ -93,12 +93,14 @@ def _in_current_namespace(env_id: str) -> str:
 
 
 def _refuse_mixed_versioning(new_spec: EnvSpec) -> None:
-    for known in versions(new_spec.namespace, new_spec.name):
-        if (known.version is None) != (new_spec.version is None):
+    kinds = {True: "unversioned", False: "versioned"}
+    new = new_spec.version is None
+    for known in reversed(versions(new_spec.namespace, new_spec.name)):
+        if (known.version is None) is not new:
             raise error.RegistrationError(
-                f"Can't register {new_spec.id!r} when {known.id!r} already exists: either all ids "
-                "of one name have a version or the only one has none. `make` without a version "
-                "makes the latest."
+                f"Can't register the {kinds[new]} environment `{new_spec.id}` when the "
+                f"{kinds[not new]} environment `{known.id}` of the same name already exists: with "
+                "versions, `make` without one makes the latest"
             )
 
 

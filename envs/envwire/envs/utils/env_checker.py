@@ -23,6 +23,7 @@ from envwire.envs.utils.passive_env_checker import (
     env_reset_passive_checker,
     env_step_passive_checker,
 )
+from envwire.envs.utils.verdicts import require
 
 if TYPE_CHECKING:
     from envwire.envs.spaces import Space
@@ -59,7 +60,8 @@ def check_env(
             "%s", f"{env} is wrapped, and its wrappers are checked too; pass env.unwrapped."
         )
     _check_spaces(env)
-    _check_leftovers(env)
+    check_seed_deprecation(env)
+    check_reset_return_info_deprecation(env)
     check_reset_return_type(env)
     check_reset_seed_determinism(env)
     check_reset_options(env)
@@ -73,20 +75,15 @@ def check_env(
         check_closing_twice(env)
 
 
-def _require(condition: Any, message: str) -> None:
-    if not condition:
-        raise AssertionError(message)
-
-
 def _require_same(what: str, first: Any, second: Any, *, warn_if_close: bool = True) -> None:
     """Raises if two values differ, and warns if they are close but not equal."""
-    _require(data_equivalence(first, second), f"{what} differ: {first} and {second}")
+    require(data_equivalence(first, second), f"{what} differ: {first} and {second}")
     if warn_if_close and not data_equivalence(first, second, exact=True):
         logger.warn("%s", f"{what} are not equal although similar: {first} and {second}")
 
 
 def _require_observation(env: Env[Any, Any], observation: Any, source: str) -> None:
-    _require(
+    require(
         observation in env.observation_space,
         f"The observation returned by `{source}` is not in the observation space: {observation!r}",
     )
@@ -128,10 +125,14 @@ def _check_box_limit(box: spaces.Box, space_type: str) -> None:
         logger.warn("We recommend Box action spaces of a range of [-1, 1] or [0, 1].")
 
 
-def _check_leftovers(env: Env[Any, Any]) -> None:
-    """Warns about what old versions of the API had."""
+def check_seed_deprecation(env: Env[Any, Any]) -> None:
+    """Warns about a method `seed`, which old versions of the API had."""
     if callable(getattr(env, "seed", None)):
         logger.warn("`Env.seed` is not used any more; `reset(seed=...)` seeds.")
+
+
+def check_reset_return_info_deprecation(env: Env[Any, Any]) -> None:
+    """Warns about the argument ``return_info``, which old versions of the API had."""
     if "return_info" in inspect.signature(env.reset).parameters:
         logger.warn("`return_info` is not used any more; `reset` always returns `obs, info`.")
 
@@ -147,10 +148,10 @@ def _require_parameter(env: Env[Any, Any], name: str) -> None:
 def check_reset_return_type(env: Env[Any, Any]) -> None:
     """Requires that `reset` returns an observation of the space and a dict."""
     result: Any = env.reset()
-    _require(isinstance(result, tuple), f"`reset()` must return (obs, info), got {type(result)}")
-    _require(len(result) == 2, f"`reset()` must return (obs, info), got {len(result)} elements")
+    require(isinstance(result, tuple), f"`reset()` must return (obs, info), got {type(result)}")
+    require(len(result) == 2, f"`reset()` must return (obs, info), got {len(result)} elements")
     _require_observation(env, result[0], "reset()")
-    _require(isinstance(result[1], dict), f"The info of `reset()` must be a dict: {result[1]!r}")
+    require(isinstance(result[1], dict), f"The info of `reset()` must be a dict: {result[1]!r}")
 
 
 def check_reset_seed_determinism(env: Env[Any, Any]) -> None:
@@ -162,9 +163,9 @@ def check_reset_seed_determinism(env: Env[Any, Any]) -> None:
         _require_same("Observations of `reset(seed=123)`", first[0], second[0])
         _require_same("Observations of `reset(seed=123)`, then `reset()`,", first[1], second[1])
     hint = "most likely `reset` does not call `super().reset(seed=seed)`"
-    _require(first_state == second_state, f"The same seed gives different generators: {hint}")
+    require(first_state == second_state, f"The same seed gives different generators: {hint}")
     _, other_state = _reset_twice(env, 456)
-    _require(first_state != other_state, f"Different seeds give the same generator: {hint}")
+    require(first_state != other_state, f"Different seeds give the same generator: {hint}")
     default = inspect.signature(env.reset).parameters.get("seed")
     if default is not None and default.default is not None:
         logger.warn(f"The default seed of `reset` should be None, got {default.default}")
@@ -214,12 +215,12 @@ def check_step_determinism(env: Env[Any, Any], seed: int = 123) -> None:
     action = env.action_space.sample()
     (obs_0, reward_0, terminated_0, truncated_0, info_0), state_0 = _first_step(env, seed, action)
     (obs_1, reward_1, terminated_1, truncated_1, info_1), state_1 = _first_step(env, seed, action)
-    _require(state_0 == state_1, "Generators differ after the same seed and action: `np_random`")
+    require(state_0 == state_1, "Generators differ after the same seed and action: `np_random`")
     _require_same("Observations of a step", obs_0, obs_1)
     _require_same("Rewards of a step", reward_0, reward_1)
     _require_same("Terminations of a step", terminated_0, terminated_1, warn_if_close=False)
     unended = truncated_0 is False and truncated_1 is False
-    _require(unended, "The environment truncates after 1 step, something has gone very wrong.")
+    require(unended, "The environment truncates after 1 step, something has gone very wrong.")
     _require_same("Infos of a step", info_0, info_1)
 
 
@@ -241,7 +242,7 @@ def check_returned_data_not_reused(env: Env[Any, Any], seed: int = 123) -> None:
     calls.append(("second reset", env.reset(seed=seed)))
     for (source_1, data_1), (source_2, data_2) in combinations(calls, 2):
         for what, old, new in zip(("observation", "info"), data_1, data_2, strict=True):
-            _require(
+            require(
                 not data_shares_objects(old, new),
                 f"The {what}s returned by the {source_1} and the {source_2} share an object; "
                 f"return a new {what} from every call, because users keep them",

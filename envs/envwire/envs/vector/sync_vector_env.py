@@ -9,23 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs._generic import ActType, ObsType
-from envwire.envs.spaces import Space
 from envwire.envs.spaces.narrow import is_array
-from envwire.envs.spaces.utils import is_space_dtype_shape_equiv
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
-from envwire.envs.vector.reset_mask import pop_reset_mask
-from envwire.envs.vector.utils import (
-    batch_differing_spaces,
-    batch_space,
-    concatenate,
-    create_empty_array,
-    iterate,
-)
+from envwire.envs.vector.autoreset import STEPPERS
+from envwire.envs.vector.observation_mode import batch_observations, check_spaces
+from envwire.envs.vector.reset_arguments import pop_reset_mask, spread_seed
+from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array, iterate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from envwire.envs.core import Env, RenderFrame
+    from envwire.envs.vector.observation_mode import ObservationMode
 
 __all__ = ["SyncVectorEnv"]
 
@@ -52,7 +47,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self,
         env_fns: Sequence[Callable[[], Env]],
         copy: bool = True,
-        observation_mode: str | tuple[Space[Any], Space[Any]] = "same",
+        observation_mode: ObservationMode = "same",
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
     ) -> None:
         super().__init__()
@@ -67,42 +62,17 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self.render_mode = first.render_mode
         self.single_action_space = first.action_space
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self.observation_space, self.single_observation_space = self._observation_spaces()
-        self._check_spaces()
-        self._allocate()
-
-    def _observation_spaces(self) -> tuple[Space[Any], Space[Any]]:
-        """The batched and the single observation space."""
-        mode = self.observation_mode
-        if isinstance(mode, tuple) and len(mode) == 2:
-            for space in mode:
-                if not isinstance(space, Space):  # pyright: ignore[reportUnnecessaryIsInstance]
-                    raise TypeError(f"observation_mode must be a pair of spaces, got {mode!r}")
-            return mode
-        single = self.envs[0].observation_space
-        if mode == "same":
-            return batch_space(single, self.num_envs), single
-        if mode == "different":
-            return batch_differing_spaces([env.observation_space for env in self.envs]), single
-        raise ValueError(
-            f"observation_mode must be 'same', 'different' or a pair of spaces, got {mode!r}"
+        self.observation_space, self.single_observation_space = batch_observations(
+            observation_mode,
+            first.observation_space,
+            lambda: [env.observation_space for env in self.envs],
+            self.num_envs,
         )
-
-    def _check_spaces(self) -> None:
-        same = self.observation_mode == "same"
+        expected = self.single_observation_space, self.single_action_space
         for index, env in enumerate(self.envs):
-            space, single = env.observation_space, self.single_observation_space
-            if not (space == single if same else is_space_dtype_shape_equiv(space, single)):
-                advice = "; use observation_mode='different' if that is meant" if same else ""
-                raise RuntimeError(
-                    f"The observation space of sub-environment {index}, {space}, does not match "
-                    f"{single} in observation_mode {self.observation_mode!r}{advice}"
-                )
-            if env.action_space != self.single_action_space:
-                raise RuntimeError(
-                    f"The action space of sub-environment {index}, {env.action_space}, is not the "
-                    f"first one's, {self.single_action_space}"
-                )
+            actual = env.observation_space, env.action_space
+            check_spaces(observation_mode, index, actual, expected)
+        self._allocate()
 
     def _allocate(self) -> None:
         self._env_obs: list[Any] = [None] * self.num_envs
@@ -138,7 +108,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             ValueError: The number of seeds, or the shape of the mask, is not num_envs.
             TypeError: The mask is not a bool array.
         """
-        seeds = self._spread(seed)
+        seeds = spread_seed(seed, self.num_envs)
         mask = pop_reset_mask(options, self.num_envs)
         for flags in (self._terminations, self._truncations, self._autoreset_envs):
             flags[mask] = False
@@ -149,15 +119,6 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
                 infos = self._add_info(infos, info, index)
         return self._observe(), infos
 
-    def _spread(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, int):
-            return [seed + index for index in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise ValueError(f"Expected {self.num_envs} seeds, one per sub-environment: {seed}")
-        return seed
-
     def step(
         self, actions: ActType
     ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
@@ -167,10 +128,16 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             AssertionError: In ``DISABLED`` mode, if an episode has ended and was not reset.
         """
         infos: dict[str, Any] = {}
-        step_one = self._stepper()
+        step = STEPPERS[self.autoreset_mode]
+        ended: list[bool] = self._autoreset_envs.tolist()
         split = iterate(self.action_space, cast("Any", actions))
         for index, (env, action) in enumerate(zip(self.envs, split, strict=True)):
-            infos = step_one(env, action, index, infos)
+            observation, reward, terminated, truncated, info = step(env, action, ended[index])
+            self._env_obs[index] = observation
+            self._rewards[index] = reward
+            self._terminations[index] = terminated
+            self._truncations[index] = truncated
+            infos = self._add_info(infos, info, index)
         self._autoreset_envs = self._terminations | self._truncations
         return (
             self._observe(),
@@ -180,63 +147,11 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             infos,
         )
 
-    def _stepper(self) -> Callable[[Env, Any, int, dict[str, Any]], dict[str, Any]]:
-        return {
-            AutoresetMode.NEXT_STEP: self._step_then_reset_next,
-            AutoresetMode.SAME_STEP: self._step_and_reset,
-            AutoresetMode.DISABLED: self._step_only,
-        }[self.autoreset_mode]
-
-    def _advance(self, env: Env, action: Any, index: int) -> dict[str, Any]:
-        observation, reward, terminated, truncated, info = env.step(action)
-        self._env_obs[index] = observation
-        self._rewards[index] = reward
-        self._terminations[index] = terminated
-        self._truncations[index] = truncated
-        return info
-
-    def _step_then_reset_next(
-        self, env: Env, action: Any, index: int, infos: dict[str, Any]
-    ) -> dict[str, Any]:
-        if self._autoreset_envs[index]:
-            self._env_obs[index], info = env.reset()
-            self._rewards[index] = 0.0
-            self._terminations[index] = self._truncations[index] = False
-        else:
-            info = self._advance(env, action, index)
-        return self._add_info(infos, info, index) if info else infos
-
-    def _step_and_reset(
-        self, env: Env, action: Any, index: int, infos: dict[str, Any]
-    ) -> dict[str, Any]:
-        info = self._advance(env, action, index)
-        if self._terminations[index] or self._truncations[index]:
-            final = {"final_obs": self._env_obs[index], "final_info": info}
-            infos = self._add_info(infos, final, index)
-            self._env_obs[index], info = env.reset()
-        return self._add_info(infos, info, index) if info else infos
-
-    def _step_only(
-        self, env: Env, action: Any, index: int, infos: dict[str, Any]
-    ) -> dict[str, Any]:
-        if self._autoreset_envs[index]:
-            raise AssertionError(
-                f"Sub-environment {index} has ended its episode: with autoreset disabled, reset it "
-                "first with options={'reset_mask': terminations | truncations}"
-            )
-        info = self._advance(env, action, index)
-        return self._add_info(infos, info, index) if info else infos
-
     def _observe(self) -> ObsType:
         self._observations = concatenate(
             self.single_observation_space, self._env_obs, self._observations
         )
-        if not self.copy:
-            return cast("ObsType", self._observations)
-        observations: Any = self._observations
-        if is_array(observations) and observations.dtype != object:
-            return cast("ObsType", np.copy(observations))  # much cheaper than a deepcopy
-        return cast("ObsType", deepcopy(observations))
+        return cast("ObsType", fresh(self._observations) if self.copy else self._observations)
 
     def render(self) -> tuple[RenderFrame, ...] | None:
         """Returns what every sub-environment renders."""
@@ -261,11 +176,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         Raises:
             ValueError: There are not num_envs values.
         """
-        if not isinstance(values, list | tuple):
-            values = [values] * self.num_envs
-        each = cast("list[Any]", values)
-        if len(each) != self.num_envs:
-            raise ValueError(f"Expected {self.num_envs} values for {name!r}, got {len(each)}")
+        each = spread_values(name, values, self.num_envs)
         for env, value in zip(self.envs, each, strict=True):
             env.set_wrapper_attr(name, value)
 
@@ -274,3 +185,24 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         del kwargs
         for env in getattr(self, "envs", ()):
             env.close()
+
+
+def fresh(observations: Any) -> Any:
+    """Returns a copy of a batch that shares nothing with it."""
+    if is_array(observations) and observations.dtype != object:
+        return np.copy(observations)  # much cheaper than a deepcopy
+    return deepcopy(observations)
+
+
+def spread_values(name: str, values: Any, num_envs: int) -> list[Any]:
+    """Returns one value of an attribute per sub-environment.
+
+    Raises:
+        ValueError: ``values`` is a list or tuple of another length.
+    """
+    if not isinstance(values, list | tuple):
+        return [values] * num_envs
+    each = list(cast("list[Any]", values))
+    if len(each) != num_envs:
+        raise ValueError(f"Expected {num_envs} values for {name!r}, got {len(each)}")
+    return each

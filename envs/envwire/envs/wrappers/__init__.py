@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from envwire.envs.wrappers import vector
     from envwire.envs.wrappers.common import (
         Autoreset,
         OrderEnforcing,
@@ -79,6 +80,7 @@ __all__ = [
     "TransformAction",
     "TransformObservation",
     "TransformReward",
+    "vector",
 ]
 
 #: Where each wrapper is.
@@ -117,16 +119,28 @@ _MODULES = {
     "TransformReward": "transform_reward",
 }
 
+#: What wrappers of older documents are called now.
+_RENAMED = {
+    "AutoResetWrapper": "Autoreset",
+    "FrameStack": "FrameStackObservation",
+    "PixelObservationWrapper": "AddRenderObservation",
+    "VectorListInfo": "vector.DictInfoToList",
+}
+
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import importlib
 
+    if name == "vector":
+        return importlib.import_module(f"{__name__}.vector")
+    if name in _RENAMED:
+        raise AttributeError(f"{name!r} has been renamed with `wrappers.{_RENAMED[name]}`")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     wrapper = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = wrapper
     return wrapper
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES})
+    return sorted({*globals(), *__all__})

@@ -92,7 +92,10 @@ class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
 
     Args:
         env: The environment to wrap, with a ``render_fps`` in its metadata.
-        display: Where to show; a window or the terminal by default.
+
+    Attributes:
+        display: Where to show. Assign one before the first reset; otherwise it is a window, or the
+            terminal where there cannot be one.
 
     Raises:
         ValueError: The environment does not render arrays, or has no ``render_fps``.
@@ -100,7 +103,7 @@ class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
 
     ACCEPTED_RENDER_MODES = ("rgb_array", "rgb_array_list")
 
-    def __init__(self, env: Env[ObsType, ActType], display: Display | None = None) -> None:
+    def __init__(self, env: Env[ObsType, ActType]) -> None:
         RecordConstructorArgs.__init__(self)
         Wrapper.__init__(self, env)
         if env.render_mode not in self.ACCEPTED_RENDER_MODES:
@@ -112,7 +115,7 @@ class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
             raise ValueError(f"HumanRendering needs metadata['render_fps'], got {env.metadata}")
         self.render_mode = "human"
         self.metadata = _metadata_with(env, "human")
-        self._display = display
+        self.display: Display | None = None
         self._pacer = Pacer(env.metadata["render_fps"])
 
     def step(self, action: ActType) -> tuple[ObsType, SupportsFloat, bool, bool, dict[str, Any]]:
@@ -134,17 +137,17 @@ class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
 
     def close(self) -> None:
         """Closes the display and the wrapped environment."""
-        if self._display is not None:
-            self._display.close()
+        if self.display is not None:
+            self.display.close()
         self.env.close()
 
     def _show(self) -> None:
         rendered: Any = self.env.render()
         frame: Frame = rendered if is_array(rendered) else rendered[-1]
-        if self._display is None:
-            self._display = default_display()
+        if self.display is None:
+            self.display = default_display()
         self._pacer.wait()
-        self._display.show(frame)
+        self.display.show(frame)
 
 
 def _noise(rng: np.random.Generator, shape: tuple[int, ...], grayscale: bool) -> Frame:

@@ -1,0 +1,383 @@
+"""A vector environment whose copies run in processes of their own, on this machine."""
+
+from __future__ import annotations
+
+import multiprocessing
+import time
+from enum import Enum
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envwire.envs import logger
+from envwire.envs._generic import ActType, ObsType
+from envwire.envs.error import (
+    AlreadyPendingCallError,
+    ClosedEnvironmentError,
+    CustomSpaceError,
+    NoAsyncCallError,
+)
+from envwire.envs.spaces.narrow import is_integer
+from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
+from envwire.envs.vector.async_worker import EnvFunction, RemoteTraceback, serve
+from envwire.envs.vector.observation_mode import batch_observations
+from envwire.envs.vector.reset_arguments import pop_reset_mask, spread_seed
+from envwire.envs.vector.sync_vector_env import fresh, spread_values
+from envwire.envs.vector.utils import (
+    batch_space,
+    concatenate,
+    create_empty_array,
+    create_shared_memory,
+    iterate,
+    read_from_shared_memory,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from envwire.envs.core import Env, RenderFrame
+    from envwire.envs.vector.observation_mode import ObservationMode
+
+__all__ = ["AsyncState", "AsyncVectorEnv"]
+
+_Bools: TypeAlias = NDArray[np.bool_]
+_Command: TypeAlias = "tuple[str, tuple[Any, ...]]"
+
+
+class AsyncState(Enum):
+    """What an `AsyncVectorEnv` is waiting for."""
+
+    DEFAULT = "default"
+    WAITING_RESET = "reset"
+    WAITING_STEP = "step"
+    WAITING_CALL = "call"
+
+
+class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
+    """Many environments, each in its process, stepped at the same time.
+
+    `reset`, `step` and `call` are made of two halves: ``step_async`` sends the actions and
+    ``step_wait`` collects the results. The first environment is also made, and closed again, in
+    this process, for its spaces. An exception in a sub-environment is raised here, and leaves all
+    of them as they are.
+
+    Args:
+        env_fns: One function per sub-environment, which makes it.
+        shared_memory: Whether observations come through shared memory, for spaces of fixed size.
+        copy: Whether `reset` and `step` return fresh observations instead of a reused buffer.
+        context: How `multiprocessing` starts processes: ``"fork"``, ``"spawn"``, ``"forkserver"``.
+        daemon: Whether the processes end with this one, and may have no children themselves.
+        observation_mode: As in `SyncVectorEnv`.
+        autoreset_mode: When a sub-environment whose episode has ended is reset.
+        max_concurrency: How many may work at once; ``None`` for all.
+
+    Raises:
+        RuntimeError: The spaces of the sub-environments do not go together.
+        ValueError: There is no such mode, ``max_concurrency`` is no positive integer, or the space
+            cannot be in shared memory.
+        TypeError: The space has no fixed size, or ``observation_mode`` is a pair of non-spaces.
+    """
+
+    def __init__(
+        self,
+        env_fns: Sequence[Callable[[], Env]],
+        shared_memory: bool = True,
+        copy: bool = True,
+        context: str | None = None,
+        daemon: bool = True,
+        observation_mode: ObservationMode = "same",
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        max_concurrency: int | None = None,
+    ) -> None:
+        self.env_fns = env_fns
+        self.shared_memory = shared_memory
+        self.copy = copy
+        self.observation_mode = observation_mode
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.max_concurrency = _require_positive(max_concurrency)
+        self.num_envs = len(env_fns)
+        self._describe()
+        self._context: Any = multiprocessing.get_context(context)
+        self._memory: Any = None
+        self.observations: Any = self._allocate()
+        self.parent_pipes: list[Any] = []
+        self.processes: list[Any] = []
+        self._state = AsyncState.DEFAULT
+        self._start(daemon)
+        self._check_spaces()
+
+    def _describe(self) -> None:
+        """Sets the metadata and the spaces, from an environment made for that alone."""
+        env = self.env_fns[0]()
+        self.metadata = {**env.metadata, "autoreset_mode": self.autoreset_mode}
+        self.render_mode = env.render_mode
+        self.single_action_space = env.action_space
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self.observation_space, self.single_observation_space = batch_observations(
+            self.observation_mode,
+            env.observation_space,
+            lambda: [make().observation_space for make in self.env_fns],
+            self.num_envs,
+        )
+        env.close()
+
+    def _allocate(self) -> Any:
+        """The batch of observations, in shared memory if there is to be any."""
+        single, count = self.single_observation_space, self.num_envs
+        if not self.shared_memory:
+            return create_empty_array(single, n=count, fn=np.zeros)
+        try:
+            self._memory = create_shared_memory(single, n=count, ctx=self._context)
+        except CustomSpaceError as exc:
+            raise ValueError(f"{single} needs shared_memory=False") from exc
+        return read_from_shared_memory(single, self._memory, n=count)
+
+    def _start(self, daemon: bool) -> None:
+        limit = self.max_concurrency
+        # Kept, because a semaphore that is collected here can no longer be opened there.
+        self._turn = None if limit is None else self._context.BoundedSemaphore(limit)
+        for index, env_fn in enumerate(self.env_fns):
+            ours, theirs = self._context.Pipe()
+            process = self._context.Process(
+                target=serve,
+                name=f"{type(self).__name__}-{index}",
+                args=(
+                    index,
+                    EnvFunction(env_fn),
+                    theirs,
+                    ours,
+                    self._memory,
+                    self.autoreset_mode,
+                    self._turn,
+                ),
+                daemon=daemon,
+            )
+            self.parent_pipes.append(ours)
+            self.processes.append(process)
+            process.start()
+            theirs.close()
+
+    def _check_spaces(self) -> None:
+        expected = self.single_observation_space, self.single_action_space
+        try:
+            self._ask(("check_spaces", (self.observation_mode, expected)))
+        except BaseException:
+            self.close(terminate=True)
+            raise
+
+    # The sub-environments have a generator each, so that there is no one generator to return.
+    if not TYPE_CHECKING:
+        np_random = property(lambda self: self.get_attr("np_random"))
+        np_random_seed = property(lambda self: self.get_attr("np_random_seed"))
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Resets every sub-environment, or those that a mask chooses; see `SyncVectorEnv.reset`."""
+        self.reset_async(seed=seed, options=options)
+        return self.reset_wait()
+
+    def reset_async(
+        self,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        """Begins a reset."""
+        self._require_idle("reset_async")
+        seeds = spread_seed(seed, self.num_envs)
+        mask = pop_reset_mask(options, self.num_envs)
+        self._send(
+            AsyncState.WAITING_RESET,
+            [
+                ("reset", (each, options)) if chosen else ("keep", ())
+                for each, chosen in zip(seeds, mask, strict=True)
+            ],
+        )
+
+    def reset_wait(self, timeout: float | None = None) -> tuple[ObsType, dict[str, Any]]:
+        """Ends a reset.
+
+        Raises:
+            NoAsyncCallError: None was begun.
+            multiprocessing.TimeoutError: It takes longer than ``timeout`` seconds; wait again.
+        """
+        results = self._receive(AsyncState.WAITING_RESET, timeout)
+        observations, each = zip(*results, strict=True)
+        return self._observe(observations), self._gather(each)
+
+    def step(
+        self, actions: ActType
+    ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+        """Steps every sub-environment; see `SyncVectorEnv.step`."""
+        self.step_async(actions)
+        return self.step_wait()
+
+    def step_async(self, actions: ActType) -> None:
+        """Begins a step."""
+        self._require_idle("step_async")
+        split = iterate(self.action_space, cast("Any", actions))
+        commands: list[_Command] = [("step", (action,)) for action in split]
+        self._send(AsyncState.WAITING_STEP, commands)
+
+    def step_wait(
+        self, timeout: float | None = None
+    ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
+        """Ends a step; raises as `reset_wait` does."""
+        results = self._receive(AsyncState.WAITING_STEP, timeout)
+        observations, rewards, terminations, truncations, each = zip(*results, strict=True)
+        return (
+            self._observe(observations),
+            np.array(rewards, dtype=np.float64),
+            np.array(terminations, dtype=np.bool_),
+            np.array(truncations, dtype=np.bool_),
+            self._gather(each),
+        )
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """Calls a method of every sub-environment, or reads an attribute; returns the results."""
+        self.call_async(name, *args, **kwargs)
+        return self.call_wait()
+
+    def call_async(self, name: str, /, *args: Any, **kwargs: Any) -> None:
+        """Begins a call."""
+        self._require_idle("call_async")
+        self._send(AsyncState.WAITING_CALL, [("call", (name, args, kwargs))] * self.num_envs)
+
+    def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
+        """Ends a call; raises as `reset_wait` does."""
+        return tuple(self._receive(AsyncState.WAITING_CALL, timeout))
+
+    def get_attr(self, name: str) -> tuple[Any, ...]:
+        """Returns an attribute of every sub-environment (or the result, if it is a method)."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: list[Any] | tuple[Any, ...] | Any) -> None:
+        """Sets an attribute of every sub-environment; see `SyncVectorEnv.set_attr`."""
+        self._require_idle("set_attr")
+        self._ask(*[("set_attr", (name, v)) for v in spread_values(name, values, self.num_envs)])
+
+    def render(self) -> tuple[RenderFrame, ...] | None:
+        """Returns what every sub-environment renders."""
+        return self.call("render")
+
+    def close_extras(
+        self, timeout: float | None = None, terminate: bool = False, **kwargs: Any
+    ) -> None:
+        """Ends the processes.
+
+        Args:
+            timeout: How long to wait for what was begun, in seconds; then they are terminated.
+            terminate: Whether to terminate them at once.
+            **kwargs: Ignored.
+        """
+        del kwargs
+        terminate = terminate or not self._finish_pending(timeout)
+        for process in self.processes if terminate else ():
+            process.terminate()
+        if not terminate:
+            self._ask(("close", ()))
+        for pipe in self.parent_pipes:
+            pipe.close()
+        for process in self.processes:
+            process.join()
+
+    def _finish_pending(self, timeout: float | None) -> bool:
+        """Collects and forgets the results of what was begun; false if that takes too long."""
+        if self._state is AsyncState.DEFAULT:
+            return True
+        logger.warn(f"Calling `close` while waiting for a pending call to `{self._state.value}`.")
+        if not self._poll(timeout):
+            return False
+        for pipe in self.parent_pipes:
+            pipe.recv()
+        return True
+
+    def __del__(self) -> None:
+        if not self.closed and hasattr(self, "_state"):
+            self.close(terminate=True)
+
+    def _require_idle(self, what: str) -> None:
+        if self.closed:
+            raise ClosedEnvironmentError(f"`{what}` after `close`")
+        if self._state is not AsyncState.DEFAULT:
+            pending = self._state.value
+            raise AlreadyPendingCallError(
+                f"Call `{pending}_wait` before `{what}`: a call to `{pending}` is pending", pending
+            )
+
+    def _send(self, state: AsyncState, commands: Iterable[_Command]) -> None:
+        for pipe, command in zip(self.parent_pipes, commands, strict=True):
+            pipe.send(command)
+        self._state = state
+
+    def _receive(self, state: AsyncState, timeout: float | None = None) -> list[Any]:
+        """The result of every process."""
+        if self.closed:
+            raise ClosedEnvironmentError(f"`{state.value}_wait` after `close`")
+        if self._state is not state:
+            raise NoAsyncCallError(
+                f"Call `{state.value}_async` before `{state.value}_wait`", state.value
+            )
+        if not self._poll(timeout):
+            raise multiprocessing.TimeoutError(
+                f"`{state.value}` takes longer than {timeout} s; wait again, or close"
+            )
+        self._state = AsyncState.DEFAULT
+        return self._collect()
+
+    def _ask(self, *commands: _Command) -> list[Any]:
+        """Sends a command each, or one to all, and returns the results."""
+        every = commands if len(commands) > 1 else commands * self.num_envs
+        for pipe, command in zip(self.parent_pipes, every, strict=True):
+            pipe.send(command)
+        return self._collect()
+
+    def _collect(self) -> list[Any]:
+        # Every process answers before any exception is raised, so that none has an answer left.
+        answers = [self._answer_of(index) for index in range(self.num_envs)]
+        for _, exc in answers:
+            if exc is not None:
+                raise exc from RemoteTraceback(exc.remote_traceback)
+        return [result for result, _ in answers]
+
+    def _answer_of(self, index: int) -> tuple[Any, Any]:
+        try:
+            answer: tuple[Any, Any] = self.parent_pipes[index].recv()
+        except (EOFError, OSError) as exc:
+            self.processes[index].join()
+            code = self.processes[index].exitcode
+            self.close(terminate=True)
+            raise RuntimeError(f"The process of sub-environment {index} ended: {code}") from exc
+        return answer
+
+    def _poll(self, timeout: float | None) -> bool:
+        """Whether every process answers within ``timeout`` seconds."""
+        if timeout is None:
+            return True
+        due = time.monotonic() + timeout
+        return all(pipe.poll(max(due - time.monotonic(), 0)) for pipe in self.parent_pipes)
+
+    def _observe(self, observations: tuple[Any, ...]) -> ObsType:
+        if not self.shared_memory:
+            self.observations = concatenate(
+                self.single_observation_space, observations, self.observations
+            )
+        return cast("ObsType", fresh(self.observations) if self.copy else self.observations)
+
+    def _gather(self, each: Iterable[dict[str, Any]]) -> dict[str, Any]:
+        infos: dict[str, Any] = {}
+        for index, info in enumerate(each):
+            infos = self._add_info(infos, info, index)
+        return infos
+
+
+def _require_positive(max_concurrency: int | None) -> int | None:
+    if max_concurrency is None:
+        return None
+    if is_integer(max_concurrency) and max_concurrency >= 1:
+        return int(max_concurrency)
+    raise ValueError(f"max_concurrency must be a positive integer or None, got {max_concurrency!r}")

@@ -1,0 +1,157 @@
+"""The other end of `AsyncVectorEnv`: one sub-environment in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import pickle
+import traceback
+from typing import TYPE_CHECKING, Any
+
+from envwire.envs.vector.autoreset import STEPPERS
+from envwire.envs.vector.observation_mode import check_spaces
+from envwire.envs.vector.utils import write_to_shared_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+    from multiprocessing.connection import Connection
+
+    from envwire.envs.core import Env
+    from envwire.envs.vector._vector_env import AutoresetMode
+    from envwire.envs.vector.observation_mode import ObservationMode
+
+
+class EnvFunction:
+    """A function that makes an environment, pickled by cloudpickle where that is installed.
+
+    With the ``spawn`` and ``forkserver`` methods the function travels to the new process, and
+    pickle alone does not take lambdas.
+    """
+
+    def __init__(self, function: Callable[[], Env]) -> None:
+        self.function = function
+
+    def __getstate__(self) -> bytes:
+        try:
+            pickler: Any = importlib.import_module("cloudpickle")
+        except ImportError:
+            pickler = pickle
+        return bytes(pickler.dumps(self.function))
+
+    def __setstate__(self, state: bytes) -> None:
+        self.function = pickle.loads(state)  # noqa: S301 - from the parent process
+
+    def __call__(self) -> Env:
+        """Makes the environment."""
+        return self.function()
+
+
+class RemoteTraceback(Exception):  # noqa: N818 - it is no error of its own
+    """The traceback of an exception in a worker, as text."""
+
+
+class Worker:
+    """One sub-environment and what `AsyncVectorEnv` may ask of it; every method is a command."""
+
+    def __init__(
+        self, index: int, env: Env, memory: Any, mode: AutoresetMode, turn: Any = None
+    ) -> None:
+        self._index = index
+        self._env = env
+        self._memory = memory
+        self._step = STEPPERS[mode]
+        #: Held while the environment works, if not all of them may work at once.
+        self._turn: AbstractContextManager[Any] = turn or contextlib.nullcontext()
+        self._ended = False
+        self._observation: Any = None
+
+    def reset(self, seed: int | None, options: dict[str, Any] | None) -> tuple[Any, dict[str, Any]]:
+        """Resets; returns the observation, unless it is in the shared memory, and the info."""
+        with self._turn:
+            observation, info = self._env.reset(seed=seed, options=options)
+        self._ended = False
+        return self._show(observation), info
+
+    def keep(self) -> tuple[Any, dict[str, Any]]:
+        """Returns the last observation: a reset that leaves this sub-environment out."""
+        return self._observation, {}
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Steps; returns what a step returns, with the observation as in `reset`."""
+        with self._turn:
+            result = self._step(self._env, action, self._ended)
+        observation, reward, terminated, truncated, info = result
+        self._ended = terminated or truncated
+        return self._show(observation), reward, terminated, truncated, info
+
+    def _show(self, observation: Any) -> Any:
+        if self._memory is None:
+            self._observation = observation
+        else:
+            space = self._env.observation_space
+            write_to_shared_memory(space, self._index, observation, self._memory)
+        return self._observation
+
+    def call(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Calls a method of the environment, or reads an attribute."""
+        if name in ("reset", "step", "close"):
+            raise ValueError(f"Call {name!r} of the vector environment itself, not through `call`")
+        found = self._env.get_wrapper_attr(name)
+        return found(*args, **kwargs) if callable(found) else found
+
+    def set_attr(self, name: str, value: Any) -> None:
+        """Sets an attribute of the environment."""
+        self._env.set_wrapper_attr(name, value)
+
+    def check_spaces(self, mode: ObservationMode, expected: tuple[Any, Any]) -> None:
+        """Checks that the environment's spaces go with the others'."""
+        actual = self._env.observation_space, self._env.action_space
+        check_spaces(mode, self._index, actual, expected)
+
+    def close(self) -> None:
+        """Closes the environment; the process ends."""
+        self._env.close()
+
+
+def serve(
+    index: int,
+    make_env: EnvFunction,
+    pipe: Connection[Any, Any],
+    parent_pipe: Connection[Any, Any],
+    memory: Any,
+    mode: AutoresetMode,
+    turn: Any,
+) -> None:
+    """Answers commands ``(method, args)`` with ``(result, None)`` or ``(None, exception)``.
+
+    An exception leaves the environment as it is. The loop ends after ``close``, or when the parent
+    has gone.
+    """
+    parent_pipe.close()  # a forked copy would keep the pipe open when the parent has gone
+    env, failure = _answer(make_env, ())
+    worker = Worker(index, env, memory, mode, turn)
+    command = ""
+    with contextlib.suppress(EOFError, BrokenPipeError, KeyboardInterrupt):
+        while command != "close":
+            command, args = pipe.recv()
+            answer = _answer(getattr(worker, command), args) if failure is None else (None, failure)
+            pipe.send(answer)
+
+
+def _answer(method: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Any, Exception | None]:
+    try:
+        return method(*args), None
+    except Exception as exc:  # an environment may raise anything
+        return None, _portable(exc)
+
+
+def _portable(exc: Exception) -> Exception:
+    """An exception that can be pickled, with its traceback as text in ``remote_traceback``."""
+    text = traceback.format_exc()
+    try:
+        copy: Exception = pickle.loads(pickle.dumps(exc))  # noqa: S301 - made on this line
+    except Exception:  # its class has arguments of its own
+        copy = RuntimeError(f"{type(exc).__name__}: {exc}")
+    copy.__dict__["remote_traceback"] = text
+    return copy

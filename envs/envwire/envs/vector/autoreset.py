@@ -1,0 +1,51 @@
+"""One step of one sub-environment, in each autoreset mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from envwire.envs.vector._vector_env import AutoresetMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import SupportsFloat
+
+    from envwire.envs.core import Env
+
+    #: What a step of an environment returns.
+    Step: TypeAlias = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
+    #: (environment, action, whether the step before ended the episode) -> what a step returns.
+    Stepper: TypeAlias = Callable[[Env, Any, bool], Step]
+
+
+def _step_or_reset(env: Env, action: Any, ended: bool) -> Step:
+    if not ended:
+        return env.step(action)
+    observation, info = env.reset()
+    return observation, 0.0, False, False, info
+
+
+def _step_and_reset(env: Env, action: Any, ended: bool) -> Step:
+    del ended
+    observation, reward, terminated, truncated, info = env.step(action)
+    if terminated or truncated:
+        final = {"final_obs": observation, "final_info": info}
+        observation, info = env.reset()
+        info = {**final, **info}
+    return observation, reward, terminated, truncated, info
+
+
+def _step_only(env: Env, action: Any, ended: bool) -> Step:
+    if ended:
+        raise AssertionError(
+            "An episode has ended: with autoreset disabled, reset the sub-environment first, with "
+            "options={'reset_mask': terminations | truncations}"
+        )
+    return env.step(action)
+
+
+STEPPERS: dict[AutoresetMode, Stepper] = {
+    AutoresetMode.NEXT_STEP: _step_or_reset,
+    AutoresetMode.SAME_STEP: _step_and_reset,
+    AutoresetMode.DISABLED: _step_only,
+}

@@ -1,0 +1,58 @@
+"""What a vector reset is told, taken apart: a seed for each sub-environment, and which to reset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from envwire.envs.spaces.narrow import is_array
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+_MASK = "reset_mask"
+
+
+def spread_seed(seed: int | Sequence[int | None] | None, num_envs: int) -> Sequence[int | None]:
+    """Returns a seed for each sub-environment: ``seed + i`` for the i-th if it is one number.
+
+    Raises:
+        ValueError: There are not ``num_envs`` of them.
+    """
+    if seed is None:
+        return [None] * num_envs
+    if isinstance(seed, int):
+        return [seed + index for index in range(num_envs)]
+    if len(seed) != num_envs:
+        raise ValueError(f"Expected {num_envs} seeds, one per sub-environment, got {seed}")
+    return seed
+
+
+def read_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:
+    """Returns ``options["reset_mask"]``, which sub-environments to reset; all if there is none.
+
+    Raises:
+        TypeError: It is not an array of bool.
+        ValueError: Its shape is not (num_envs,), or it chooses nothing.
+    """
+    if options is None or _MASK not in options:
+        return np.ones(num_envs, dtype=np.bool_)
+    mask: Any = options[_MASK]
+    if not is_array(mask) or mask.dtype != np.bool_:
+        raise TypeError(f"options['reset_mask'] must be a bool array, got {mask!r}")
+    if mask.shape != (num_envs,):
+        raise ValueError(f"options['reset_mask'] must have shape ({num_envs},), got {mask.shape}")
+    if not mask.any():
+        raise ValueError("options['reset_mask'] must be true somewhere: it chooses nothing")
+    return mask
+
+
+def pop_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:
+    """Takes the mask out of ``options``, which go on to the sub-environments, and returns it."""
+    mask = read_reset_mask(options, num_envs)
+    if options is not None:
+        options.pop(_MASK, None)
+    return mask

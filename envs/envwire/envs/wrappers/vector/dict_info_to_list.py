@@ -1,0 +1,56 @@
+"""The info of a vector environment as one dict per sub-environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from envwire.envs._generic import ActType, ArrayType, ObsType
+from envwire.envs.spaces.narrow import is_dict
+from envwire.envs.vector.vector_env import VectorWrapper
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["DictInfoToList"]
+
+
+class DictInfoToList(VectorWrapper[ObsType, ActType, ObsType, ActType, ArrayType]):
+    """Turns the info's columns into a list of dicts, each with what its sub-environment has.
+
+    The list stands where `VectorEnv` promises a dict, so that only agents that know it can use it.
+    """
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObsType, Any]:
+        """Resets the wrapped environments; the info is a list."""
+        observations, infos = self.env.reset(seed=seed, options=options)
+        return observations, info_list(infos, self.num_envs)
+
+    def step(self, actions: ActType) -> tuple[ObsType, ArrayType, ArrayType, ArrayType, Any]:
+        """Steps the wrapped environments; the info is a list."""
+        observations, rewards, terminations, truncations, infos = self.env.step(actions)
+        infos_each = info_list(infos, self.num_envs)
+        return observations, rewards, terminations, truncations, infos_each
+
+
+def info_list(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
+    """Returns one dict per sub-environment for an info of columns and masks.
+
+    A column without a mask belongs to every sub-environment.
+
+    Raises:
+        ValueError: A column or a mask has another length.
+    """
+    each: list[dict[str, Any]] = [{} for _ in range(num_envs)]
+    for key, column in infos.items():
+        if key.startswith("_"):
+            continue
+        values = cast("Sequence[Any]", info_list(column, num_envs) if is_dict(column) else column)
+        mask = infos.get(f"_{key}", [True] * num_envs)
+        if len(values) != num_envs or len(mask) != num_envs:
+            raise ValueError(f"infos[{key!r}] must have {num_envs} elements, got {len(values)}")
+        for info, value, present in zip(each, values, mask, strict=True):
+            if present:
+                info[key] = value
+    return each

@@ -1,0 +1,83 @@
+"""Vector wrappers that change rewards by the rewards before them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from envwire.envs._generic import ActType, ObsType
+from envwire.envs.error import InvalidBound
+from envwire.envs.utils.record_constructor import RecordConstructorArgs
+from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorWrapper
+from envwire.envs.wrappers.running_mean import RunningMeanStd, require_positive
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array: TypeAlias = NDArray[Any]
+
+__all__ = ["NormalizeReward"]
+
+
+class NormalizeReward(
+    VectorWrapper[ObsType, ActType, ObsType, ActType, "Array"], RecordConstructorArgs
+):
+    """Divides rewards by the running standard deviation of the discounted return.
+
+    Args:
+        env: The vector environment to wrap.
+        gamma: The discount, in [0, 1].
+        epsilon: Added to the variance, > 0.
+
+    Attributes:
+        update_running_mean: Whether new rewards count; switch it off to evaluate.
+
+    Raises:
+        InvalidBound: ``gamma`` or ``epsilon`` is out of range.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[ObsType, ActType, Array],
+        gamma: float = 0.99,
+        epsilon: float = 1e-8,
+    ) -> None:
+        if not 0 <= gamma <= 1:
+            raise InvalidBound(f"gamma must be in [0, 1], got {gamma}")
+        require_positive("epsilon", epsilon)
+        RecordConstructorArgs.__init__(self, gamma=gamma, epsilon=epsilon)
+        VectorWrapper.__init__(self, env)
+        self.return_rms = RunningMeanStd(shape=())
+        self.accumulated_reward: Array = np.zeros(self.num_envs, dtype=np.float32)
+        self.gamma = gamma
+        self.epsilon = epsilon
+        self.update_running_mean = True
+        self._ended: Array = np.zeros(self.num_envs, dtype=np.bool_)
+        mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self._same_step = mode is AutoresetMode.SAME_STEP
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[ObsType, dict[str, Any]]:
+        """Resets, and starts the returns anew."""
+        self.accumulated_reward[:] = 0
+        self._ended[:] = False
+        return self.env.reset(seed=seed, options=options)
+
+    def step(self, actions: ActType) -> tuple[ObsType, Array, Array, Array, dict[str, Any]]:
+        """Steps, and normalises the rewards."""
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        # Where the step before ended an episode, this one was its reset and has no reward.
+        active = (
+            np.logical_not(self._ended) if not self._same_step else np.full_like(self._ended, True)
+        )
+        carried = self.accumulated_reward[active] * self.gamma * (1 - terminated[active])
+        self.accumulated_reward[active] = carried + rewards[active]
+        if self.update_running_mean and active.any():
+            self.return_rms.update(self.accumulated_reward[active])
+        self._ended = np.logical_or(terminated, truncated)
+        if self._same_step:
+            self.accumulated_reward[self._ended] = 0
+        normalized = rewards / np.sqrt(self.return_rms.var + self.epsilon)
+        return observations, normalized, terminated, truncated, infos

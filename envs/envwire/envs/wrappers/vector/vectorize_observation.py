@@ -1,0 +1,133 @@
+"""Vector wrappers that change observations by a function of those observations alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperObsType
+from envwire.envs.spaces.batching import batch_space
+from envwire.envs.spaces.stacking import concatenate, create_empty_array, iterate
+from envwire.envs.vector.vector_env import VectorEnv, VectorObservationWrapper
+from envwire.envs.wrappers import transform_observation
+from envwire.envs.wrappers.vector.single_env import SingleEnv, assign_spaces
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import DTypeLike
+
+    from envwire.envs.spaces import Space
+    from envwire.envs.wrappers.rescaling import Bound
+
+__all__ = [
+    "DtypeObservation",
+    "FilterObservation",
+    "FlattenObservation",
+    "GrayscaleObservation",
+    "RescaleObservation",
+    "ReshapeObservation",
+    "TransformObservation",
+    "VectorizeTransformObservation",
+]
+
+
+class TransformObservation(VectorObservationWrapper[WrapperObsType, ActType, ObsType, ArrayType]):
+    """Shows ``func(observations)``.
+
+    Args:
+        env: The vector environment to wrap.
+        func: Maps batches of the wrapped environment to batches of ``observation_space``.
+        observation_space: The new batched space.
+        single_observation_space: The space of one sub-environment, of which it is a batch.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[ObsType, ActType, ArrayType],
+        func: Callable[[ObsType], WrapperObsType],
+        observation_space: Space[Any] | None = None,
+        single_observation_space: Space[Any] | None = None,
+    ) -> None:
+        super().__init__(env)
+        assign_spaces(self, "observation", observation_space, single_observation_space)
+        self.func = func
+
+    def observations(self, observations: ObsType) -> WrapperObsType:
+        """Returns ``func(observations)``."""
+        return self.func(observations)
+
+
+class VectorizeTransformObservation(VectorObservationWrapper["Any", ActType, "Any", ArrayType]):
+    """Shows what a wrapper for one environment makes of each observation.
+
+    Args:
+        env: The vector environment to wrap.
+        wrapper: A `wrappers.TransformObservation` or a subclass.
+        **kwargs: The arguments of the wrapper.
+    """
+
+    def __init__(
+        self,
+        env: VectorEnv[Any, ActType, ArrayType],
+        wrapper: type[transform_observation.TransformObservation],
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(env)
+        make: Callable[..., transform_observation.TransformObservation] = wrapper
+        self.wrapper = make(SingleEnv(env), **kwargs)
+        self.single_observation_space = self.wrapper.observation_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+
+    def observations(self, observations: Any) -> Any:
+        """Returns a batch with each observation changed."""
+        single = self.single_observation_space
+        parts = iterate(self.env.observation_space, observations)
+        each = tuple(self.wrapper.func(part) for part in parts)
+        return concatenate(single, each, create_empty_array(single, self.num_envs))
+
+
+class FilterObservation(VectorizeTransformObservation[ActType, ArrayType]):
+    """Keeps some entries of Dict or Tuple observations; see `wrappers.FilterObservation`."""
+
+    def __init__(
+        self, env: VectorEnv[Any, ActType, ArrayType], filter_keys: Sequence[str | int]
+    ) -> None:
+        super().__init__(env, transform_observation.FilterObservation, filter_keys=filter_keys)
+
+
+class FlattenObservation(VectorizeTransformObservation[ActType, ArrayType]):
+    """Flattens each observation; see `wrappers.FlattenObservation`."""
+
+    def __init__(self, env: VectorEnv[Any, ActType, ArrayType]) -> None:
+        super().__init__(env, transform_observation.FlattenObservation)
+
+
+class GrayscaleObservation(VectorizeTransformObservation[ActType, ArrayType]):
+    """Turns RGB images into brightness; see `wrappers.GrayscaleObservation`."""
+
+    def __init__(self, env: VectorEnv[Any, ActType, ArrayType], keep_dim: bool = False) -> None:
+        super().__init__(env, transform_observation.GrayscaleObservation, keep_dim=keep_dim)
+
+
+class ReshapeObservation(VectorizeTransformObservation[ActType, ArrayType]):
+    """Gives each observation another shape; see `wrappers.ReshapeObservation`."""
+
+    def __init__(self, env: VectorEnv[Any, ActType, ArrayType], shape: tuple[int, ...]) -> None:
+        super().__init__(env, transform_observation.ReshapeObservation, shape=shape)
+
+
+class RescaleObservation(VectorizeTransformObservation[ActType, ArrayType]):
+    """Maps observations linearly onto other bounds; see `wrappers.RescaleObservation`."""
+
+    def __init__(
+        self, env: VectorEnv[Any, ActType, ArrayType], min_obs: Bound, max_obs: Bound
+    ) -> None:
+        bounds = {"min_obs": min_obs, "max_obs": max_obs}
+        super().__init__(env, transform_observation.RescaleObservation, **bounds)
+
+
+class DtypeObservation(VectorizeTransformObservation[ActType, ArrayType]):
+    """Converts observations to another dtype; see `wrappers.DtypeObservation`."""
+
+    def __init__(self, env: VectorEnv[Any, ActType, ArrayType], dtype: DTypeLike) -> None:
+        super().__init__(env, transform_observation.DtypeObservation, dtype=dtype)
