@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import os
+import subprocess
 import sys
 import time
 import warnings
@@ -78,6 +79,11 @@ class Faulty(gym.Env[np.ndarray, int]):
     def add(self, left: int, right: int = 1) -> int:
         """A method to call from afar."""
         return left + right
+
+    def start_child(self) -> int:
+        """Starts a process, as a simulator would, and never ends it."""
+        self._child = subprocess.Popen(["sleep", "3600"])
+        return self._child.pid
 
     def close(self) -> None:
         if self._hang_on_close:

@@ -14,6 +14,7 @@ from envwire.client._random import MirroredRandom
 from envwire.client._session import RemoteSession
 from envwire.client._transport import Transport
 from envwire.client._transports import open_transport
+from envwire.client._viewer import HUMAN, RENDERED, Viewer
 from envwire.client.errors import (
     InvalidRequestError,
     RemoteError,
@@ -104,13 +105,20 @@ class RemoteProxy:
         wrappers = tuple(wrappers)
         self._session: RemoteSession | None = None
         self._random = MirroredRandom(self._family)
+        self._viewer: Viewer | None = None
         self._env_id = env_id
         self._timeout = timeout
         self._open_transport: Callable[[], Transport] = partial(
             open_transport, transport, target, connect_timeout
         )
         self._make_request = _make_request(
-            env_id, render_mode, wrappers, library, self._family, lease, kwargs
+            env_id,
+            RENDERED if render_mode == HUMAN else render_mode,
+            wrappers,
+            library,
+            self._family,
+            lease,
+            kwargs,
         )
         made = self._make()
         self._show(made)
@@ -127,6 +135,8 @@ class RemoteProxy:
                 lease=lease,
             )
             self.spec = decode_env_spec(made.spec, self._family, _entry_point(remake))
+        if render_mode == HUMAN:
+            self._watch()
 
     def _show(self, made: environment_pb2.MakeResponse) -> None:
         """Takes over what the server says of the environment."""
@@ -137,6 +147,16 @@ class RemoteProxy:
         self.render_mode = made.render_mode if made.HasField("render_mode") else None
         self.reward_range = decode_value(made.reward_range, family)
         self.spec = None
+
+    def _watch(self) -> None:
+        """Becomes an environment that a person watches; to the server it renders arrays."""
+        self.render_mode = HUMAN
+        modes = list(self.metadata.get("render_modes") or ())
+        if HUMAN not in modes:
+            self.metadata["render_modes"] = [*modes, HUMAN]
+        if self.spec is not None:
+            self.spec.kwargs["render_mode"] = HUMAN
+        self._viewer = Viewer(self.metadata)
 
     def _make(self) -> environment_pb2.MakeResponse:
         session = RemoteSession(
@@ -198,23 +218,33 @@ class RemoteProxy:
         )
         if mirror is not None:
             random.absorb(mirror)
+        if self._viewer is not None:
+            self._viewer.show(self._frame())
         return result  # type: ignore[no-any-return]
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step (see `Env.step`)."""
         random = self._random
         if not random.active:
-            return self._serve(self._live().step, action, None, False)[0]  # type: ignore[no-any-return]
-        result, mirror = self._serve(self._live().step, action, random.changed(), True)
-        random.absorb(mirror)
+            result = self._serve(self._live().step, action, None, False)[0]
+        else:
+            result, mirror = self._serve(self._live().step, action, random.changed(), True)
+            random.absorb(mirror)
+        if self._viewer is not None:
+            self._viewer.show(self._frame())
         return result  # type: ignore[no-any-return]
 
     def render(self) -> Any:
-        """Returns a frame of the present state (see `Env.render`)."""
+        """Returns a frame of the present state (see `Env.render`); None in mode "human", which shows it by itself."""
+        return self._frame() if self._viewer is None else None
+
+    def _frame(self) -> Any:
         return self._serve(self._live().render)
 
     def close(self) -> None:
         """Closes the environment on the server and the connection to it. Closing twice is harmless."""
+        if self._viewer is not None:
+            self._viewer.close()
         session, self._session = self._session, None
         if session is None:
             return

@@ -29,6 +29,11 @@ _DTYPES: Final[dict[int, np.dtype[Any]]] = {
 }
 _NUMBERS: Final = {dtype: values_pb2.DataType.ValueType(n) for n, dtype in _DTYPES.items()}
 
+# Numbers that are here as they are on the wire: what most observations are made of.
+_PLAIN: Final[dict[int, np.dtype[Any]]] = {
+    number: dtype for number, dtype in _DTYPES.items() if dtype.isnative and dtype.kind in "iufc"
+}
+
 SCALAR_TYPES: Final = tuple(dtype.type for dtype in _DTYPES.values())
 """NumPy's scalar types that have a number of their own on the wire."""
 
@@ -128,11 +133,16 @@ def decode_tensor(tensor: values_pb2.Tensor, allowance: FillAllowance | None = N
     Raises:
         CodecError: Type, shape and data do not belong together.
     """
+    data, axes = tensor.data, tensor.shape
+    plain = _PLAIN.get(tensor.data_type)
+    if plain is not None and len(axes) == 1 and axes[0] * plain.itemsize == len(data) > 0:
+        if not tensor.fill:
+            array: Array = np.array(np.frombuffer(data, plain))
+            return array
     dtype = _DTYPES.get(tensor.data_type)
     if dtype is None:
         dtype = _named_dtype(tensor)
-    shape = tuple(tensor.shape[:])
-    data = tensor.data
+    shape = tuple(axes[:])
     if tensor.fill:
         return _filled(shape, dtype, data, allowance or FillAllowance())
     if math.prod(shape) * dtype.itemsize != len(data):

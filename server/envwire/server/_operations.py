@@ -138,9 +138,11 @@ def step(hosted: Hosted, request: pb.StepRequest, reply: pb.InteractResponse) ->
         raise _step_fault(hosted, action, error) from error
     _encode_observation(observation, response.observation)
     _encode_reward(reward, response)
-    # A flag that has no truth value, an array for instance, is the environment's mistake.
-    response.terminated = hosted.call(_flag, terminated, response, "terminated")
-    response.truncated = hosted.call(_flag, truncated, response, "truncated")
+    if type(terminated) is bool and type(truncated) is bool:
+        response.terminated, response.truncated = terminated, truncated
+    else:  # a flag without a truth value, an array for instance, is the environment's mistake
+        response.terminated = hosted.call(_flag, terminated, response, "terminated")
+        response.truncated = hosted.call(_flag, truncated, response, "truncated")
     _encode_info(info, response.info)
     if request.mirror_np_random:
         _mirror(hosted, response.random)

@@ -13,6 +13,8 @@ from enum import Enum
 class State(Enum):
     """Where a session stands."""
 
+    __hash__ = object.__hash__  # each member is one object; Enum would hash its name at every step
+
     READY = "made, not reset yet"
     RUNNING = "in an episode"
     ENDED = "its episode is over; reset starts the next"
@@ -22,6 +24,8 @@ class State(Enum):
 
 class Event(Enum):
     """What moves a session."""
+
+    __hash__ = object.__hash__
 
     RESET = "reset"
     STEP = "step"

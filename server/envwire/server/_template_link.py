@@ -68,7 +68,7 @@ class TemplateLink:
             self._lifeline = os.pipe2(os.O_CLOEXEC)
         lifeline = self._lifeline[0]
         # Not the event loop's own way: that forks, and runs gRPC's fork handlers in a process that serves.
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-m", _PROGRAM, str(theirs.fileno()), str(lifeline)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -85,13 +85,15 @@ class TemplateLink:
         """Tells the new process what to load and reads what it found."""
         if process.stdin is None or process.stdout is None:
             raise TemplateError("the template has no pipes")
-        with process.stdin, process.stdout, contextlib.suppress(BrokenPipeError):
-            process.stdin.write(self._config.to_json().encode())
-            process.stdin.close()
+        with process.stdout:
+            with contextlib.suppress(BrokenPipeError), process.stdin:
+                process.stdin.write(self._config.to_json().encode())
             answer = process.stdout.read()
         head, _, listing = answer.partition(b"\n")
         if not head:
-            raise TemplateError("the process that loads the environments ended; its output says why")
+            raise TemplateError(
+                "the process that loads the environments ended; its output says why"
+            )
         header = json.loads(head)
         if "error" in header:
             raise TemplateError(header["error"])

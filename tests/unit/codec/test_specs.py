@@ -104,7 +104,7 @@ def test_places_are_told_but_not_taken_over() -> None:
 
 def test_arguments_without_a_wire_form_become_stand_ins() -> None:
     spec = envwire.envs.spec("CartPole-v1")
-    spec.kwargs = {"reward": make_here, "other": 1}
+    spec = dataclasses.replace(spec, kwargs={"reward": make_here, "other": 1})
     arrived = decode_env_spec(encoded(spec), FAMILIES[0], make_here)
     assert arrived.kwargs["reward"] == Opaque("builtins.function", repr(make_here))
     assert arrived.kwargs["other"] == 1

@@ -13,7 +13,7 @@ from envwire.envs.utils import env_checker, env_match, passive_env_checker
 from envwire.envs.utils import step_api_compatibility as step_api
 from envwire.envs.utils.data_equivalence import data_equivalence
 from tests.equality import identical as same
-from tests.unit.envs.toys import BUILT_IN_IDS, Walk
+from tests.unit.envs.toys import BUILT_IN_IDS, Walk, empty_registry
 
 LIBRARIES = {
     envwire.envs: (env_checker, passive_env_checker),
@@ -172,6 +172,60 @@ def test_the_passive_wrapper_judges_alike(fault):
 
     ours, theirs = (use(gym) for gym in LIBRARIES)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("missing", ["action_space", "observation_space"])
+def test_missing_spaces_are_told_alike(missing):
+    results = []
+    for gym, (active, _) in LIBRARIES.items():
+        env = model(gym)
+        delattr(env, missing)
+        results.append([result(active.check_env, env), result(gym.wrappers.PassiveEnvChecker, env)])
+    assert results[0] == results[1]
+    assert results[0][0][0] == "AttributeError"
+
+
+def test_closing_twice_must_not_raise():
+    def close(self):
+        if getattr(self, "closed", False):
+            raise RuntimeError("closed already")
+        self.closed = True
+
+    for gym, (active, _) in LIBRARIES.items():
+        env = gym.wrappers.PassiveEnvChecker(model(gym, close=close))
+        env.close()
+        assert result(env.close) == ("RuntimeError", ["UserWarning"])
+        with empty_registry(gym):
+            gym.register("Model-v0", entry_point=lambda gym=gym, **_: model(gym, close=close))
+            env = gym.make("Model-v0").unwrapped
+            assert result(active.check_env, env, skip_render_check=True) == (None, ["UserWarning"])
+
+
+def test_order_is_enforced_alike():
+    for gym in LIBRARIES:
+        env = gym.wrappers.OrderEnforcing(model(gym))
+        assert not env.has_reset
+        assert result(env.step, np.zeros(1))[0] == result(env.render)[0] == "ResetNeeded"
+        lax = gym.wrappers.OrderEnforcing(model(gym), disable_render_order_enforcing=True)
+        assert result(lax.render) == (None, [])
+        env.reset()
+        assert env.has_reset
+        assert result(env.render) == (None, [])
+
+
+def test_a_time_limit_counts_from_the_reset():
+    with pytest.raises(envwire.envs.error.ResetNeeded, match="TimeLimit"):
+        envwire.envs.wrappers.TimeLimit(model(envwire.envs), 3).step(np.zeros(1))
+
+
+def test_nondeterminism_may_be_declared():
+    step = FAULTS["step is random"]["step"]
+    for gym, (active, _) in LIBRARIES.items():
+        env = model(gym, step=step)
+        env.spec = gym.envs.registration.EnvSpec("Model-v0", nondeterministic=True)
+        assert result(active.check_step_determinism, env) == (None, [])
+        assert result(active.check_env, env, warn=True, skip_render_check=True,
+                      skip_close_check=True)[0] is None  # fmt: skip
 
 
 @pytest.mark.parametrize("env_id", BUILT_IN_IDS)

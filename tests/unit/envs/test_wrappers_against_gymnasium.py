@@ -198,6 +198,8 @@ class Zoo:
 
     SPACES = {
         "image": lambda s: s.Box(0, 255, (6, 5, 3), np.uint8),
+        "float image": lambda s: s.Box(0, 255, (6, 5, 3), np.float32),
+        "bits": lambda s: s.MultiBinary(3),
         "dict": lambda s: s.Dict(
             b=s.Discrete(3, start=2), a=s.Box(-1, 1, (2,)), c=s.MultiBinary(3)
         ),
@@ -274,6 +276,53 @@ def test_awkward_observations_are_the_same(name, wrapper, kwargs):
     )
     assert repr(ours.observation_space) == repr(theirs.observation_space)
     assert_same_rollout(ours, theirs, steps=30)
+
+
+ZOO_REFUSED = [
+    ("dict", "FilterObservation", {"filter_keys": ["a", "z"]}),
+    ("dict", "FilterObservation", {"filter_keys": [0]}),
+    ("dict", "FilterObservation", {"filter_keys": []}),
+    ("tuple", "FilterObservation", {"filter_keys": ["a"]}),
+    ("tuple", "FilterObservation", {"filter_keys": [1, 1]}),
+    ("tuple", "FilterObservation", {"filter_keys": [2]}),
+    ("tuple", "FilterObservation", {"filter_keys": []}),
+    ("half", "GrayscaleObservation", {}),
+    ("float image", "GrayscaleObservation", {}),
+    ("dict", "AddRenderObservation", {"render_only": False, "render_key": "a"}),
+    ("tuple", "DtypeObservation", {"dtype": np.int8}),
+    ("tuple", "NormalizeObservation", {}),
+    ("tuple", "MaxAndSkipObservation", {}),
+    ("dict", "TimeAwareObservation", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "wrapper", "kwargs"), ZOO_REFUSED, ids=ids(ZOO_REFUSED))
+def test_awkward_observations_are_refused_alike(name, wrapper, kwargs):
+    raised = []
+    for gym in (envwire.envs, gymnasium):
+        with pytest.raises(Exception) as info:  # noqa: PT011
+            getattr(gym.wrappers, wrapper)(Zoo.make(gym, name), **kwargs)
+        raised.append(info.type.__name__)
+    assert raised[0] == raised[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), [("bits", np.int8), ("bits", np.float64), ("multidiscrete", np.int8)]
+)
+def test_integers_are_converted_alike(name, dtype):
+    ours, theirs = (
+        gym.wrappers.DtypeObservation(Zoo.make(gym, name), dtype)
+        for gym in (envwire.envs, gymnasium)
+    )
+    assert repr(ours.observation_space) == repr(theirs.observation_space)
+    assert_same_rollout(ours, theirs, steps=5)
+
+
+def test_what_is_rendered_must_be_an_array():
+    env = Zoo.make(envwire.envs, "half")
+    env.render = lambda: "text"
+    with pytest.raises(TypeError, match="arrays"):
+        envwire.envs.wrappers.AddRenderObservation(env)
 
 
 @pytest.mark.parametrize("name", ["dict", "unsorted", "tuple", "half"])

@@ -120,10 +120,6 @@ class EnvSpec:
         spec.additional_wrappers = wrappers
         return spec
 
-    @staticmethod
-    def _check_can_jsonify(env_spec: dict[str, Any]) -> None:
-        _refuse_callables(env_spec)
-
     def pprint(
         self,
         disable_print: bool = False,

@@ -1,5 +1,4 @@
 """The Box space: arrays whose entries lie in closed intervals, bounded or not."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The Dict space: dictionaries with one element of a space under each key."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The Discrete space: a run of consecutive integers."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The Graph space: nodes and edges with an element of a space each, and who is linked to whom."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The MultiBinary space: arrays of zeros and ones."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
 """The MultiDiscrete space: arrays of integers, each from a run of its own."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

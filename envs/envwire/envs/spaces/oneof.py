@@ -1,5 +1,4 @@
 """The OneOf space: an element of one of several spaces, with the position of that space."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

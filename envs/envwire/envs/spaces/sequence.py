@@ -1,5 +1,4 @@
 """The Sequence space: any number of elements of one space."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

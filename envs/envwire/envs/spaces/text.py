@@ -1,5 +1,4 @@
 """The Text space: strings over an alphabet, of a length between two bounds."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

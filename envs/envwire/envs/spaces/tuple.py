@@ -1,5 +1,4 @@
 """The Tuple space: tuples with one element of a space at each position."""
-# ruff: noqa: PLW1641 - equal by value and mutable, so not hashable
 
 from __future__ import annotations
 

@@ -1,0 +1,52 @@
+"""Render mode "human": the server renders arrays, and they are shown here, where the person is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from envwire.envs.wrappers.human import Display, Pacer, default_display
+
+HUMAN = "human"
+#: What the server is asked for instead: a window there would be seen by nobody.
+RENDERED = "rgb_array"
+_DEFAULT_FPS = 30.0
+
+
+class Viewer:
+    """Shows frames at the pace that an environment's metadata asks for.
+
+    Args:
+        metadata: The metadata; without "render_fps" it is 30 frames per second.
+
+    Attributes:
+        display: Where to show; by default a window, or the terminal where there cannot be one.
+    """
+
+    def __init__(self, metadata: Mapping[str, Any]) -> None:
+        self.display: Display | None = None
+        self._pacer = Pacer(float(metadata.get("render_fps") or _DEFAULT_FPS))
+
+    def show(self, frame: Any) -> None:
+        """Shows a frame, uint8 of shape (height, width, 3).
+
+        Raises:
+            TypeError: It is no such array.
+        """
+        if not isinstance(frame, np.ndarray) or frame.ndim != 3:
+            raise TypeError(
+                f"the environment rendered {type(frame).__name__} where an array of shape (height, width, 3) was "
+                f"asked for; it cannot be shown to a human. Make it with another render_mode"
+            )
+        if self.display is None:
+            self.display = default_display()
+        self._pacer.wait()
+        self.display.show(frame)
+
+    def close(self) -> None:
+        """Ends the show; another frame begins a new one."""
+        display, self.display = self.display, None
+        if display is not None:
+            display.close()

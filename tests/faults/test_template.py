@@ -1,0 +1,40 @@
+"""The template process dies: sessions live on, and the next one is made by another template."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+from envwire.client import RemoteEnv
+from envwire.server import Server
+from tests.faults.test_processes import FAULTY, alive, eventually, start
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_a_killed_template_is_replaced_and_its_sessions_live_on() -> None:
+    with start() as server:
+        first = RemoteEnv(server.target, FAULTY)
+        pid = first.reset()[1]["pid"]
+        template = parent_of(pid)
+        assert template != server.pid
+        os.kill(template, signal.SIGKILL)
+        assert eventually(lambda: not alive(template))
+        assert first.step(0)[4] == {"steps": 1}
+        second = RemoteEnv(server.target, FAULTY)
+        assert parent_of(second.reset()[1]["pid"]) not in {template, parent_of(pid)}
+        for env in (first, second):
+            env.close()
+        assert eventually(lambda: not alive(pid))
+
+
+def test_what_an_environment_started_dies_with_it(server: Server) -> None:
+    env = RemoteEnv(server.target, FAULTY)
+    env.reset()
+    child = env.get_wrapper_attr("start_child")()
+    assert alive(child)
+    env.close()
+    assert eventually(lambda: not alive(child))

@@ -1,0 +1,154 @@
+"""Real environments of six families, hosted: each answers as the local one does, bit for bit.
+
+A family whose package is missing is skipped; `make test-guests` has them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import gymnasium
+import pytest
+
+from envwire.client.gymnasium import RemoteEnv
+from envwire.server import Server
+from tests.equality import identical
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+STEPS = 1000
+
+
+@dataclass(frozen=True)
+class Guests:
+    """A family of environments: the package that it needs, what registers it, and its ids with their arguments."""
+
+    package: str
+    cases: tuple[tuple[str, dict[str, Any]], ...]
+    imports: tuple[str, ...] = field(default=())
+
+
+def _plain(*ids: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+    return tuple((env_id, {}) for env_id in ids)
+
+
+def _newest(name: str) -> str:
+    """Returns the newest registered version: Gymnasium raises the number of toy text ones now and then."""
+    specs = (spec for spec in gymnasium.registry.values() if spec.name == name)
+    return max(specs, key=lambda spec: spec.version or 0).id
+
+
+FAMILIES = {
+    "classic control": Guests(
+        "gymnasium",
+        _plain(
+            "CartPole-v1",
+            "Pendulum-v1",
+            "Acrobot-v1",
+            "MountainCar-v0",
+            "MountainCarContinuous-v0",
+        ),
+    ),
+    "toy text": Guests(
+        "gymnasium",
+        (
+            *_plain("FrozenLake-v1", "FrozenLake8x8-v1", "Blackjack-v1"),
+            *_plain(_newest("Taxi"), _newest("CliffWalking")),
+        ),
+    ),
+    "box2d": Guests(
+        "Box2D",
+        (
+            ("LunarLander-v3", {}),
+            ("LunarLander-v3", {"continuous": True, "enable_wind": True}),
+            ("BipedalWalker-v3", {}),
+            ("BipedalWalkerHardcore-v3", {}),
+        ),
+    ),
+    "mujoco": Guests(
+        "mujoco",
+        _plain(
+            "HalfCheetah-v5",
+            "Hopper-v5",
+            "Walker2d-v5",
+            "Ant-v5",
+            "Swimmer-v5",
+            "InvertedPendulum-v5",
+            "InvertedDoublePendulum-v5",
+            "Reacher-v5",
+            "Pusher-v5",
+            "Humanoid-v5",
+        ),
+    ),
+    "ale": Guests(
+        "ale_py",
+        (
+            ("ALE/Breakout-v5", {}),
+            ("ALE/Pong-v5", {"obs_type": "ram", "frameskip": (2, 5)}),
+            ("ALE/SpaceInvaders-v5", {"obs_type": "grayscale"}),
+        ),
+        imports=("ale_py",),
+    ),
+    "minigrid": Guests(
+        "minigrid",
+        _plain(
+            "MiniGrid-Empty-Random-5x5-v0", "MiniGrid-DoorKey-5x5-v0", "MiniGrid-Fetch-6x6-N2-v0"
+        ),
+        imports=("minigrid",),
+    ),
+}
+CASES = [
+    pytest.param(family, env_id, kwargs, id="-".join([env_id, *kwargs]))
+    for family, guests in FAMILIES.items()
+    for env_id, kwargs in guests.cases
+]
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[dict[str, Server]]:
+    """The servers by family, each started when first asked for."""
+    servers: dict[str, Server] = {}
+    yield servers
+    for running in servers.values():
+        running.stop()
+
+
+def _host(hosts: dict[str, Server], family: str) -> Server:
+    guests = FAMILIES[family]
+    pytest.importorskip(guests.package, reason=f"the package of {family} is not installed here")
+    for module in guests.imports:
+        pytest.importorskip(module)
+    if family not in hosts:
+        ids = {env_id for env_id, _ in guests.cases}
+        hosts[family] = Server(sorted(ids), imports=guests.imports).start()
+    return hosts[family]
+
+
+def _check_rollout(remote: Any, local: Any, seed: int) -> None:
+    remote.action_space.seed(seed)
+    local.action_space.seed(seed)
+    assert identical(remote.reset(seed=seed), local.reset(seed=seed)), "reset"
+    for step in range(STEPS):
+        action = local.action_space.sample()
+        assert identical(remote.action_space.sample(), action), f"action {step}"
+        mine, theirs = remote.step(action), local.step(action)
+        assert identical(mine, theirs), f"step {step}: {mine} is not {theirs}"
+        if theirs[2] or theirs[3]:
+            assert identical(remote.reset(), local.reset()), f"reset after step {step}"
+
+
+@pytest.mark.parametrize("seed", [0, 20_261])
+@pytest.mark.parametrize(("family", "env_id", "kwargs"), CASES)
+def test_rollouts_equal_the_local_ones(
+    hosts: dict[str, Server], family: str, env_id: str, kwargs: dict[str, Any], seed: int
+) -> None:
+    server = _host(hosts, family)
+    local = gymnasium.make(env_id, **kwargs)
+    remote = RemoteEnv(server.target, env_id, **kwargs)
+    assert remote.action_space == local.action_space
+    assert remote.observation_space == local.observation_space
+    _check_rollout(remote, local, seed)
+    remote.close()
+    local.close()
