@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format protos check-protos bench example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest lint format protos check-protos bench example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -27,6 +27,12 @@ demo: $(VENV)/.runtime ## Train an agent on a remote CartPole and film it.
 
 test: $(VENV)/.dev ## Run the tests.
 	$(BIN)/python -m pytest
+
+test-lowest: ## Run the tests with the oldest supported versions (PYTHON=python3.10 make test-lowest).
+	$(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/pip install --quiet --upgrade pip
+	.venv-lowest/bin/pip install --quiet --editable '.[server,gymnasium]' --group test --constraint tests/lowest.txt
+	.venv-lowest/bin/python -m pytest
 
 lint: $(VENV)/.dev ## Check style, types, imports, protos and Dockerfiles.
 	$(BIN)/ruff check .
@@ -63,4 +69,4 @@ image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engin
 	docker/image-test.sh
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-protos out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest .venv-protos out examples/node/node_modules

@@ -176,3 +176,8 @@ gym.register(id="tests/Faulty-v0", entry_point="tests.hosted_envs:Faulty", disab
 gym.register(
     id="tests/Awkward-v0", entry_point="tests.hosted_envs:Awkward", disable_env_checker=True
 )
+
+
+def always_zero(_: Any) -> int:
+    """A scripted agent."""
+    return 0

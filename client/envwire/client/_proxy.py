@@ -135,6 +135,9 @@ class RemoteProxy:
                 lease=lease,
             )
             self.spec = decode_env_spec(made.spec, self._family, _entry_point(remake))
+            # They are on the server, where `remake` puts them again. `make` would import them here, by names that the
+            # server sent.
+            self.spec.additional_wrappers = ()
         if render_mode == HUMAN:
             self._watch()
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from envwire.client._transport import Transport
 
 DEFAULT = "stream"
+
+# Agents fork with an environment open: AsyncVectorEnv makes one to look at, then starts its workers. gRPC survives that
+# only with its fork support, which reads this once, when it is imported.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 
 def _unary(target: str, connect_timeout: float) -> Transport:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -135,10 +136,9 @@ def decode_tensor(tensor: values_pb2.Tensor, allowance: FillAllowance | None = N
     """
     data, axes = tensor.data, tensor.shape
     plain = _PLAIN.get(tensor.data_type)
-    if plain is not None and len(axes) == 1 and axes[0] * plain.itemsize == len(data) > 0:
-        if not tensor.fill:
-            array: Array = np.array(np.frombuffer(data, plain))
-            return array
+    if plain is not None and not tensor.fill and _is_row(axes, plain.itemsize, len(data)):
+        row: Array = np.array(np.frombuffer(data, plain))
+        return row
     dtype = _DTYPES.get(tensor.data_type)
     if dtype is None:
         dtype = _named_dtype(tensor)
@@ -148,6 +148,11 @@ def decode_tensor(tensor: values_pb2.Tensor, allowance: FillAllowance | None = N
     if math.prod(shape) * dtype.itemsize != len(data):
         raise _wrong_length(shape, dtype, data)
     return _own(_view(shape, dtype, data))
+
+
+def _is_row(axes: Sequence[int], item: int, length: int) -> bool:
+    """Tells whether a shape of one axis fits its bytes: the commonest tensors by far."""
+    return len(axes) == 1 and axes[0] * item == length > 0
 
 
 def unshapely(shape: tuple[int, ...], error: Exception) -> CodecError:

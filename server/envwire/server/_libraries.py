@@ -6,6 +6,7 @@ the front.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,9 @@ from envwire.codec import (
 )
 from envwire.server._faults import unknown_environment
 from envwire.v1 import environment_pb2
+
+#: What a pattern begins with to list environments of PettingZoo, which is imported only then.
+PETTINGZOO_PREFIX = "pettingzoo/"
 
 
 @dataclass(frozen=True)
@@ -54,15 +58,35 @@ class Library:
         """Makes an environment the way the library's users do."""
         return self.module.make(env_id, **kwargs)
 
+    def matching(self, pattern: str) -> dict[str, Any]:
+        """Returns the specifications that an operator's pattern lists."""
+        return {env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, pattern)}
 
-def load_libraries(version: str) -> list[Library]:
-    """Returns the installed libraries in the order in which ids are looked up."""
+    def wrapper(self, name: str) -> Any:
+        """Returns the library's own wrapper class of that name, or None."""
+        found = getattr(self.module.wrappers, name, None)
+        return found if isinstance(found, type) and issubclass(found, self.family.Wrapper) else None
+
+    def hosted(self, env: Any) -> Any:
+        """Returns `env`, in its wrappers, as a session drives it."""
+        return env
+
+
+def load_libraries(version: str, patterns: Iterable[str] = ()) -> list[Library]:
+    """Returns the installed libraries in the order in which ids are looked up.
+
+    Raises:
+        ImportError: A pattern asks for PettingZoo, and it is not installed.
+    """
     libraries = [Library(envwire_family(), envs, version)]
-    try:
+    with contextlib.suppress(ModuleNotFoundError):
         gymnasium = importlib.import_module("gymnasium")
-    except ModuleNotFoundError:
-        return libraries
-    return [*libraries, Library(gymnasium_family(), gymnasium, gymnasium.__version__)]
+        libraries.append(Library(gymnasium_family(), gymnasium, gymnasium.__version__))
+    if any(pattern.startswith(PETTINGZOO_PREFIX) for pattern in patterns):
+        from envwire.server._pettingzoo import load_pettingzoo
+
+        libraries += load_pettingzoo()
+    return libraries
 
 
 @dataclass(frozen=True)
@@ -109,8 +133,8 @@ class Catalogue:
         """
         if name in self.wrappers:
             return self.wrappers[name]
-        found = getattr(library.module.wrappers, name, None) if name.isidentifier() else None
-        if isinstance(found, type) and issubclass(found, library.family.Wrapper):
+        found: Callable[..., Any] | None = library.wrapper(name) if name.isidentifier() else None
+        if found is not None:
             return found
         raise FaultError(
             Reason.WRAPPER_NOT_ALLOWED,
@@ -125,7 +149,7 @@ def load_catalogue(
     """Imports what the operator named and lists the environments whose ids match.
 
     Args:
-        patterns: Ids or shell patterns, "CartPole-v1", "ALE/*".
+        patterns: Ids or shell patterns, "CartPole-v1", "ALE/*", "pettingzoo/classic/*".
         imports: Modules that register environments when imported.
         wrappers: Wrappers beyond the libraries' own, "module:Class" or a reserved name.
         version: Version of this package.
@@ -134,7 +158,8 @@ def load_catalogue(
         LookupError: A pattern matches no registered id.
         ImportError: A module or wrapper could not be imported.
     """
-    libraries = load_libraries(version)
+    patterns = tuple(patterns)
+    libraries = load_libraries(version, patterns)
     for module in imports:
         importlib.import_module(module)
     catalogue = Catalogue(libraries)
@@ -150,8 +175,7 @@ def _list_matching(catalogue: Catalogue, pattern: str) -> None:
     found = {
         (library.name, env_id): Listing(library, spec)
         for library in catalogue.libraries
-        for env_id, spec in library.specs().items()
-        if fnmatchcase(env_id, pattern)
+        for env_id, spec in library.matching(pattern).items()
     }
     if not found:
         installed = ", ".join(library.name for library in catalogue.libraries)

@@ -49,7 +49,7 @@ def make_environment(
         env = listing.library.make(request.env_id, **kwargs)
     except Exception as error:
         raise fault_from_exception(error) from error
-    return _wrapped(env, wrappers), family
+    return listing.library.hosted(_wrapped(env, wrappers)), family
 
 
 def _wrapped(env: Any, wrappers: Iterable[tuple[Callable[..., Any], dict[str, Any]]]) -> Any:

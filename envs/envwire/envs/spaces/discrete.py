@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,11 +61,11 @@ class Discrete(NumericSpace[np.integer[Any]]):
         self.start = self._to_dtype("start", start)
 
     def _to_dtype(self, name: str, value: Any) -> np.integer[Any]:
-        info = np.iinfo(self.dtype)
-        if not info.min <= value <= info.max:
+        low, high = _limits(self.dtype)
+        if not low <= value <= high:
             raise OverflowError(
-                f"The {name} of a Discrete space of {self.dtype} must be between {info.min} and "
-                f"{info.max}, got {value}."
+                f"The {name} of a Discrete space of {self.dtype} must be between {low} and {high}, "
+                f"got {value}."
             )
         scalar: np.integer[Any] = self.dtype.type(value)
         return scalar
@@ -110,14 +111,15 @@ class Discrete(NumericSpace[np.integer[Any]]):
         A Python int counts whatever its type; a numpy scalar or 0-d array must have an integer
         dtype that casts safely to the space's.
         """
-        if is_numpy(x):
-            if x.shape != () or not np.can_cast(x.dtype, self.dtype) or x.dtype.kind not in "iu":
-                return False
-        elif not isinstance(x, int):
+        if type(x) is not int and not self._has_dtype(x):
             return False
-        info = np.iinfo(self.dtype)
-        start = int(self.start)
-        return start <= int(x) < start + int(self.n) and int(x) <= info.max
+        start, value = int(self.start), int(x)
+        return start <= value < start + int(self.n) and value <= _limits(self.dtype)[1]
+
+    def _has_dtype(self, x: Any) -> bool:
+        if not is_numpy(x):
+            return isinstance(x, int)
+        return x.shape == () and x.dtype.kind in "iu" and np.can_cast(x.dtype, self.dtype)
 
     def __repr__(self) -> str:
         start = f", start={self.start}" if self.start != 0 else ""
@@ -135,6 +137,13 @@ class Discrete(NumericSpace[np.integer[Any]]):
     def from_jsonable(self, sample_n: Iterable[int]) -> list[np.integer[Any]]:
         """Turns numbers into scalars of the space's dtype."""
         return [self.dtype.type(sample) for sample in sample_n]
+
+
+@cache
+def _limits(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the greatest integer of a dtype; `np.iinfo` is slow for every step."""
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
 
 
 def _check_integer(name: str, value: object) -> None:

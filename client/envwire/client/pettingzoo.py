@@ -1,0 +1,164 @@
+"""Remote PettingZoo environments that are `pettingzoo.ParallelEnv` and `pettingzoo.AECEnv`. Needs PettingZoo.
+
+    >>> from envwire.client.pettingzoo import AECEnv
+    >>> env = AECEnv("localhost:50051", "classic/tictactoe-v3")
+    >>> env.reset(seed=42)
+    >>> observation, reward, termination, truncation, info = env.last()
+
+Each holds a proxy whose observations, rewards and flags are dictionaries by agent, and spreads them where PettingZoo
+has them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from envwire.client.gymnasium import RemoteEnv
+
+if TYPE_CHECKING:  # PettingZoo's types are not needed to check these; its classes are, to run them
+
+    class _AECBase:
+        """Stands for `pettingzoo.AECEnv`."""
+
+    class _ParallelBase:
+        """Stands for `pettingzoo.ParallelEnv`."""
+else:
+    from pettingzoo import AECEnv as _AECBase
+    from pettingzoo import ParallelEnv as _ParallelBase
+
+
+class _Remote(RemoteEnv):
+    """The proxy that both kinds hold."""
+
+    def __str__(self) -> str:
+        return f"<remote {self._env_id}>"
+
+    def call(self, name: str, *args: Any) -> Any:
+        """Calls a method of the environment."""
+        return self._call_method(name, *args)
+
+
+class _RemoteAgents:
+    """What both kinds have in common.
+
+    It connects when it is made. `close()` may be called twice; `reset()` after `close()`, or after the session was
+    lost, makes the environment again. Attributes that PettingZoo does not name are read from the environment.
+
+    Args:
+        target: HOST:PORT of the server. Unused by a transport in process.
+        env_id: PettingZoo's id, "butterfly/pistonball-v6"; with "_v6" as well.
+        render_mode: Render mode, fixed from now on.
+        settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
+
+    Raises:
+        Exception: As `envwire.client.RemoteEnv`.
+    """
+
+    _library: str
+    agents: list[Any]
+
+    def __init__(
+        self, target: str | None, env_id: str, *, render_mode: str | None = None, **settings: Any
+    ) -> None:
+        env_id = re.sub(r"_v(\d+)$", r"-v\1", env_id)
+        remote = _Remote(target, env_id, render_mode=render_mode, library=self._library, **settings)
+        self._remote = remote
+        self.metadata: dict[str, Any] = remote.metadata
+        self.render_mode = remote.render_mode
+        self.observation_spaces: dict[Any, Any] = dict(remote.observation_space.spaces)
+        self.action_spaces: dict[Any, Any] = dict(remote.action_space.spaces)
+        self.possible_agents = list(self.observation_spaces)
+
+    def __getattr__(self, name: str) -> Any:
+        """Reads from the environment what this proxy does not have; private names are not asked for."""
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        return self._remote.get_wrapper_attr(name)
+
+    def observation_space(self, agent: Any) -> Any:
+        """Returns the space of what `agent` observes: the same object every time."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: Any) -> Any:
+        """Returns the space of `agent`'s actions: the same object every time."""
+        return self.action_spaces[agent]
+
+    def render(self) -> Any:
+        """Returns a frame of the present state."""
+        return self._remote.render()
+
+    def state(self) -> Any:
+        """Returns the global view of the environment, where it has one."""
+        return self._remote.call("state")
+
+    def close(self) -> None:
+        """Closes the environment on the server and the connection to it. Closing twice is harmless."""
+        self._remote.close()
+
+
+class ParallelEnv(_RemoteAgents, _ParallelBase):
+    __doc__ = f"A remote environment in which all agents act at once.\n\n{_RemoteAgents.__doc__}"
+
+    _library = "pettingzoo.parallel"
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[Any, Any], dict[Any, Any]]:
+        """Starts an episode; returns observations and infos by agent."""
+        observations, rest = self._remote.reset(seed=seed, options=options)
+        self.agents = rest["agents"]
+        return observations, rest["infos"]
+
+    def step(
+        self, actions: dict[Any, Any]
+    ) -> tuple[dict[Any, Any], dict[Any, Any], dict[Any, bool], dict[Any, bool], dict[Any, Any]]:
+        """Takes a step; returns observations, rewards, terminations, truncations and infos by agent."""
+        result: tuple[Any, ...] = self._remote.step(actions)
+        observations, rewards, terminations, truncations, rest = result
+        self.agents = rest["agents"]
+        return observations, rewards, terminations, truncations, rest["infos"]
+
+
+class AECEnv(_RemoteAgents, _AECBase):
+    __doc__ = f"A remote environment in which agents take turns.\n\n{_RemoteAgents.__doc__}"
+
+    _library = "pettingzoo.aec"
+    agent_selection: Any
+    rewards: dict[Any, Any]
+    terminations: dict[Any, bool]
+    truncations: dict[Any, bool]
+    infos: dict[Any, dict[str, Any]]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Starts an episode."""
+        observation, state = self._remote.reset(seed=seed, options=options)
+        self._take(observation, state)
+
+    def step(self, action: Any) -> None:
+        """Takes the turn of the selected agent; None is the only action of one that is out."""
+        result: tuple[Any, ...] = self._remote.step(action)
+        observation, rewards, terminations, truncations, state = result
+        flags = {"rewards": rewards, "terminations": terminations, "truncations": truncations}
+        self._take(observation, state | flags)
+
+    def observe(self, agent: Any) -> Any:
+        """Returns what `agent` observes now."""
+        if self._observation is None or agent != self.agent_selection:
+            return self._remote.call("observe", agent)
+        # It came with the last answer. It is handed out once, so that each call returns an object of its own.
+        observation, self._observation = self._observation, None
+        return observation
+
+    def _take(self, observation: Any, state: dict[str, Any]) -> None:
+        self._observation = observation
+        self.agents = state["agents"]
+        self.agent_selection = state["agent_selection"]
+        self.rewards = state["rewards"]
+        self._cumulative_rewards = state["cumulative_rewards"]
+        self.terminations = state["terminations"]
+        self.truncations = state["truncations"]
+        self.infos = state["infos"]
+
+
+__all__ = ["AECEnv", "ParallelEnv"]

@@ -1,0 +1,290 @@
+"""PettingZoo as two libraries, and its environments as ones that a session can drive.
+
+PettingZoo has a registry of parallel environments and one of turn-based (AEC) ones, with the same ids in both; so each
+registry is a library of its own. A hosted environment speaks of all agents at once: spaces, observations, rewards and
+flags are dictionaries by agent. docs/pettingzoo.md says what travels in which field.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, NoReturn
+
+from envwire.codec import Family, FaultError, Reason, fault_from_exception, gymnasium_family
+from envwire.server._libraries import PETTINGZOO_PREFIX, Library
+
+_ADVICE = "install it with: pip install 'pettingzoo>=1.27'"
+
+
+def load_pettingzoo() -> list[Library]:
+    """Returns PettingZoo's two registries.
+
+    Raises:
+        ImportError: PettingZoo is not installed, or is too old to have registries.
+    """
+    try:
+        pettingzoo = importlib.import_module("pettingzoo")
+    except ModuleNotFoundError as error:
+        raise ImportError(f"PettingZoo's environments were asked for; {_ADVICE}") from error
+    if not hasattr(pettingzoo, "parallel_registry"):
+        raise ImportError(f"PettingZoo {pettingzoo.__version__} has no registry; {_ADVICE}")
+    family, version = gymnasium_family(), str(pettingzoo.__version__)
+    return [PettingZoo(family, pettingzoo, version, kind) for kind in HOSTS]
+
+
+@dataclass(frozen=True)
+class PettingZoo(Library):
+    """One of PettingZoo's two registries.
+
+    Attributes:
+        kind: "parallel" or "aec", as PettingZoo says it.
+    """
+
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """The name clients know it by: "pettingzoo.parallel" or "pettingzoo.aec"."""
+        return f"pettingzoo.{self.kind}"
+
+    def specs(self) -> Mapping[str, Any]:
+        """Returns the registered specifications by id, as specifications of Gymnasium."""
+        registry: Mapping[str, Any] = getattr(self.module, f"{self.kind}_registry")
+        return {env_id: _as_gymnasium(spec, self.family) for env_id, spec in registry.items()}
+
+    def matching(self, pattern: str) -> dict[str, Any]:
+        """Returns the specifications that "pettingzoo/" and a pattern of PettingZoo's own ids list."""
+        if not pattern.startswith(PETTINGZOO_PREFIX):
+            return {}
+        own = pattern.removeprefix(PETTINGZOO_PREFIX)
+        return {env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, own)}
+
+    def make(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Makes an environment the way PettingZoo's users do."""
+        return self.module.make(self.kind, env_id, **kwargs)
+
+    def wrapper(self, name: str) -> Any:
+        """Returns PettingZoo's wrapper of that name for environments of this kind, or None."""
+        wrappers = importlib.import_module("pettingzoo.utils.wrappers")
+        found = getattr(wrappers, name, None)
+        base: type = getattr(wrappers, HOSTS[self.kind].wrapper_base)
+        return found if isinstance(found, type) and issubclass(found, base) else None
+
+    def hosted(self, env: Any) -> Any:
+        """Returns `env` as a session drives it.
+
+        Raises:
+            FaultError: UNSUPPORTED when it does not name its possible agents.
+        """
+        try:
+            return HOSTS[self.kind](env, self.family)
+        except Exception as error:
+            with contextlib.suppress(Exception):
+                env.close()
+            raise fault_from_exception(error) from error
+
+
+def _as_gymnasium(spec: Any, family: Family) -> Any:
+    return family.EnvSpec(
+        id=spec.id,
+        entry_point=spec.entry_point,
+        kwargs=dict(spec.kwargs),
+        order_enforce=False,
+        disable_env_checker=True,
+    )
+
+
+class Flags(dict[Any, Any]):
+    """The terminations or truncations by agent; its truth is what a single flag would say.
+
+    Args:
+        flags: The flags.
+        truth: Whether the episode is over for all agents, in this way.
+    """
+
+    def __init__(self, flags: Mapping[Any, Any], truth: bool) -> None:
+        super().__init__(flags)
+        self._truth = truth
+
+    def __bool__(self) -> bool:
+        return self._truth
+
+
+def flag_pair(
+    terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]
+) -> tuple[Flags, Flags]:
+    """Returns both maps of flags; one of them is true once no agent is left in the episode."""
+    over = all(flag or truncations.get(agent) for agent, flag in terminations.items())
+    truncated = over and any(truncations.values())
+    terminated = over and (any(terminations.values()) or not truncated)
+    return Flags(terminations, terminated), Flags(truncations, truncated)
+
+
+class Host(ABC):
+    """An environment of many agents in the shape of an `Env`.
+
+    Attributes:
+        wrapper_base: Name of the base class of PettingZoo's wrappers for its kind.
+    """
+
+    wrapper_base: str
+    spec = None
+
+    def __init__(self, env: Any, family: Family) -> None:
+        self.env = env
+        agents: Sequence[Any] | None = getattr(env, "possible_agents", None)
+        if agents is None:
+            raise FaultError(
+                Reason.UNSUPPORTED,
+                f"{env} names no possible_agents, and a proxy needs their spaces when it is made; set possible_agents",
+            )
+        space = family.spaces.Dict
+        # Ordered, so that no version of Gymnasium sorts the agents.
+        self.observation_space = space(OrderedDict((a, env.observation_space(a)) for a in agents))
+        self.action_space = space(OrderedDict((a, env.action_space(a)) for a in agents))
+
+    def __str__(self) -> str:
+        return str(self.env)
+
+    @property
+    def unwrapped(self) -> Host:
+        """This object: PettingZoo's environments have no generator of a known name."""
+        return self
+
+    @property
+    def metadata(self) -> Any:
+        """The environment's metadata."""
+        return getattr(self.env, "metadata", None)
+
+    @property
+    def render_mode(self) -> Any:
+        """The environment's render mode; some have none."""
+        return getattr(self.env, "render_mode", None)
+
+    @abstractmethod
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode; returns what agents observe, and what else a proxy shows."""
+
+    @abstractmethod
+    def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
+        """Takes a step; returns observations, rewards, terminations, truncations, and what else a proxy shows."""
+
+    def render(self) -> Any:
+        """Renders the present state."""
+        return self.env.render()
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.env.close()
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Returns whether the environment has the attribute."""
+        return hasattr(self.env, name)
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Returns an attribute of the environment.
+
+        Raises:
+            AttributeError: It has none of that name.
+        """
+        return getattr(self.env, name)
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Sets an attribute of the innermost environment; returns whether it was set."""
+        if not force and not self.has_wrapper_attr(name):
+            return False
+        setattr(self.env.unwrapped, name, value)
+        return True
+
+    def _refuse(self, error: Exception, actions: Mapping[Any, Any]) -> NoReturn:
+        """Tells whether the actions, by agent, were at fault for what a step raised."""
+        fits = all(
+            agent not in self.action_space.spaces
+            or action is None
+            or self.action_space[agent].contains(action)
+            for agent, action in actions.items()
+        )
+        reason = Reason.ENVIRONMENT_RAISED if fits else Reason.INVALID_ACTION
+        raise fault_from_exception(error, reason) from error
+
+
+class ParallelHost(Host):
+    """A parallel environment: all agents act in one step."""
+
+    wrapper_base = "BaseParallelWrapper"
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode."""
+        observations, infos = self.env.reset(**kwargs)
+        return observations, self._rest(infos)
+
+    def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
+        """Takes a step with the actions of all live agents."""
+        try:
+            observations, rewards, terminations, truncations, infos = self.env.step(action)
+        except Exception as error:
+            self._refuse(error, action if isinstance(action, Mapping) else {})
+        flags = flag_pair(terminations, truncations)
+        return (observations, rewards, *flags, self._rest(infos))
+
+    def _rest(self, infos: Any) -> dict[str, Any]:
+        return {"agents": list(self.env.agents), "infos": infos}
+
+
+class AECHost(Host):
+    """A turn-based environment: the selected agent acts.
+
+    Its observation comes with every answer, so that a turn is one message and not two.
+    """
+
+    wrapper_base = "BaseWrapper"
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode."""
+        env = self.env
+        env.reset(**kwargs)
+        flags = {
+            "rewards": env.rewards,
+            "terminations": env.terminations,
+            "truncations": env.truncations,
+        }
+        return self._observation(), self._rest() | flags
+
+    def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
+        """Takes the turn of the selected agent."""
+        env = self.env
+        actor = getattr(env, "agent_selection", None)
+        try:
+            env.step(action)
+        except Exception as error:
+            self._refuse(error, {actor: action})
+        flags = flag_pair(env.terminations, env.truncations)
+        return (self._observation(), env.rewards, *flags, self._rest())
+
+    def _observation(self) -> Any:
+        """Returns what the selected agent observes; None when there is none, or it cannot be told unasked."""
+        if not self.env.agents:
+            return None
+        try:
+            return self.env.observe(self.env.agent_selection)
+        except Exception:  # it is the proxy's `observe` that this has to reach, not a step
+            return None
+
+    def _rest(self) -> dict[str, Any]:
+        env = self.env
+        return {
+            "agents": list(env.agents),
+            "agent_selection": getattr(env, "agent_selection", None),
+            "cumulative_rewards": env._cumulative_rewards,  # noqa: SLF001 - by this name `last` reads them
+            "infos": env.infos,
+        }
+
+
+#: What drives each kind of environment.
+HOSTS: dict[str, type[Host]] = {"parallel": ParallelHost, "aec": AECHost}

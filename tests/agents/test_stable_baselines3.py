@@ -1,0 +1,83 @@
+"""Agents of stable-baselines3 cannot tell a proxy from a local environment: they end with identical weights.
+
+`make test-agents` installs what this needs; elsewhere it is skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import gymnasium
+import pytest
+
+from envwire.client.gymnasium import RemoteEnv
+from envwire.server import Server
+
+torch = pytest.importorskip("torch", reason="make test-agents installs it")
+sb3 = pytest.importorskip("stable_baselines3", reason="make test-agents installs it")
+
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(170)]
+
+#: Algorithm, environment, steps, and settings that make it learn within so few of them.
+CASES = [
+    pytest.param("PPO", "CartPole-v1", 2048, {"n_steps": 512, "n_epochs": 4}, id="PPO"),
+    pytest.param("DQN", "CartPole-v1", 2000, {"learning_starts": 200, "train_freq": 2}, id="DQN"),
+    pytest.param(
+        "SAC",
+        "Pendulum-v1",
+        900,
+        {"learning_starts": 200, "policy_kwargs": {"net_arch": [32, 32]}},
+        id="SAC",
+    ),
+]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Networks this small only wait for each other's threads."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def _train(algorithm: str, env: Any, steps: int, settings: dict[str, Any]) -> dict[str, Any]:
+    """Trains from a fixed seed and returns every parameter by name."""
+    model = getattr(sb3, algorithm)("MlpPolicy", env, seed=7, device="cpu", **settings)
+    before = {name: value.clone() for name, value in model.policy.state_dict().items()}
+    model.learn(steps)
+    after: dict[str, Any] = model.policy.state_dict()
+    assert any(not torch.equal(before[name], after[name]) for name in after), "it learned nothing"
+    env.close()
+    return after
+
+
+@pytest.mark.parametrize(("algorithm", "env_id", "steps", "settings"), CASES)
+def test_training_ends_with_the_same_weights(
+    server: Server, algorithm: str, env_id: str, steps: int, settings: dict[str, Any]
+) -> None:
+    local = _train(algorithm, gymnasium.make(env_id), steps, settings)
+    remote = _train(algorithm, RemoteEnv(server.target, env_id), steps, settings)
+    assert local.keys() == remote.keys()
+    different = [name for name in local if not torch.equal(local[name], remote[name])]
+    assert not different
+
+
+def test_the_checker_of_stable_baselines3_passes(server: Server) -> None:
+    from stable_baselines3.common.env_checker import check_env
+
+    env = RemoteEnv(server.target, "CartPole-v1", render_mode="rgb_array")
+    check_env(env, skip_render_check=False)
+    env.close()
+
+
+def test_vectors_of_stable_baselines3_reach_the_environment(server: Server) -> None:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    vector = DummyVecEnv([lambda: RemoteEnv(server.target, "tests/Faulty-v0")])
+    vector.reset()
+    vector.env_method("set_wrapper_attr", "steps", 41)
+    assert vector.step([0])[3][0]["steps"] == 42
+    assert vector.get_attr("steps") == [42]
+    vector.close()

@@ -1,0 +1,120 @@
+"""Gymnasium environments and wrappers, each with one habit that is hard to carry over a wire."""
+
+from __future__ import annotations
+
+import enum
+import math
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+
+class Reused(gymnasium.Env[Any, Any]):
+    """Returns the same buffers again and again: big-endian, Fortran-ordered, read-only ones among them."""
+
+    metadata = {"render_modes": ["rgb_array"], "render_fps": 50}
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+        self.observation_space = gymnasium.spaces.Box(-np.inf, np.inf, (2, 3), np.float64)
+        self.action_space = gymnasium.spaces.Discrete(2)
+        self.buffer = np.zeros((2, 3), order="F")
+        self.swapped = np.zeros(3, ">i4")
+        self.frozen = np.zeros(3)
+        self.frozen.flags.writeable = False
+        self.frame = np.zeros((4, 4, 3), np.uint8)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        return self.buffer, {"swapped": self.swapped, "frozen": self.frozen}
+
+    def step(self, action: Any) -> Any:
+        self.buffer += 1
+        self.swapped += 1
+        return (
+            self.buffer,
+            0.0,
+            False,
+            False,
+            {"swapped": self.swapped, "frozen": self.frozen},
+        )
+
+    def render(self) -> Any:
+        self.frame += 1
+        return self.frame
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Talkative(gymnasium.Env[Any, Any]):
+    """Puts into its infos what has no wire form, warns at every turn, and goes on after the end."""
+
+    def __init__(self) -> None:
+        self.observation_space = gymnasium.spaces.Discrete(100)
+        self.action_space = gymnasium.spaces.Discrete(2)
+        warnings.warn("made", UserWarning, stacklevel=2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        warnings.warn("reset", RuntimeWarning, stacklevel=2)
+        self.steps = 0
+        return 0, {"options": options}
+
+    def step(self, action: Any) -> Any:
+        warnings.warn("step", DeprecationWarning, stacklevel=2)
+        self.steps += 1
+        info = {
+            "lambda": lambda: 1,
+            "generator": (i for i in range(3)),
+            "module": math,
+            "enum": Color.RED,
+            "rng": np.random.default_rng(0),
+            "nested": [{"objects": np.array([Color.RED, None], dtype=object)}],
+            "plain": (1, np.int64(2)),
+        }
+        return self.steps, 0.0, self.steps >= 2, False, info
+
+
+class Columns(gymnasium.Env[Any, Any]):
+    """Returns infos shaped as those of a vector environment that has no masks, as ALE's do."""
+
+    def __init__(self) -> None:
+        self.observation_space = gymnasium.spaces.Discrete(2)
+        self.action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        return 0, self.columns()
+
+    def step(self, action: Any) -> Any:
+        return 0, 0.0, False, False, self.columns()
+
+    @staticmethod
+    def columns() -> dict[str, Any]:
+        return {
+            "lives": np.array([3, 2], np.int32),
+            "final_obs": np.arange(8, dtype=np.uint8).reshape(2, 2, 2),
+            "final_info": {"lives": np.array([0, 0]), "_lives": np.array([True, False])},
+        }
+
+
+class Internals(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Needs the bare environment's inside, as `AtariPreprocessing` needs its emulator."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.frozen = env.unwrapped.frozen
+
+    def step(self, action: Any) -> Any:
+        self.env.unwrapped.buffer[...] = 7
+        return self.env.step(action)
+
+
+for kind in (Reused, Talkative, Columns):
+    gymnasium.register(
+        id=f"pitfalls/{kind.__name__}-v0", entry_point=kind, disable_env_checker=True
+    )

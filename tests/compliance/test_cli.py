@@ -1,0 +1,145 @@
+"""The command line, as a person uses it: real processes, real output."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+import pytest
+from google.protobuf.descriptor_pool import DescriptorPool
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
+    ProtoReflectionDescriptorDatabase,
+)
+
+from envwire.server import Server
+
+ROOT = Path(__file__).parent.parent.parent
+ENVWIRE = [sys.executable, "-m", "envwire.server"]
+
+
+def envwire(
+    *arguments: str, check: bool = True, cwd: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*ENVWIRE, *arguments], capture_output=True, text=True, timeout=60, check=check, cwd=cwd
+    )
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    """HOST:PORT of `envwire serve`, started and stopped as an operator would."""
+    process = subprocess.Popen(
+        [
+            *ENVWIRE,
+            "serve",
+            "CartPole-v1",
+            "tests/*",
+            "--import",
+            "tests.hosted_envs",
+            "--port",
+            "0",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+    )
+    assert process.stdout
+    line = process.stdout.readline().split()
+    assert line[0] == "ready:"
+    yield line[1]
+    process.send_signal(signal.SIGTERM)
+    _, log = process.communicate(timeout=30)
+    assert process.returncode == 0, log
+    assert "draining" in log
+
+
+def test_list(target: str) -> None:
+    shown = envwire("list", target).stdout
+    assert "tests/Faulty-v0" in shown
+    assert "475" in shown
+    assert "of 64 sessions" in shown
+
+
+def test_run(target: str) -> None:
+    first, again = (
+        envwire("run", target, "CartPole-v1", "--episodes", "3").stdout for _ in range(2)
+    )
+    assert "mean return" in first
+    assert first == again, "the same seed gives the same returns"
+
+
+def test_run_shows_text(target: str) -> None:
+    shown = envwire(
+        "run",
+        target,
+        "tests/Faulty-v0",
+        "--render",
+        "ansi",
+        "--max-steps",
+        "1",
+        "--episodes",
+        "1",
+        "--agent",
+        "tests.hosted_envs:always_zero",
+        cwd=ROOT,
+    ).stdout
+    assert "steps: 0" in shown
+    assert "steps: 1" in shown
+
+
+def test_run_films(target: str, tmp_path: Path) -> None:
+    film = tmp_path / "film.gif"
+    envwire(
+        "run", target, "CartPole-v1", "--render", "gif", "--output", str(film), "--episodes", "1"
+    )
+    assert film.read_bytes()[:6] == b"GIF89a"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["run", "TARGET", "CartPool-v1"], "CartPool-v1"),
+        (["run", "TARGET", "CartPole-v1", "--agent", "no_such_module"], "no_such_module"),
+        (["list", "127.0.0.1:1"], "no server answers"),
+        (["serve", "NoSuchEnv-v0", "--port", "0"], "NoSuchEnv-v0"),
+        (["serve", "CartPole-v1", "--host", "0.0.0.0"], "--insecure"),
+    ],
+)
+def test_failures_say_why_in_a_line(target: str, arguments: list[str], says: str) -> None:
+    done = envwire(*(target if word == "TARGET" else word for word in arguments), check=False)
+    assert done.returncode == 1
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_health(target: str) -> None:
+    assert envwire("health", target).stdout.strip() == "SERVING"
+    assert envwire("health", "127.0.0.1:1", check=False).returncode == 1
+
+
+@pytest.mark.parametrize("service", ["", "envwire.v1.EnvironmentService"])
+def test_health_of_the_service(server: Server, service: str) -> None:
+    with grpc.insecure_channel(server.target) as channel:
+        answer = health_pb2_grpc.HealthStub(channel).Check(
+            health_pb2.HealthCheckRequest(service=service), timeout=5
+        )
+    assert answer.status == health_pb2.HealthCheckResponse.SERVING
+
+
+def test_reflection_tells_the_contract(server: Server) -> None:
+    with grpc.insecure_channel(server.target) as channel:
+        database = ProtoReflectionDescriptorDatabase(channel)
+        assert "envwire.v1.EnvironmentService" in database.get_services()
+        service = DescriptorPool(database).FindServiceByName("envwire.v1.EnvironmentService")
+        assert "Interact" in service.methods_by_name
+
+
+@pytest.mark.parametrize("command", [[], ["serve"], ["list"], ["run"], ["health"]])
+def test_help_teaches(command: list[str]) -> None:
+    assert "Usage" in envwire(*command, "--help").stdout

@@ -1,0 +1,195 @@
+"""Known pitfalls of carrying the Env API over a wire, one test each; `docs/gymnasium.md` lists them all."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from envwire.client import InvalidRequestError, NotAllowedError
+from envwire.client.gymnasium import RemoteEnv
+from envwire.codec import Opaque
+from envwire.server import Server
+from tests.compliance.pitfall_envs import Columns
+from tests.equality import identical
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+ROOT = str(Path(__file__).parent.parent.parent)
+INTERNALS = "tests.compliance.pitfall_envs:Internals"
+
+#: Makes a proxy of an id; it is closed after the test.
+Make = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def trap(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory on the server's path with a module that leaves a mark when it is imported."""
+    directory = tmp_path_factory.mktemp("trap")
+    (directory / "trap.py").write_text(
+        "open(__file__ + '.sprung', 'w').close()\nEnv = Wrapper = dict\n"
+    )
+    return directory
+
+
+@pytest.fixture(scope="module")
+def host(trap: Path) -> Iterator[Server]:
+    with Server(
+        ["pitfalls/*", "CartPole-v1", "FrozenLake-v1"],
+        imports=["tests.compliance.pitfall_envs"],
+        allow_wrappers=[INTERNALS],
+        sys_path=(ROOT, str(trap)),
+    ) as running:
+        yield running
+
+
+@pytest.fixture
+def make(host: Server) -> Iterator[Make]:
+    opened: list[Any] = []
+
+    def make(env_id: str, **kwargs: Any) -> Any:
+        opened.append(RemoteEnv(host.target, env_id, **kwargs))
+        return opened[-1]
+
+    yield make
+    for env in opened:
+        env.close()
+
+
+def test_p02_a_proxy_is_made_again_from_its_spec(make: Make) -> None:
+    env = make("CartPole-v1", wrappers=[("TimeAwareObservation", {})])
+    assert not isinstance(env.spec.entry_point, type), "a class would be asked for its metadata"
+    for mode in env.metadata["render_modes"]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            again = gymnasium.make(env.spec, render_mode=mode)
+        assert again.render_mode == mode
+        assert again.observation_space == env.observation_space, "wrapped once, on the server"
+        again.close()
+
+
+def test_p04_arrays_are_fresh_writable_native_and_contiguous(make: Make) -> None:
+    env = make("pitfalls/Reused-v0", render_mode="rgb_array")
+    observation, info = env.reset(seed=0)
+    seen = [(observation, info["swapped"], info["frozen"], env.render())]
+    for _ in range(3):
+        observation, *_, info = env.step(0)
+        seen.append((observation, info["swapped"], info["frozen"], env.render()))
+    arrays = [array for row in seen for array in row]
+    assert all(array.flags.c_contiguous and array.flags.writeable for array in arrays)
+    assert all(array.dtype.isnative for array in arrays)
+    assert not any(
+        np.shares_memory(one, other) for one in arrays for other in arrays if one is not other
+    )
+    # Each holds what it was when it was returned, although the environment has long written over it.
+    assert [row[0][0, 0] for row in seen] == [0, 1, 2, 3]
+    assert [row[1][0] for row in seen] == [0, 1, 2, 3]
+    assert [row[3][0, 0, 0] for row in seen] == [1, 2, 3, 4]
+
+
+def test_p07_seeding_the_environment_leaves_its_spaces_alone(make: Make) -> None:
+    env, local = make("CartPole-v1"), gymnasium.make("CartPole-v1")
+    space = env.action_space
+    draws = []
+    for made in (env, local):
+        made.action_space.seed(1)
+        first = [int(made.action_space.sample()) for _ in range(20)]
+        made.action_space.seed(1)
+        made.reset(seed=99)
+        draws.append((first, [int(made.action_space.sample()) for _ in range(20)]))
+    assert draws[0][0] == draws[0][1]
+    assert draws[0] == draws[1]
+    assert env.action_space is space
+
+
+def test_p08_what_has_no_wire_form_breaks_no_step(make: Make) -> None:
+    env = make("pitfalls/Talkative-v0")
+    env.reset()
+    info = env.step(0)[4]
+    assert list(info) == ["lambda", "generator", "module", "enum", "rng", "nested", "plain"]
+    for name in ("lambda", "generator", "module", "enum", "rng"):
+        assert isinstance(info[name], Opaque), name
+    assert "RED" in info["enum"].text
+    assert identical(info["plain"], (1, np.int64(2)))
+    assert env.step(0)[0] == 2
+
+
+def test_p08_nothing_of_a_client_is_unpickled(make: Make) -> None:
+    env = make("pitfalls/Talkative-v0")
+    pickled = b"cos\nsystem\n(S'exit 1'\ntR."
+    assert env.reset(options={"bytes": pickled})[1] == {"options": {"bytes": pickled}}
+    with pytest.raises(InvalidRequestError, match=r'options\["object"\]'):
+        env.reset(options={"object": object()})
+
+
+def test_p10_attributes_are_set_by_name_or_not_at_all(make: Make) -> None:
+    env = make("pitfalls/Talkative-v0")
+    env.reset()
+    env.steps = 41  # what a plain setattr does: the proxy's own attribute
+    assert env.step(0)[0] == 1
+    del env.steps
+    assert env.set_wrapper_attr("steps", 41)
+    assert env.step(0)[0] == 42
+    assert callable(env.get_wrapper_attr("step"))
+    with pytest.raises(AttributeError):
+        env.no_such_attribute  # noqa: B018 - attributes are not forwarded
+
+
+def test_p11_wrappers_that_need_the_inside_belong_on_the_server(make: Make) -> None:
+    from tests.compliance.pitfall_envs import Internals
+
+    with pytest.raises(AttributeError):
+        Internals(make("pitfalls/Reused-v0"))
+    env = make("pitfalls/Reused-v0", wrappers=[(INTERNALS, {})])
+    env.reset()
+    assert np.array_equal(env.step(0)[0], np.full((2, 3), 8.0))
+
+
+def test_p14_no_side_resets_by_itself_and_one_side_limits(host: Server, make: Make) -> None:
+    env = make("pitfalls/Talkative-v0")
+    env.reset()
+    assert [env.step(0)[:3] for _ in range(4)] == [
+        (1, 0.0, False),
+        (2, 0.0, True),
+        (3, 0.0, True),
+        (4, 0.0, True),
+    ]
+    made = gymnasium.make("envwire/Remote-v0", target=host.target, env_id="CartPole-v1")
+    assert isinstance(made, RemoteEnv), "the checks, the order and the limit are the server's"
+    made.close()
+
+
+def test_p15_warnings_of_the_server_reach_the_caller(make: Make) -> None:
+    with pytest.warns(UserWarning, match="^made$"):
+        env = make("pitfalls/Talkative-v0")
+    with pytest.warns(RuntimeWarning, match="^reset$"):
+        env.reset()
+    with pytest.warns(DeprecationWarning, match="^step$"):
+        env.step(0)
+
+
+def test_p16_columns_without_masks_stay_as_they_are(make: Make) -> None:
+    env = make("pitfalls/Columns-v0")
+    assert identical(env.reset()[1], Columns.columns())
+    assert identical(env.step(0)[4], Columns.columns())
+
+
+@pytest.mark.parametrize("name", ["trap:CartPole-v1", "trap:Env", "os:system"])
+def test_p17_a_name_from_a_client_is_never_imported(make: Make, trap: Path, name: str) -> None:
+    with pytest.raises(gymnasium.error.Error):
+        make(name)
+    with pytest.raises(NotAllowedError):
+        make("CartPole-v1", wrappers=[(name, {})])
+    assert [path.name for path in trap.iterdir() if path.is_file()] == ["trap.py"]
+
+
+def test_p17_a_name_from_a_server_is_not_imported_either(make: Make) -> None:
+    env = make("CartPole-v1", wrappers=[("TimeAwareObservation", {})])
+    assert callable(env.spec.entry_point), "not a name"
+    assert env.spec.vector_entry_point is None
+    assert env.spec.additional_wrappers == ()
