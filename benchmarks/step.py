@@ -91,12 +91,17 @@ def _echo() -> Generator[tuple[Step, Step]]:
 
 
 def _stepper(env: Any) -> Step:
-    env.reset(seed=0)
+    """Returns a function that makes one exchange: a step, or the reset that begins the next episode."""
+    ended, count = True, 0
 
     def step() -> object:
-        result = env.step(1)
-        if result[2] or result[3]:
-            env.reset()
+        nonlocal ended, count
+        if ended:
+            ended = False
+            return env.reset()
+        count += 1
+        result = env.step(count % 2)
+        ended = result[2] or result[3]
         return result
 
     return step

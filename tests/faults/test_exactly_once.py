@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from envwire.client._transport import Transport
+from envwire.client._transport import Transport, call
 from envwire.client._transports import open_transport
 from envwire.codec import decode_fault, decode_value, encode_value, envwire_family
 from envwire.server import Server
@@ -24,7 +24,7 @@ class Conversation:
         self.made = self.say(pb.InteractRequest(make=pb.MakeRequest(env_id="tests/Faulty-v0"))).make
 
     def say(self, request: pb.InteractRequest) -> pb.InteractResponse:
-        return self.transport.call(request, 10.0)
+        return call(self.transport, request, 10.0)
 
     def reset(self, sequence: int) -> pb.InteractResponse:
         request = pb.InteractRequest()

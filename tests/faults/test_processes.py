@@ -22,6 +22,7 @@ from envwire.client import (
     SessionLostError,
     StepTimeoutError,
 )
+from envwire.client._transport import call
 from envwire.client._transports import open_transport
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
@@ -56,7 +57,7 @@ def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
 
 def active(server: Server) -> int:
     transport = open_transport("unary", server.target, 5.0)
-    reply = transport.call(pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()), 5.0)
+    reply = call(transport, pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()), 5.0)
     transport.close()
     return reply.get_server_info.active_sessions
 

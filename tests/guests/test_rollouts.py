@@ -19,6 +19,9 @@ from tests.equality import identical
 pytestmark = pytest.mark.filterwarnings("default")
 
 
+Wrappers = tuple[tuple[str, dict[str, Any]], ...]
+
+
 @dataclass(frozen=True)
 class Guests:
     """A family of environments.
@@ -31,7 +34,7 @@ class Guests:
 
     package: str
     cases: tuple[tuple[str, dict[str, Any]], ...]
-    wrappers: tuple[tuple[str, dict[str, Any]], ...] = ()
+    wrappers: Wrappers = ()
 
     @property
     def imports(self) -> tuple[str, ...]:
@@ -141,9 +144,9 @@ def _host(hosts: dict[str, Server], family: str) -> Server:
     return hosts[family]
 
 
-def _local(guests: Guests, env_id: str, kwargs: dict[str, Any]) -> Any:
+def _local(env_id: str, kwargs: dict[str, Any], wrappers: Wrappers) -> Any:
     env = gymnasium.make(env_id, **kwargs)
-    for name, wrapper_kwargs in guests.wrappers:
+    for name, wrapper_kwargs in wrappers:
         env = getattr(gymnasium.wrappers, name)(env, **wrapper_kwargs)
     return env
 
@@ -166,11 +169,22 @@ def _check_rollout(remote: Any, local: Any, seed: int) -> None:
 def test_rollouts_equal_the_local_ones(
     hosts: dict[str, Server], family: str, env_id: str, kwargs: dict[str, Any], seed: int
 ) -> None:
-    server, guests = _host(hosts, family), FAMILIES[family]
-    local = _local(guests, env_id, kwargs)
-    remote = RemoteEnv(server.target, env_id, wrappers=guests.wrappers, **kwargs)
+    _check_equal(_host(hosts, family), env_id, kwargs, FAMILIES[family].wrappers, seed)
+
+
+def _check_equal(
+    server: Server, env_id: str, kwargs: dict[str, Any], wrappers: Wrappers, seed: int
+) -> None:
+    local = _local(env_id, kwargs, wrappers)
+    remote = RemoteEnv(server.target, env_id, wrappers=wrappers, **kwargs)
     assert remote.action_space == local.action_space
     assert remote.observation_space == local.observation_space
     _check_rollout(remote, local, seed)
     remote.close()
     local.close()
+
+
+def test_a_wrapper_that_needs_the_emulator(hosts: dict[str, Server]) -> None:
+    pytest.importorskip("cv2", reason="AtariPreprocessing needs opencv-python-headless")
+    wrappers: Wrappers = (("AtariPreprocessing", {"terminal_on_life_loss": True}),)
+    _check_equal(_host(hosts, "ale"), "ALE/Breakout-v5", {"frameskip": 1}, wrappers, seed=1)

@@ -19,6 +19,9 @@ pytestmark = pytest.mark.filterwarnings("default")
 PROGRAM = Path(__file__).with_name("vector_program.py")
 
 
+@pytest.mark.skipif(
+    not hasattr(gymnasium.vector, "AutoresetMode"), reason="Gymnasium has modes since 1.1"
+)
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
 def test_make_vec_in_this_process(server: Server, mode: str) -> None:
     kwargs: Any = {

@@ -7,8 +7,6 @@ from queue import SimpleQueue
 from typing import Any
 
 import grpc
-from google.protobuf.descriptor import Descriptor
-from google.protobuf.message import Message
 
 from envwire.client._watchdog import Deadline
 from envwire.client.errors import (
@@ -18,10 +16,11 @@ from envwire.client.errors import (
     ServerUnavailableError,
 )
 from envwire.codec import Reason
+from envwire.codec.steps import unwrap, wrap
 from envwire.v1 import environment_pb2 as pb
-from envwire.v1 import status_pb2
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
+_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
 _RENEW_SECONDS = 10.0
 _STATUS_KEY = "grpc-status-details-bin"
 
@@ -92,18 +91,14 @@ def too_large(target: str, details: str) -> InvalidRequestError:
     return error
 
 
-def _methods() -> Iterator[tuple[str, str, type[Message], type[Message]]]:
-    """Yields the field, the path, the request's and the response's class of each unary method."""
+def _methods() -> Iterator[tuple[int, int, str]]:
+    """Yields the field numbers of request and response, and the path, of each unary method."""
+    responses = pb.InteractResponse.DESCRIPTOR.fields_by_name
     for field in pb.InteractRequest.DESCRIPTOR.fields:
         for method in _SERVICE.methods:
             if method.input_type is field.message_type:
                 path = f"/{_SERVICE.full_name}/{method.name}"
-                yield field.name, path, _class(method.input_type), _class(method.output_type)
-
-
-def _class(message: Descriptor) -> type[Message]:
-    found: type[Message] = getattr(pb, message.name)
-    return found
+                yield field.number, responses[field.name].number, path
 
 
 class UnaryTransport:
@@ -119,45 +114,41 @@ class UnaryTransport:
 
     def __init__(self, target: str, connect_timeout: float) -> None:
         self._connection = Connection(target, connect_timeout)
-        self._calls: dict[str, Callable[..., Any]] = {
-            field: self._connection.channel.unary_unary(
-                path,
-                request_serializer=request.SerializeToString,
-                response_deserializer=response.FromString,
-            )
-            for field, path, request, response in _methods()
+        unary = self._connection.channel.unary_unary
+        self._calls: dict[int, tuple[Any, int]] = {
+            number: (unary(path), answer) for number, answer, path in _methods()
         }
-        self._renew: Any = self._calls["renew_lease"]
 
-    def call(self, request: pb.InteractRequest, timeout: float) -> pb.InteractResponse:
-        """Sends a request and returns its reply (see `Transport.call`)."""
-        kind = request.WhichOneof("request") or ""
+    def exchange(self, request: bytes, timeout: float) -> bytes:
+        """Sends a request and returns its reply (see `Transport.exchange`)."""
+        number, message = unwrap(request)
+        method, answer = self._calls[number]
         try:
-            response = self._calls[kind](getattr(request, kind), timeout=timeout)
+            return wrap(answer, method(message, timeout=timeout))
         except grpc.RpcError as error:
             if status := _status(error):
-                return pb.InteractResponse(error=status)
+                return wrap(_ERROR, status)
             raise self._connection.failure(error, timeout) from error
-        return pb.InteractResponse(**{kind: response})
 
-    def keep_alive(self, request: pb.InteractRequest) -> None:
+    def keep_alive(self, request: bytes) -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
+        number, message = unwrap(request)
         # The call is kept: gRPC cancels one that nobody holds.
-        self._renewal = self._renew.future(request.renew_lease, timeout=_RENEW_SECONDS)
+        self._renewal = self._calls[number][0].future(message, timeout=_RENEW_SECONDS)
 
     def close(self) -> None:
         """Closes the channel."""
         self._connection.channel.close()
 
 
-def _status(error: grpc.RpcError) -> status_pb2.Status | None:
-    """Returns the server's own account of an error, when it gave one."""
+def _status(error: grpc.RpcError) -> bytes | None:
+    """Returns the server's own account of an error, a Status, when it gave one."""
     if not isinstance(error, grpc.Call):
         return None
     metadata: Any = error.trailing_metadata()
     for key, value in metadata or ():
         if key == _STATUS_KEY and isinstance(value, bytes):
-            return status_pb2.Status.FromString(value)
+            return value
     return None
 
 
@@ -175,11 +166,9 @@ class StreamTransport:
     def __init__(self, target: str, connect_timeout: float) -> None:
         self._connection = Connection(target, connect_timeout)
         self._open: Callable[..., Any] = self._connection.channel.stream_stream(
-            f"/{_SERVICE.full_name}/Interact",
-            request_serializer=pb.InteractRequest.SerializeToString,
-            response_deserializer=pb.InteractResponse.FromString,
+            f"/{_SERVICE.full_name}/Interact"
         )
-        self._requests: SimpleQueue[pb.InteractRequest | None] = SimpleQueue()
+        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         self._replies: Any = None
         self._deadline = Deadline()
 
@@ -189,13 +178,13 @@ class StreamTransport:
         self._deadline = Deadline(replies.cancel)
         return replies
 
-    def call(self, request: pb.InteractRequest, timeout: float) -> pb.InteractResponse:
-        """Sends a request and returns its reply (see `Transport.call`)."""
+    def exchange(self, request: bytes, timeout: float) -> bytes:
+        """Sends a request and returns its reply (see `Transport.exchange`)."""
         replies = self._replies if self._replies is not None else self._start()
         self._deadline.start(timeout)
         self._requests.put(request)
         try:
-            reply: pb.InteractResponse = next(replies)
+            reply: bytes = next(replies)
         except BaseException as error:
             # Whatever it was, a reply that is still to come belongs to nobody: the next call goes on a new stream.
             self._end()
@@ -220,7 +209,7 @@ class StreamTransport:
             self._replies.cancel()
             self._replies = None
 
-    def keep_alive(self, request: pb.InteractRequest) -> None:
+    def keep_alive(self, request: bytes) -> None:
         """Does nothing: the open stream keeps its sessions."""
 
     def close(self) -> None:

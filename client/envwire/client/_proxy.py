@@ -154,7 +154,7 @@ class RemoteProxy:
     def _watch(self) -> None:
         """Becomes an environment that a person watches; to the server it renders arrays."""
         self.render_mode = HUMAN
-        modes = list(self.metadata.get("render_modes") or ())
+        modes: list[Any] = list(self.metadata.get("render_modes") or ())
         if HUMAN not in modes:
             self.metadata["render_modes"] = [*modes, HUMAN]
         if self.spec is not None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
-from envwire.client._transport import Transport
+from envwire.client._transport import Transport, call
 from envwire.client.errors import InvalidRequestError, exception
 from envwire.codec import (
     CodecError,
@@ -25,6 +25,7 @@ from envwire.codec import (
     encode_values,
     envwire_family,
 )
+from envwire.codec.steps import StepRequestWriter, StepResponseReader
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2, status_pb2
 
@@ -59,6 +60,8 @@ class RemoteSession:
         self._secret = b""
         self._sequence = 0
         self._in_doubt = False
+        self._writer = StepRequestWriter("", b"")
+        self._reader = StepResponseReader()
         self._wait = timeout or MAKE_SECONDS
         self.lease = 0.0
         self.pid = os.getpid()
@@ -69,9 +72,10 @@ class RemoteSession:
         Raises:
             RemoteError: The server refused, or the environment could not be made.
         """
-        reply = self._transport.call(pb.InteractRequest(make=request), self._wait)
+        reply = call(self._transport, pb.InteractRequest(make=request), self._wait)
         made = reply.make
         self._id, self._secret = made.session_id, made.secret
+        self._writer = StepRequestWriter(self._id, self._secret)
         self.lease = _seconds(made.lease)
         if self._timeout is None:
             self._wait = _seconds(made.step_timeout) + _SLACK_SECONDS
@@ -102,26 +106,48 @@ class RemoteSession:
         self, action: Any, random_state: spaces_pb2.RandomState | None, mirror: bool
     ) -> tuple[StepResult, pb.RandomMirror | None]:
         """Takes a step; returns (the five of `Env.step`, the generator's mirror)."""
-        request = pb.InteractRequest()
-        body = request.step
-        self._encode(encode_value, action, body.action, "action")
-        if mirror:
+        raw = None if mirror else self._step_as_usual(action)
+        if raw is None:
+            request = pb.InteractRequest()
+            body = request.step
+            self._encode(encode_value, action, body.action, "action")
             _mirror(body, random_state, mirror)
-        reply = self._ask(request, body).step
-        family = self._family
-        has = reply.HasField
-        result = (
-            decode_value(reply.observation, family),
-            decode_value(reply.typed_reward, family) if has("typed_reward") else reply.reward,
-            decode_value(reply.typed_terminated, family)
+            reply = self._ask(request, body)
+        elif (result := self._reader.read(raw)) is not None:
+            return result, None
+        else:
+            reply = self._checked(pb.InteractResponse.FromString(raw))
+        return self._step_result(reply.step), reply.step.random if mirror else None
+
+    def _step_as_usual(self, action: Any) -> bytes | None:
+        """Sends the usual step without building a message; returns None, and sends nothing, when it is another one."""
+        with self._lock:
+            if self._in_doubt:
+                return None
+            raw = self._writer.write(self._sequence + 1, action)
+            if raw is None:
+                return None
+            self._sequence += 1
+            self._in_doubt = True
+            reply = self._transport.exchange(raw, self._wait)
+            self._in_doubt = False
+            return reply
+
+    def _step_result(self, step: pb.StepResponse) -> StepResult:
+        family, has = self._family, step.HasField
+        observation = decode_value(step.observation, family)
+        self._reader.learn(observation)
+        return (
+            observation,
+            decode_value(step.typed_reward, family) if has("typed_reward") else step.reward,
+            decode_value(step.typed_terminated, family)
             if has("typed_terminated")
-            else reply.terminated,
-            decode_value(reply.typed_truncated, family)
+            else step.terminated,
+            decode_value(step.typed_truncated, family)
             if has("typed_truncated")
-            else reply.truncated,
-            decode_mapping(reply.info, family),
+            else step.truncated,
+            decode_mapping(step.info, family),
         )
-        return result, reply.random if mirror else None
 
     def render(self) -> Any:
         """Returns a frame."""
@@ -170,7 +196,7 @@ class RemoteSession:
         """Renews the lease, without waiting."""
         request = pb.InteractRequest()
         request.renew_lease.session_id, request.renew_lease.secret = self._id, self._secret
-        self._transport.keep_alive(request)
+        self._transport.keep_alive(request.SerializeToString())
 
     def close(self, timeout: float | None = None) -> None:
         """Closes the environment and frees the transport.
@@ -216,11 +242,11 @@ class RemoteSession:
         self._sequence += 1
         body.sequence = self._sequence
         in_doubt, self._in_doubt = self._in_doubt, True
-        reply = self._transport.call(request, self._wait)
+        reply = call(self._transport, request, self._wait)
         self._in_doubt = False
         if in_doubt and (expected := _expected(reply)):
             self._sequence = body.sequence = expected
-            reply = self._transport.call(request, self._wait)
+            reply = call(self._transport, request, self._wait)
         return reply
 
     def _checked(self, reply: pb.InteractResponse) -> pb.InteractResponse:

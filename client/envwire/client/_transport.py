@@ -11,13 +11,11 @@ from envwire.v1 import environment_pb2
 class Transport(Protocol):
     """Carries requests to a server, one at a time, in order."""
 
-    def call(
-        self, request: environment_pb2.InteractRequest, timeout: float
-    ) -> environment_pb2.InteractResponse:
-        """Sends a request and returns its reply, which may be an error reply.
+    def exchange(self, request: bytes, timeout: float) -> bytes:
+        """Sends an InteractRequest and returns the InteractResponse, which may hold an error.
 
         Args:
-            request: The request.
+            request: The request, serialised.
             timeout: Seconds to wait for the reply.
 
         Raises:
@@ -26,7 +24,7 @@ class Transport(Protocol):
         """
         ...
 
-    def keep_alive(self, request: environment_pb2.InteractRequest) -> None:
+    def keep_alive(self, request: bytes) -> None:
         """Sends a request that renews a lease, and waits for nothing.
 
         It may be called while `call` waits. It does nothing where the open transport itself keeps its sessions.
@@ -36,3 +34,11 @@ class Transport(Protocol):
     def close(self) -> None:
         """Frees what the transport holds, without waiting. Closing twice is harmless."""
         ...
+
+
+def call(
+    transport: Transport, request: environment_pb2.InteractRequest, timeout: float
+) -> environment_pb2.InteractResponse:
+    """Sends a message and returns the reply as one; for arguments and errors see `Transport.exchange`."""
+    raw = transport.exchange(request.SerializeToString(), timeout)
+    return environment_pb2.InteractResponse.FromString(raw)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from envwire.envs.wrappers.human import Display, Pacer, default_display
 
 HUMAN = "human"
@@ -35,7 +33,7 @@ class Viewer:
         Raises:
             TypeError: It is no such array.
         """
-        if not isinstance(frame, np.ndarray) or frame.ndim != 3:
+        if getattr(frame, "ndim", 0) != 3:
             raise TypeError(
                 f"the environment rendered {type(frame).__name__} where an array of shape (height, width, 3) was "
                 f"asked for; it cannot be shown to a human. Make it with another render_mode"

@@ -40,20 +40,7 @@ class _Remote(RemoteEnv):
 
 
 class _RemoteAgents:
-    """What both kinds have in common.
-
-    It connects when it is made. `close()` may be called twice; `reset()` after `close()`, or after the session was
-    lost, makes the environment again. Attributes that PettingZoo does not name are read from the environment.
-
-    Args:
-        target: HOST:PORT of the server. Unused by a transport in process.
-        env_id: PettingZoo's id, "butterfly/pistonball-v6"; with "_v6" as well.
-        render_mode: Render mode, fixed from now on.
-        settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
-
-    Raises:
-        Exception: As `envwire.client.RemoteEnv`.
-    """
+    """What both kinds have in common: a proxy that they hold, and their agents' spaces."""
 
     _library: str
     agents: list[Any]
@@ -98,7 +85,20 @@ class _RemoteAgents:
 
 
 class ParallelEnv(_RemoteAgents, _ParallelBase):
-    __doc__ = f"A remote environment in which all agents act at once.\n\n{_RemoteAgents.__doc__}"
+    """A remote environment in which all agents act at once.
+
+    It connects when it is made. `close()` may be called twice; `reset()` after `close()`, or after the session was
+    lost, makes the environment again. Attributes that PettingZoo does not name are read from the environment.
+
+    Args:
+        target: HOST:PORT of the server. Unused by a transport in process.
+        env_id: PettingZoo's id, "butterfly/pistonball-v6"; with "_v" for "-v" as well.
+        render_mode: Render mode, fixed from now on.
+        settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
+
+    Raises:
+        Exception: As `envwire.client.RemoteEnv`.
+    """
 
     _library = "pettingzoo.parallel"
 
@@ -121,7 +121,20 @@ class ParallelEnv(_RemoteAgents, _ParallelBase):
 
 
 class AECEnv(_RemoteAgents, _AECBase):
-    __doc__ = f"A remote environment in which agents take turns.\n\n{_RemoteAgents.__doc__}"
+    """A remote environment in which agents take turns.
+
+    It connects when it is made. `close()` may be called twice; `reset()` after `close()`, or after the session was
+    lost, makes the environment again. Attributes that PettingZoo does not name are read from the environment.
+
+    Args:
+        target: HOST:PORT of the server. Unused by a transport in process.
+        env_id: PettingZoo's id, "classic/tictactoe-v3"; with "_v" for "-v" as well.
+        render_mode: Render mode, fixed from now on.
+        settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
+
+    Raises:
+        Exception: As `envwire.client.RemoteEnv`.
+    """
 
     _library = "pettingzoo.aec"
     agent_selection: Any
@@ -129,6 +142,7 @@ class AECEnv(_RemoteAgents, _AECBase):
     terminations: dict[Any, bool]
     truncations: dict[Any, bool]
     infos: dict[Any, dict[str, Any]]
+    _observation: Any = None
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Starts an episode."""

@@ -21,6 +21,7 @@ from envwire.server._faults import fault_reply, unknown_environment
 from envwire.server._hosted import HostedSession
 from envwire.server._operations import OPERATIONS
 from envwire.server._sessions import Sessions
+from envwire.server._stream import Stream
 from envwire.server._template_link import Loaded, TemplateError, TemplateLink
 from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb
@@ -39,25 +40,6 @@ _ENDS = frozenset(
         Reason.DRAINING,
     }
 )
-
-
-class Stream:
-    """What one open Interact stream used: those sessions live as long as it does."""
-
-    def __init__(self) -> None:
-        self._sessions: set[HostedSession] = set()
-
-    def use(self, session: HostedSession) -> None:
-        """Notes that the stream used `session`."""
-        if session not in self._sessions:
-            self._sessions = {used for used in self._sessions if used.fate is None}
-            self._sessions.add(session)
-            session.attach()
-
-    def end(self) -> None:
-        """Notes that the stream ended."""
-        for session in self._sessions:
-            session.detach()
 
 
 class Front:
@@ -137,6 +119,8 @@ class Front:
             return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
 
     async def _exchange(self, raw: bytes, stream: Stream | None) -> bytes:
+        if stream is not None and (session := stream.recognise(raw)):
+            return await session.ask(raw)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
         if kind is None:

@@ -12,7 +12,8 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from envwire.server._config import ServerConfig
-from envwire.server._front import Front, Stream
+from envwire.server._front import Front
+from envwire.server._stream import Stream
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 

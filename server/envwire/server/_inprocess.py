@@ -48,28 +48,25 @@ class InProcessTransport:
         self._policy = Policy(wrappers=frozenset(wrappers))
         self._sessions: dict[str, Session] = {}
 
-    def call(self, request: pb.InteractRequest, timeout: float) -> pb.InteractResponse:  # noqa: ARG002 - the caller's own thread cannot be interrupted
-        """Serves a request at once (see `Transport.call`); nothing can time out here."""
-        # Through bytes and back, as on any other way: what the sender holds and what the server holds are two things.
-        arrived = pb.InteractRequest.FromString(request.SerializeToString())
-        return pb.InteractResponse.FromString(self._serve(arrived).SerializeToString())
-
-    def _serve(self, request: pb.InteractRequest) -> pb.InteractResponse:
-        kind = request.WhichOneof("request") or ""
+    def exchange(self, request: bytes, timeout: float) -> bytes:  # noqa: ARG002 - the caller's thread is not interrupted
+        """Serves a request at once (see `Transport.exchange`); nothing can time out here."""
         try:
-            return self._answer(kind, request)
+            return self._answer(request)
         except FaultError as fault:
-            return fault_reply(fault)
+            return fault_reply(fault).SerializeToString()
         except Exception as error:
-            return fault_reply(fault_from_exception(error, Reason.INTERNAL))
+            return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
 
-    def _answer(self, kind: str, request: pb.InteractRequest) -> pb.InteractResponse:
+    def _answer(self, raw: bytes) -> bytes:
+        request = pb.InteractRequest.FromString(raw)
+        kind = request.WhichOneof("request") or ""
         if kind in OPERATIONS:
-            return self._relay(kind, request)
+            return self._relay(kind, getattr(request, kind), raw)
         if kind == "make":
-            return self._make(request.make)
+            return self._make(request.make).SerializeToString()
         if kind == "list_environments":
-            return pb.InteractResponse(list_environments=list_environments(self._catalogue))
+            listing = list_environments(self._catalogue)
+            return pb.InteractResponse(list_environments=listing).SerializeToString()
         raise FaultError(
             Reason.UNSUPPORTED, f"{kind or 'an empty request'} is not served in process"
         )
@@ -83,21 +80,20 @@ class InProcessTransport:
         self._sessions[made.session_id] = Session(env, family)
         return pb.InteractResponse(make=made)
 
-    def _relay(self, kind: str, request: pb.InteractRequest) -> pb.InteractResponse:
-        body: Any = getattr(request, kind)
+    def _relay(self, kind: str, body: Any, raw: bytes) -> bytes:
         session = self._sessions.get(body.session_id)
         if session is None and kind == "close":
-            return pb.InteractResponse(close=pb.CloseResponse())
+            return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
         if session is None:
             raise FaultError(
                 Reason.UNKNOWN_SESSION, f"no session {body.session_id!r} in this process"
             )
-        reply = session.handle(request)
+        reply = session.handle(raw)
         if session.state is State.CLOSED:
             del self._sessions[body.session_id]
         return reply
 
-    def keep_alive(self, request: pb.InteractRequest) -> None:
+    def keep_alive(self, request: bytes) -> None:
         """Does nothing: there are no leases here."""
 
     def close(self) -> None:

@@ -60,7 +60,9 @@ class Library:
 
     def matching(self, pattern: str) -> dict[str, Any]:
         """Returns the specifications that an operator's pattern lists."""
-        return {env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, pattern)}
+        return {
+            env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, pattern)
+        }
 
     def wrapper(self, name: str) -> Any:
         """Returns the library's own wrapper class of that name, or None."""

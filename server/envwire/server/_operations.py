@@ -126,9 +126,12 @@ def _restore(hosted: Hosted, request: pb.ResetRequest | pb.StepRequest) -> None:
         _refused(error)
 
 
-def step(hosted: Hosted, request: pb.StepRequest, reply: pb.InteractResponse) -> Event:
-    """Takes one step; reward and flags keep the types that the environment gave them."""
-    response = reply.step
+def take_step(hosted: Hosted, request: pb.StepRequest) -> tuple[Any, Any, Any, Any, Any]:
+    """Takes one step and returns what the environment returned.
+
+    Raises:
+        FaultError: The action cannot be read, or the environment raised.
+    """
     action = _value(request.action, hosted.family)
     if request.HasField("np_random"):
         _restore(hosted, request)
@@ -136,17 +139,32 @@ def step(hosted: Hosted, request: pb.StepRequest, reply: pb.InteractResponse) ->
         observation, reward, terminated, truncated, info = hosted.env.step(action)
     except Exception as error:
         raise _step_fault(hosted, action, error) from error
+    return observation, reward, terminated, truncated, info
+
+
+def encode_step(
+    hosted: Hosted,
+    request: pb.StepRequest,
+    result: tuple[Any, Any, Any, Any, Any],
+    reply: pb.InteractResponse,
+) -> Event:
+    """Writes what a step returned; reward and flags keep the types that the environment gave them."""
+    observation, reward, terminated, truncated, info = result
+    response = reply.step
     _encode_observation(observation, response.observation)
     _encode_reward(reward, response)
-    if type(terminated) is bool and type(truncated) is bool:
-        response.terminated, response.truncated = terminated, truncated
-    else:  # a flag without a truth value, an array for instance, is the environment's mistake
-        response.terminated = hosted.call(_flag, terminated, response, "terminated")
-        response.truncated = hosted.call(_flag, truncated, response, "truncated")
+    # A flag without a truth value, an array for instance, is the environment's mistake.
+    response.terminated = hosted.call(_flag, terminated, response, "terminated")
+    response.truncated = hosted.call(_flag, truncated, response, "truncated")
     _encode_info(info, response.info)
     if request.mirror_np_random:
         _mirror(hosted, response.random)
     return Event.STEP_ENDED if response.terminated or response.truncated else Event.STEP
+
+
+def step(hosted: Hosted, request: pb.StepRequest, reply: pb.InteractResponse) -> Event:
+    """Takes one step."""
+    return encode_step(hosted, request, take_step(hosted, request), reply)
 
 
 def _step_fault(hosted: Hosted, action: Any, error: Exception) -> FaultError:

@@ -202,16 +202,21 @@ class Host(ABC):
         setattr(self.env.unwrapped, name, value)
         return True
 
-    def _refuse(self, error: Exception, actions: Mapping[Any, Any]) -> NoReturn:
+    def _refuse(self, error: Exception, actions: Any) -> NoReturn:
         """Tells whether the actions, by agent, were at fault for what a step raised."""
-        fits = all(
-            agent not in self.action_space.spaces
-            or action is None
-            or self.action_space[agent].contains(action)
-            for agent, action in actions.items()
-        )
-        reason = Reason.ENVIRONMENT_RAISED if fits else Reason.INVALID_ACTION
+        reason = Reason.ENVIRONMENT_RAISED if self._fit(actions) else Reason.INVALID_ACTION
         raise fault_from_exception(error, reason) from error
+
+    def _fit(self, actions: Any) -> bool:
+        """Whether each action is one of its agent's; an agent that is out may do nothing."""
+        spaces: dict[Any, Any] = self.action_space.spaces
+        try:
+            return all(
+                action is None or spaces[agent].contains(action)
+                for agent, action in actions.items()
+            )
+        except Exception:  # not by agent, no such agent, or a space that cannot look at it
+            return False
 
 
 class ParallelHost(Host):
@@ -229,7 +234,7 @@ class ParallelHost(Host):
         try:
             observations, rewards, terminations, truncations, infos = self.env.step(action)
         except Exception as error:
-            self._refuse(error, action if isinstance(action, Mapping) else {})
+            self._refuse(error, action)
         flags = flag_pair(terminations, truncations)
         return (observations, rewards, *flags, self._rest(infos))
 
@@ -281,7 +286,7 @@ class AECHost(Host):
         return {
             "agents": list(env.agents),
             "agent_selection": getattr(env, "agent_selection", None),
-            "cumulative_rewards": env._cumulative_rewards,  # noqa: SLF001 - by this name `last` reads them
+            "cumulative_rewards": env._cumulative_rewards,  # by this name `last` reads them
             "infos": env.infos,
         }
 

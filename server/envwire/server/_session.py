@@ -1,4 +1,4 @@
-"""A session: one environment, driven message by message, exactly once each. No I/O happens here.
+"""A session: one environment, driven message by message, exactly once each. Bytes in, bytes out; no I/O happens here.
 
 Every request carries a number, one more than the last. The last reply is kept: a repeated number gets it again and
 changes nothing, so a client that lost a reply simply asks again. A request that cannot be served uses its number up as
@@ -12,6 +12,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
+from google.protobuf.message import DecodeError
+
 from envwire.codec import (
     Family,
     FaultError,
@@ -19,8 +21,9 @@ from envwire.codec import (
     encode_warnings,
     fault_from_exception,
 )
+from envwire.codec.steps import StepResponseWriter
 from envwire.server._faults import fault_reply
-from envwire.server._operations import OPERATIONS, Hosted
+from envwire.server._operations import OPERATIONS, Hosted, encode_step, take_step
 from envwire.server._states import Event, State, move
 from envwire.v1 import environment_pb2
 
@@ -32,7 +35,7 @@ class WarningLog:
     """
 
     def __init__(self) -> None:
-        self._given: list[tuple[type[Warning], str]] = []
+        self.given: list[tuple[type[Warning], str]] = []
 
     @contextmanager
     def installed(self) -> Generator[None]:
@@ -43,11 +46,11 @@ class WarningLog:
             yield
 
     def _record(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        self._given.append((category, str(message)))
+        self.given.append((category, str(message)))
 
     def take(self) -> list[tuple[type[Warning], str]]:
         """Returns the warnings given since the last call."""
-        given, self._given = self._given, []
+        given, self.given = self.given, []
         return given
 
 
@@ -65,24 +68,28 @@ class Session:
         self._hosted = Hosted(env, family)
         self._warnings = warning_log or WarningLog()
         self._sequence = 0
-        self._request: environment_pb2.InteractRequest | None = None
-        self._reply = environment_pb2.InteractResponse()
+        self._request = b""
+        self._reply = b""
+        self._writer = StepResponseWriter()
 
-    def handle(self, request: environment_pb2.InteractRequest) -> environment_pb2.InteractResponse:
-        """Serves one request; whatever goes wrong is in the reply.
+    def handle(self, raw: bytes) -> bytes:
+        """Serves one InteractRequest and returns the InteractResponse; whatever goes wrong is in it.
 
         Only what ends a process passes through: SystemExit, KeyboardInterrupt, and deaths that no code sees.
         """
+        try:
+            request = environment_pb2.InteractRequest.FromString(raw)
+        except DecodeError as error:
+            return _fault(FaultError(Reason.MALFORMED_REQUEST, f"not an InteractRequest: {error}"))
         kind = request.WhichOneof("request")
-        operation = OPERATIONS.get(kind or "")
-        if kind is None or operation is None:
-            return fault_reply(_not_for_a_session(kind))
+        if kind is None or kind not in OPERATIONS:
+            return _fault(_not_for_a_session(kind))
         body = getattr(request, kind)
         if body.sequence != self._sequence + 1:
-            return self._answer_out_of_order(request, body.sequence)
+            return self._answer_out_of_order(raw, body.sequence)
         self._sequence += 1
-        self._request = request
-        self._reply = self._serve(operation, body)
+        self._request = raw
+        self._reply = self._serve(kind, body)
         if kind == "close":  # it is over even when the environment raised while it closed
             self.state = move(self.state, Event.CLOSE)
         return self._reply
@@ -93,25 +100,40 @@ class Session:
             self.state = move(self.state, Event.CLOSE)
             self._hosted.env.close()
 
-    def _serve(self, operation: Any, body: Any) -> environment_pb2.InteractResponse:
-        reply = environment_pb2.InteractResponse()
+    def _serve(self, kind: str, body: Any) -> bytes:
         try:
-            event: Event | None = operation(self._hosted, body, reply)
+            if kind == "step":
+                return self._step(body)
+            reply = environment_pb2.InteractResponse()
+            event = OPERATIONS[kind](self._hosted, body, reply)
         except FaultError as fault:
-            return fault_reply(fault)
+            return _fault(fault)
         except Exception as error:
-            return fault_reply(fault_from_exception(error, Reason.INTERNAL))
+            return _fault(fault_from_exception(error, Reason.INTERNAL))
+        return self._finish(event, reply)
+
+    def _step(self, body: environment_pb2.StepRequest) -> bytes:
+        """Takes a step; the usual answer is written without building a message."""
+        result = take_step(self._hosted, body)
+        if result[4] == {} and not body.mirror_np_random and not self._warnings.given:
+            written = self._writer.write(*result[:4])
+            if written is not None:
+                ended = result[2] or result[3]
+                self.state = move(self.state, Event.STEP_ENDED if ended else Event.STEP)
+                return written
+        reply = environment_pb2.InteractResponse()
+        return self._finish(encode_step(self._hosted, body, result, reply), reply)
+
+    def _finish(self, event: Event | None, reply: environment_pb2.InteractResponse) -> bytes:
         if event is not None:
             self.state = move(self.state, event)
         if given := self._warnings.take():
             encode_warnings(given, getattr(reply, reply.WhichOneof("response") or "").warnings)
-        return reply
+        return reply.SerializeToString()
 
-    def _answer_out_of_order(
-        self, request: environment_pb2.InteractRequest, sequence: int
-    ) -> environment_pb2.InteractResponse:
-        if sequence != self._sequence or self._request is None:
-            return fault_reply(
+    def _answer_out_of_order(self, raw: bytes, sequence: int) -> bytes:
+        if sequence != self._sequence or not self._request:
+            return _fault(
                 FaultError(
                     Reason.SEQUENCE_GAP,
                     f"request number {sequence} came where {self._sequence + 1} is next; number the requests of a "
@@ -119,14 +141,18 @@ class Session:
                     metadata={"expected": str(self._sequence + 1)},
                 )
             )
-        if request != self._request:
-            return fault_reply(
+        if raw != self._request:
+            return _fault(
                 FaultError(
                     Reason.SEQUENCE_REUSED,
                     f"request number {sequence} was used for another request; give each request a number of its own",
                 )
             )
         return self._reply
+
+
+def _fault(fault: FaultError) -> bytes:
+    return fault_reply(fault).SerializeToString()
 
 
 def _not_for_a_session(kind: str | None) -> FaultError:

@@ -12,8 +12,6 @@ import sys
 import traceback
 from typing import NoReturn
 
-from google.protobuf.message import DecodeError
-
 from envwire.codec import FaultError, Reason, encode_warnings, fault_from_exception
 from envwire.server._faults import fault_reply
 from envwire.server._frames import receive_frame, send_frame
@@ -58,20 +56,15 @@ class Worker:
         # A session that could not be made is no session: its process goes once the reason is told.
         return self._session is None or self._session.state is State.CLOSED
 
-    def _answer(self, raw: bytes) -> environment_pb2.InteractResponse:
-        try:
-            request = environment_pb2.InteractRequest.FromString(raw)
-        except DecodeError as error:
-            return fault_reply(
-                FaultError(Reason.MALFORMED_REQUEST, f"not an InteractRequest: {error}")
-            )
+    def _answer(self, raw: bytes) -> bytes:
         if self._session is None:
-            return self._make(request)
-        return self._session.handle(request)
+            return self._make(raw).SerializeToString()
+        return self._session.handle(raw)
 
-    def _make(self, request: environment_pb2.InteractRequest) -> environment_pb2.InteractResponse:
+    def _make(self, raw: bytes) -> environment_pb2.InteractResponse:
         reply = environment_pb2.InteractResponse()
         try:
+            request = environment_pb2.InteractRequest.FromString(raw)
             env, family = make_environment(self._catalogue, request.make)
             reply.make.CopyFrom(describe(env, family))
         except FaultError as fault:
@@ -82,17 +75,16 @@ class Worker:
         self._session = Session(env, family, self._warnings)
         return reply
 
-    def _send(self, reply: environment_pb2.InteractResponse) -> None:
-        size = reply.ByteSize()
-        if size > self._limit:
+    def _send(self, reply: bytes) -> None:
+        if len(reply) > self._limit:
             reply = fault_reply(
                 FaultError(
                     Reason.MESSAGE_TOO_LARGE,
-                    f"the reply of {size} bytes exceeds the server's limit of {self._limit}; the operator raises it "
-                    "with --max-message-bytes",
+                    f"the reply of {len(reply)} bytes exceeds the server's limit of {self._limit}; the operator "
+                    "raises it with --max-message-bytes",
                 )
-            )
-        send_frame(self._link, reply.SerializeToString())
+            ).SerializeToString()
+        send_frame(self._link, reply)
 
 
 def run_and_exit(worker: Worker) -> NoReturn:

@@ -13,6 +13,7 @@ import pytest
 from google.protobuf import text_format
 from google.protobuf.message import Message
 
+from envwire.client._transport import call
 from envwire.codec import FAULTS, encode_value
 from envwire.envs.vector import AutoresetMode
 from envwire.server import InProcessTransport
@@ -141,7 +142,7 @@ def test_the_conversation_happens_as_shown() -> None:
         if made.session_id:
             assert body.secret
             body.session_id, body.secret = made.session_id, made.secret
-        answer = server.call(request, 5.0)
+        answer = call(server, request, 5.0)
         assert answer.WhichOneof("response") == shown.WhichOneof("response")
         _assert_holds(answer, shown)
         made = answer.make if answer.HasField("make") else made

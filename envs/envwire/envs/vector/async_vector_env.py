@@ -20,12 +20,14 @@ from envwire.envs.error import (
 )
 from envwire.envs.spaces.narrow import is_integer
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
-from envwire.envs.vector.async_worker import EnvFunction, RemoteTraceback, serve
+from envwire.envs.vector.async_worker import RemoteTraceback, serve
 from envwire.envs.vector.observation_mode import batch_observations
 from envwire.envs.vector.reset_arguments import pop_reset_mask, spread_seed
 from envwire.envs.vector.sync_vector_env import fresh, spread_values
 from envwire.envs.vector.utils import (
+    CloudpickleWrapper,
     batch_space,
+    clear_mpi_env_vars,
     concatenate,
     create_empty_array,
     create_shared_memory,
@@ -144,7 +146,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
                 name=f"{type(self).__name__}-{index}",
                 args=(
                     index,
-                    EnvFunction(env_fn),
+                    CloudpickleWrapper(env_fn),
                     theirs,
                     ours,
                     self._memory,
@@ -155,7 +157,8 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             )
             self.parent_pipes.append(ours)
             self.processes.append(process)
-            process.start()
+            with clear_mpi_env_vars():
+                process.start()
             theirs.close()
 
     def _check_spaces(self) -> None:

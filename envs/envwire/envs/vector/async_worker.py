@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import pickle
 import traceback
 from typing import TYPE_CHECKING, Any
@@ -20,31 +19,6 @@ if TYPE_CHECKING:
     from envwire.envs.core import Env
     from envwire.envs.vector._vector_env import AutoresetMode
     from envwire.envs.vector.observation_mode import ObservationMode
-
-
-class EnvFunction:
-    """A function that makes an environment, pickled by cloudpickle where that is installed.
-
-    With the ``spawn`` and ``forkserver`` methods the function travels to the new process, and
-    pickle alone does not take lambdas.
-    """
-
-    def __init__(self, function: Callable[[], Env]) -> None:
-        self.function = function
-
-    def __getstate__(self) -> bytes:
-        try:
-            pickler: Any = importlib.import_module("cloudpickle")
-        except ImportError:
-            pickler = pickle
-        return bytes(pickler.dumps(self.function))
-
-    def __setstate__(self, state: bytes) -> None:
-        self.function = pickle.loads(state)  # noqa: S301 - from the parent process
-
-    def __call__(self) -> Env:
-        """Makes the environment."""
-        return self.function()
 
 
 class RemoteTraceback(Exception):  # noqa: N818 - it is no error of its own
@@ -116,7 +90,7 @@ class Worker:
 
 def serve(
     index: int,
-    make_env: EnvFunction,
+    make_env: Callable[[], Env],
     pipe: Connection[Any, Any],
     parent_pipe: Connection[Any, Any],
     memory: Any,

@@ -17,17 +17,22 @@ def list_environments(
     target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
 ) -> None:
     """List the environments that the server at TARGET hosts."""
+    from envwire.client._transport import call
     from envwire.client._transports import open_transport
     from envwire.client.errors import RemoteError
     from envwire.v1 import environment_pb2 as pb
 
     try:
         transport = open_transport("unary", target, _CONNECT_SECONDS)
-        listing = transport.call(
-            pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()), _CONNECT_SECONDS
+        listing = call(
+            transport,
+            pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()),
+            _CONNECT_SECONDS,
         )
-        info = transport.call(
-            pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()), _CONNECT_SECONDS
+        info = call(
+            transport,
+            pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()),
+            _CONNECT_SECONDS,
         )
         transport.close()
     except RemoteError as error:

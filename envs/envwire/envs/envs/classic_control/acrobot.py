@@ -152,16 +152,18 @@ class AcrobotEnv(Env["NDArray[np.float32]", "int | np.integer[Any]"]):
         canvas = Canvas(self.SCREEN_DIM, self.SCREEN_DIM)
         height = middle + self.LINK_LENGTH_1 * scale
         canvas.polyline([(0, height), (self.SCREEN_DIM - 1, height)], BLACK)
-        hinge = (middle, middle)
+        width = 0.1 * scale
+        hinge, joints = (middle, middle), [(middle, middle)]
         for length, angle in (
             (self.LINK_LENGTH_1 * scale, theta1 - math.pi / 2),
             (self.LINK_LENGTH_2 * scale, theta1 + theta2 - math.pi / 2),
         ):
-            width = 0.1 * scale
             link = [(0.0, -width), (0.0, width), (length, width), (length, -width)]
             canvas.polygon(rotate(link, angle, hinge), _LINK_COLOR)
-            canvas.disc(hinge, width, _JOINT_COLOR)
             hinge = rotate([(length, 0.0)], angle, hinge)[0]
+            joints.append(hinge)
+        for joint in joints[:-1]:  # over the links, which may fold back
+            canvas.disc(joint, width, _JOINT_COLOR)
         return canvas.frame()
 
 

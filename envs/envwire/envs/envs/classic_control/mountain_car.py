@@ -83,7 +83,9 @@ class Valley(Env["NDArray[np.float32]", ActType]):
 
     def _draw_car(self, canvas: Canvas, position: float) -> None:
         x, y = self._pixel(position)
-        slope, place = math.cos(3 * position), (x, y + 10)
+        slope = math.atan(3 * 0.45 * math.cos(3 * position))
+        # The axles are a wheel's radius from the ground, and that is at right angles to it.
+        place = (x - 8 * math.sin(slope), y + 8 * math.cos(slope))
         body = [(-20.0, 0.0), (-20.0, 20.0), (20.0, 20.0), (20.0, 0.0)]
         canvas.polygon(rotate(body, slope, place), BLACK)
         for wheel in rotate([(10.0, 0.0), (-10.0, 0.0)], slope, place):

@@ -96,7 +96,7 @@ class PendulumEnv(Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         return np.array([np.cos(theta), np.sin(theta), speed], dtype=np.float32)
 
     def render(self) -> NDArray[np.uint8] | None:
-        """Draws the rod, and an arc of squares for the torque; shape (500, 500, 3)."""
+        """Draws the rod, and an arc of dots for the torque; shape (500, 500, 3)."""
         if self.render_mode is None:
             warn_unrendered(self)
         if self.render_mode is None or self.state is None:

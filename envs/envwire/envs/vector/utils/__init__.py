@@ -1,7 +1,8 @@
-"""What vector environments do with spaces: batch them, and stack and take apart their elements."""
+"""What vector environments do with spaces and processes."""
 
 from envwire.envs.spaces.batching import batch_differing_spaces, batch_space
 from envwire.envs.spaces.stacking import concatenate, create_empty_array, iterate
+from envwire.envs.vector.utils.misc import CloudpickleWrapper, clear_mpi_env_vars
 from envwire.envs.vector.utils.shared_memory import (
     create_shared_memory,
     read_from_shared_memory,
@@ -9,8 +10,10 @@ from envwire.envs.vector.utils.shared_memory import (
 )
 
 __all__ = [
+    "CloudpickleWrapper",
     "batch_differing_spaces",
     "batch_space",
+    "clear_mpi_env_vars",
     "concatenate",
     "create_empty_array",
     "create_shared_memory",
