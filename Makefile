@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+ZOO    := .venv-pettingzoo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest lint format protos check-protos bench example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-pettingzoo lint format protos check-protos bench example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -33,6 +34,15 @@ test-lowest: ## Run the tests with the oldest supported versions (PYTHON=python3
 	.venv-lowest/bin/pip install --quiet --upgrade pip
 	.venv-lowest/bin/pip install --quiet --editable '.[server,gymnasium]' --group test --constraint tests/lowest.txt
 	.venv-lowest/bin/python -m pytest
+
+$(ZOO)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(ZOO)
+	$(ZOO)/bin/pip install --quiet --upgrade pip
+	$(ZOO)/bin/pip install --quiet --editable '.[server,pettingzoo]' 'pettingzoo[butterfly,classic,sisl]' --group test
+	@touch $@
+
+test-pettingzoo: $(ZOO)/.ready ## Run PettingZoo's own tests on remote environments (installs its games).
+	$(ZOO)/bin/python -m pytest tests/pettingzoo
 
 lint: $(VENV)/.dev ## Check style, types, imports, protos and Dockerfiles.
 	$(BIN)/ruff check .
@@ -69,4 +79,4 @@ image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engin
 	docker/image-test.sh
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest .venv-protos out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) .venv-protos out examples/node/node_modules

@@ -17,6 +17,7 @@ HOSTED = (
     "MountainCar-v0",
     "MountainCarContinuous-v0",
     "FrozenLake-v1",
+    "GridWorld-v0",
     "Taxi-v*",
     "Blackjack-v1",
     "CliffWalking-v*",

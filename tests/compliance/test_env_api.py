@@ -12,6 +12,7 @@ import envwire.envs
 from envwire.server import Server
 from tests.equality import identical as same
 from tests.faces import ALL, REMOTE, Face
+from tests.rollouts import rollout
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -33,17 +34,6 @@ def awkward(face: Face, server: Server) -> Iterator[Any]:
     made = face(server.target, "tests/Awkward-v0")
     yield made
     made.close()
-
-
-def rollout(env: Any, steps: int, seed: int) -> list[Any]:
-    """Returns all that an environment answers to seeded actions."""
-    env.action_space.seed(seed)
-    seen: list[Any] = [env.reset(seed=seed)]
-    for _ in range(steps):
-        seen.append(env.step(env.action_space.sample()))
-        if seen[-1][2] or seen[-1][3]:
-            seen.append(env.reset())
-    return seen
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2**70])

@@ -13,6 +13,7 @@ from gymnasium.utils.env_match import check_environments_match
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
 from tests.equality import identical as same
+from tests.rollouts import rollout
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -34,23 +35,13 @@ IDS = (
 )
 
 
-def _rollout(env: Any, steps: int, seed: int) -> list[Any]:
-    env.action_space.seed(seed)
-    seen: list[Any] = [env.reset(seed=seed)]
-    for _ in range(steps):
-        seen.append(env.step(env.action_space.sample()))
-        if seen[-1][2] or seen[-1][3]:
-            seen.append(env.reset())
-    return seen
-
-
 @pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize("env_id", IDS)
 def test_rollouts_equal_the_local_ones(server: Server, env_id: str, seed: int) -> None:
     remote, local = RemoteEnv(server.target, env_id), gymnasium.make(env_id)
     assert remote.action_space == local.action_space
     assert remote.observation_space == local.observation_space
-    assert same(_rollout(remote, 1000, seed), _rollout(local, 1000, seed))
+    assert same(rollout(remote, 1000, seed), rollout(local, 1000, seed))
     remote.close()
 
 
@@ -119,5 +110,5 @@ def test_a_wrapper_that_draws_from_np_random(server: Server) -> None:
         sticky(RemoteEnv(server.target, "CartPole-v1")),
         sticky(gymnasium.make("CartPole-v1")),
     )
-    assert same(_rollout(remote, 200, 4), _rollout(local, 200, 4))
+    assert same(rollout(remote, 200, 4), rollout(local, 200, 4))
     remote.close()

@@ -18,10 +18,6 @@ else:
     # The local environments, and the server's, which inherits it, need no screen.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
-os.environ["SDL_VIDEODRIVER"] = (
-    "dummy"  # the tests' own environments, and the server's, need no screen
-)
-
 SERVED = (
     "pettingzoo/butterfly/*",
     "pettingzoo/classic/*",

@@ -11,6 +11,7 @@ from grpc_health.v1 import _async as aio_health
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
+from envwire.codec.steps import unwrap, wrap
 from envwire.server._config import ServerConfig
 from envwire.server._front import Front
 from envwire.server._stream import Stream
@@ -18,6 +19,7 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 
 SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
+_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
 _STATUS_KEY = "grpc-status-details-bin"
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -48,24 +50,13 @@ def _options(config: ServerConfig) -> list[tuple[str, int]]:
     ]
 
 
-def _as_field(number: int, message: bytes) -> bytes:
-    """Returns an InteractRequest that holds `message`: an embedded message is its bytes behind a tag and a length."""
-    header, length = bytearray([number << 3 | 2]), len(message)
-    while length > 0x7F:
-        header.append(length & 0x7F | 0x80)
-        length >>= 7
-    header.append(length)
-    return bytes(header) + message
-
-
 def _unary(front: Front, field: str) -> _UnaryBehaviour:
     number = pb.InteractRequest.DESCRIPTOR.fields_by_name[field].number
 
     async def call(message: bytes, context: _Context) -> bytes:
-        reply = pb.InteractResponse.FromString(await front.exchange(_as_field(number, message)))
-        if reply.HasField("error"):
-            await _abort(context, reply.error)
-        response: bytes = getattr(reply, field).SerializeToString()
+        answer, response = unwrap(await front.exchange(wrap(number, message)))
+        if answer == _ERROR:
+            await _abort(context, status_pb2.Status.FromString(response))
         return response
 
     return call

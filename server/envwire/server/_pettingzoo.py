@@ -1,22 +1,20 @@
-"""PettingZoo as two libraries, and its environments as ones that a session can drive.
+"""PettingZoo as two libraries.
 
 PettingZoo has a registry of parallel environments and one of turn-based (AEC) ones, with the same ids in both; so each
-registry is a library of its own. A hosted environment speaks of all agents at once: spaces, observations, rewards and
-flags are dictionaries by agent. docs/pettingzoo.md says what travels in which field.
+registry is a library of its own.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-from abc import ABC, abstractmethod
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, NoReturn
+from typing import Any
 
-from envwire.codec import Family, FaultError, Reason, fault_from_exception, gymnasium_family
+from envwire.codec import Family, fault_from_exception, gymnasium_family
+from envwire.server._agents import HOSTS
 from envwire.server._libraries import PETTINGZOO_PREFIX, Library
 
 _ADVICE = "install it with: pip install 'pettingzoo>=1.27'"
@@ -98,198 +96,3 @@ def _as_gymnasium(spec: Any, family: Family) -> Any:
         order_enforce=False,
         disable_env_checker=True,
     )
-
-
-class Flags(dict[Any, Any]):
-    """The terminations or truncations by agent; its truth is what a single flag would say.
-
-    Args:
-        flags: The flags.
-        truth: Whether the episode is over for all agents, in this way.
-    """
-
-    def __init__(self, flags: Mapping[Any, Any], truth: bool) -> None:
-        super().__init__(flags)
-        self._truth = truth
-
-    def __bool__(self) -> bool:
-        return self._truth
-
-
-def flag_pair(
-    terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]
-) -> tuple[Flags, Flags]:
-    """Returns both maps of flags; one of them is true once no agent is left in the episode."""
-    over = all(flag or truncations.get(agent) for agent, flag in terminations.items())
-    truncated = over and any(truncations.values())
-    terminated = over and (any(terminations.values()) or not truncated)
-    return Flags(terminations, terminated), Flags(truncations, truncated)
-
-
-class Host(ABC):
-    """An environment of many agents in the shape of an `Env`.
-
-    Attributes:
-        wrapper_base: Name of the base class of PettingZoo's wrappers for its kind.
-    """
-
-    wrapper_base: str
-    spec = None
-
-    def __init__(self, env: Any, family: Family) -> None:
-        self.env = env
-        agents: Sequence[Any] | None = getattr(env, "possible_agents", None)
-        if agents is None:
-            raise FaultError(
-                Reason.UNSUPPORTED,
-                f"{env} names no possible_agents, and a proxy needs their spaces when it is made; set possible_agents",
-            )
-        space = family.spaces.Dict
-        # Ordered, so that no version of Gymnasium sorts the agents.
-        self.observation_space = space(OrderedDict((a, env.observation_space(a)) for a in agents))
-        self.action_space = space(OrderedDict((a, env.action_space(a)) for a in agents))
-
-    def __str__(self) -> str:
-        return str(self.env)
-
-    @property
-    def unwrapped(self) -> Host:
-        """This object: PettingZoo's environments have no generator of a known name."""
-        return self
-
-    @property
-    def metadata(self) -> Any:
-        """The environment's metadata."""
-        return getattr(self.env, "metadata", None)
-
-    @property
-    def render_mode(self) -> Any:
-        """The environment's render mode; some have none."""
-        return getattr(self.env, "render_mode", None)
-
-    @abstractmethod
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; returns what agents observe, and what else a proxy shows."""
-
-    @abstractmethod
-    def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
-        """Takes a step; returns observations, rewards, terminations, truncations, and what else a proxy shows."""
-
-    def render(self) -> Any:
-        """Renders the present state."""
-        return self.env.render()
-
-    def close(self) -> None:
-        """Closes the environment."""
-        self.env.close()
-
-    def has_wrapper_attr(self, name: str) -> bool:
-        """Returns whether the environment has the attribute."""
-        return hasattr(self.env, name)
-
-    def get_wrapper_attr(self, name: str) -> Any:
-        """Returns an attribute of the environment.
-
-        Raises:
-            AttributeError: It has none of that name.
-        """
-        return getattr(self.env, name)
-
-    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Sets an attribute of the innermost environment; returns whether it was set."""
-        if not force and not self.has_wrapper_attr(name):
-            return False
-        setattr(self.env.unwrapped, name, value)
-        return True
-
-    def _refuse(self, error: Exception, actions: Any) -> NoReturn:
-        """Tells whether the actions, by agent, were at fault for what a step raised."""
-        reason = Reason.ENVIRONMENT_RAISED if self._fit(actions) else Reason.INVALID_ACTION
-        raise fault_from_exception(error, reason) from error
-
-    def _fit(self, actions: Any) -> bool:
-        """Whether each action is one of its agent's; an agent that is out may do nothing."""
-        spaces: dict[Any, Any] = self.action_space.spaces
-        try:
-            return all(
-                action is None or spaces[agent].contains(action)
-                for agent, action in actions.items()
-            )
-        except Exception:  # not by agent, no such agent, or a space that cannot look at it
-            return False
-
-
-class ParallelHost(Host):
-    """A parallel environment: all agents act in one step."""
-
-    wrapper_base = "BaseParallelWrapper"
-
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode."""
-        observations, infos = self.env.reset(**kwargs)
-        return observations, self._rest(infos)
-
-    def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
-        """Takes a step with the actions of all live agents."""
-        try:
-            observations, rewards, terminations, truncations, infos = self.env.step(action)
-        except Exception as error:
-            self._refuse(error, action)
-        flags = flag_pair(terminations, truncations)
-        return (observations, rewards, *flags, self._rest(infos))
-
-    def _rest(self, infos: Any) -> dict[str, Any]:
-        return {"agents": list(self.env.agents), "infos": infos}
-
-
-class AECHost(Host):
-    """A turn-based environment: the selected agent acts.
-
-    Its observation comes with every answer, so that a turn is one message and not two.
-    """
-
-    wrapper_base = "BaseWrapper"
-
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode."""
-        env = self.env
-        env.reset(**kwargs)
-        flags = {
-            "rewards": env.rewards,
-            "terminations": env.terminations,
-            "truncations": env.truncations,
-        }
-        return self._observation(), self._rest() | flags
-
-    def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
-        """Takes the turn of the selected agent."""
-        env = self.env
-        actor = getattr(env, "agent_selection", None)
-        try:
-            env.step(action)
-        except Exception as error:
-            self._refuse(error, {actor: action})
-        flags = flag_pair(env.terminations, env.truncations)
-        return (self._observation(), env.rewards, *flags, self._rest())
-
-    def _observation(self) -> Any:
-        """Returns what the selected agent observes; None when there is none, or it cannot be told unasked."""
-        if not self.env.agents:
-            return None
-        try:
-            return self.env.observe(self.env.agent_selection)
-        except Exception:  # it is the proxy's `observe` that this has to reach, not a step
-            return None
-
-    def _rest(self) -> dict[str, Any]:
-        env = self.env
-        return {
-            "agents": list(env.agents),
-            "agent_selection": getattr(env, "agent_selection", None),
-            "cumulative_rewards": env._cumulative_rewards,  # by this name `last` reads them
-            "infos": env.infos,
-        }
-
-
-#: What drives each kind of environment.
-HOSTS: dict[str, type[Host]] = {"parallel": ParallelHost, "aec": AECHost}

@@ -55,4 +55,4 @@ class Continuous_MountainCarEnv(Valley["NDArray[np.float32]"]):  # noqa: N801 - 
         terminated = self._at_goal(position, velocity)
         reward = (100.0 if terminated else 0.0) - math.pow(action[0], 2) * 0.1
         self.state = np.array([position, velocity], dtype=np.float32)
-        return np.array(self.state), reward, terminated, False, {}
+        return self.state.copy(), reward, terminated, False, {}

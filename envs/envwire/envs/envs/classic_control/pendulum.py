@@ -92,7 +92,7 @@ class PendulumEnv(Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         return self._observe(), {}
 
     def _observe(self) -> NDArray[np.float32]:
-        theta, speed = np.asarray(self.state)
+        theta, speed = np.asarray(self.state).tolist()
         return np.array([np.cos(theta), np.sin(theta), speed], dtype=np.float32)
 
     def render(self) -> NDArray[np.uint8] | None:
