@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 ZOO    := .venv-pettingzoo
+GUESTS := .venv-guests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-pettingzoo lint format protos check-protos bench example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo lint format protos check-protos bench example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -34,6 +35,20 @@ test-lowest: ## Run the tests with the oldest supported versions (PYTHON=python3
 	.venv-lowest/bin/pip install --quiet --upgrade pip
 	.venv-lowest/bin/pip install --quiet --editable '.[server,gymnasium]' --group test --constraint tests/lowest.txt
 	.venv-lowest/bin/python -m pytest
+
+$(GUESTS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(GUESTS)
+	$(GUESTS)/bin/pip install --quiet --upgrade pip
+	$(GUESTS)/bin/pip install --quiet --editable '.[server,gymnasium]' --group test \
+		'gymnasium[classic-control,toy-text,box2d,mujoco]' ale-py minigrid opencv-python-headless
+	@touch $@
+
+test-guests: $(GUESTS)/.ready ## Compare real environments of six families with local ones (installs simulators).
+	$(GUESTS)/bin/python -m pytest tests/guests
+
+test-agents: $(VENV)/.dev ## Train PPO, DQN and SAC here and remotely: identical weights (installs torch).
+	examples/install_sb3.sh $(BIN)/pip
+	$(BIN)/python -m pytest tests/agents
 
 $(ZOO)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(ZOO)
@@ -79,4 +94,4 @@ image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engin
 	docker/image-test.sh
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) .venv-protos out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) .venv-protos out examples/node/node_modules

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -46,16 +48,36 @@ def test_make_vec_in_this_process(server: Server, mode: str) -> None:
     local.close()
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+#: gRPC does not always survive a fork, even with its fork support: about one program in fifty hangs in the child's
+#: first channel. One attempt more tells that from a fork that never works.
+ATTEMPTS = {"fork": 2, "spawn": 1, "forkserver": 1}
+
+
+@pytest.mark.parametrize("method", ATTEMPTS)
 def test_processes_of_every_start_method(server: Server, method: str) -> None:
     if sys.platform == "win32" and method != "spawn":
         pytest.skip("Windows spawns")
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), server.target, method],
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    done = None
+    for _ in range(ATTEMPTS[method]):
+        done = done or _run(server.target, method)
+    assert done is not None, "it hung"
     assert done.returncode == 0, done.stderr
     assert "episodes ended" in done.stdout
+
+
+def _run(target: str, method: str) -> subprocess.CompletedProcess[str] | None:
+    """Runs the program; None when it hung, and then it ends with all that it started."""
+    program = subprocess.Popen(
+        [sys.executable, str(PROGRAM), target, method],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        out, errors = program.communicate(timeout=50)
+    except subprocess.TimeoutExpired:
+        os.killpg(program.pid, signal.SIGKILL)
+        program.communicate()
+        return None
+    return subprocess.CompletedProcess(program.args, program.returncode, out, errors)

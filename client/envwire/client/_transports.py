@@ -9,8 +9,8 @@ from envwire.client._transport import Transport
 
 DEFAULT = "stream"
 
-# Agents fork with an environment open: AsyncVectorEnv makes one to look at, then starts its workers. gRPC survives that
-# only with its fork support, which reads this once, when it is imported.
+# Agents fork: AsyncVectorEnv makes an environment to look at, then starts workers. gRPC often hangs or crashes there
+# without its fork support, and rarely with it. It reads this once, when it is imported.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 

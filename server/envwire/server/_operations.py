@@ -233,12 +233,14 @@ def get_attribute(
     if request.probe:
         response.exists = _has(hosted, name)
         return
+    if name in _GENERATORS:
+        hosted.call(getattr, env.unwrapped, name)  # reading "np_random" creates the generator
+        response.exists = True
+        _mirror(hosted, response.random)
+        return
     value = _found(hosted, name)
     response.exists = True
-    if name in _GENERATORS:
-        response.random.SetInParent()
-        _randomness.mirror(env, response.random)
-    elif callable(value):
+    if callable(value):
         response.callable = True
     else:
         encode_value(value, response.value, name, opaque=True)
