@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium
 
 import envwire.envs
+import tests.hosted_envs  # noqa: F401 - registers what the local face makes
 from envwire.client import RemoteEnv
 from envwire.client.gymnasium import RemoteEnv as GymnasiumRemoteEnv
 from envwire.server import InProcessTransport
