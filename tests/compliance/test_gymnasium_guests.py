@@ -85,6 +85,20 @@ def test_it_is_a_gymnasium_environment(server: Server) -> None:
     env.close()
 
 
+def test_arguments_survive_remaking_from_the_specification(server: Server) -> None:
+    env = RemoteEnv(
+        server.target, "FrozenLake-v1", env_kwargs={"map_name": "8x8"}, max_episode_steps=7
+    )
+    again = gymnasium.make(env.spec)
+    for each in (env, again):
+        assert each.observation_space.n == 64
+        assert each.spec.max_episode_steps == 7
+        each.reset(seed=0)
+        steps = [each.step(0)[3] for _ in range(7)]
+        assert steps == [False] * 6 + [True]
+        each.close()
+
+
 def test_wrappers_of_gymnasium_on_both_sides(server: Server) -> None:
     def on_server() -> Any:
         stack = [("FlattenObservation", {}), ("TimeAwareObservation", {})]

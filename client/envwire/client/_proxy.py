@@ -70,6 +70,7 @@ class RemoteProxy:
         timeout: Seconds to wait for an answer; by default a little more than the server allows the environment.
         connect_timeout: Seconds to wait for the server to appear.
         lease: Seconds that the environment outlives this program; by default the server's.
+        env_kwargs: Keyword arguments of the environment, for names that are taken here.
         kwargs: Further keyword arguments of the environment.
 
     Raises:
@@ -100,9 +101,11 @@ class RemoteProxy:
         timeout: float | None = None,
         connect_timeout: float = 10.0,
         lease: float | None = None,
+        env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         wrappers = tuple(wrappers)
+        kwargs = {**(env_kwargs or {}), **kwargs}
         self._session: RemoteSession | None = None
         self._random = MirroredRandom(self._family)
         self._viewer: Viewer | None = None
@@ -133,6 +136,7 @@ class RemoteProxy:
                 timeout=timeout,
                 connect_timeout=connect_timeout,
                 lease=lease,
+                env_kwargs=kwargs,
             )
             self.spec = decode_env_spec(made.spec, self._family, _entry_point(remake))
             # They are on the server, where `remake` puts them again. `make` would import them here, by names that the

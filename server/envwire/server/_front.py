@@ -112,9 +112,8 @@ class Front:
             return fault_reply(fault).SerializeToString()
         except DecodeError as error:
             return fault_reply(_malformed(f"not an InteractRequest: {error}")).SerializeToString()
-        except (
-            Exception
-        ) as error:  # the outermost rim: a fault of ours must not end the client's stream
+        except Exception as error:
+            # The outermost rim: a fault of ours must not end the client's stream.
             _log.exception("a request failed inside the server")
             return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
 
