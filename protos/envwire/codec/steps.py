@@ -131,6 +131,45 @@ class StepRequestWriter:
         return value
 
 
+class StepRequestReader:
+    """Reads the steps of one session."""
+
+    def __init__(self) -> None:
+        self._header = b""
+        self._integers: dict[bytes, int] = {}
+
+    def learn(self, request: environment_pb2.StepRequest) -> None:
+        """Takes a step, read by protobuf, as the model of those to come."""
+        header = environment_pb2.SessionHeader(session_id=request.session_id, secret=request.secret)
+        self._header = header.SerializeToString() + _SEQUENCE
+
+    def read(self, raw: bytes) -> tuple[int, int] | None:
+        """Returns the number and the action of a step; None when it is not a usual one with an integer action."""
+        start = _behind_length(raw) if raw[:1] == _REQUEST and self._header else 0
+        end = start + len(self._header)
+        if start == 0 or raw[start:end] != self._header:
+            return None
+        sequence, index = _read_varint(raw, end)
+        if raw[index : index + 1] != _ACTION:
+            return None
+        action = self._integers.get(raw[index:])
+        if action is None:
+            action = self._remember(raw, index)
+        return None if action is None else (sequence, action)
+
+    def _remember(self, raw: bytes, index: int) -> int | None:
+        """Lets protobuf read an action; a small integer is known from then on."""
+        length, start = _read_varint(raw, index + 1)
+        if start + length != len(raw):
+            return None
+        value = values_pb2.Value.FromString(raw[start:])
+        if value.WhichOneof("kind") != "int_value":
+            return None
+        if len(self._integers) < _REMEMBERED:
+            self._integers[raw[index:]] = value.int_value
+        return value.int_value
+
+
 class StepResponseWriter:
     """Writes the answers to the steps of one session."""
 
@@ -202,14 +241,20 @@ class StepResponseReader:
 
 def _behind_length(raw: bytes) -> int:
     """Returns where the embedded message begins; 0 when it is not all there is."""
-    length, shift, index = 0, 0, 1
-    while index < len(raw) and shift < 35:
+    length, start = _read_varint(raw, 1)
+    return start if start + length == len(raw) else 0
+
+
+def _read_varint(raw: bytes, index: int) -> tuple[int, int]:
+    """Returns the number at `index` and where it ends; one that has no end in these bytes ends nowhere near them."""
+    number, shift = 0, 0
+    while index < len(raw) and shift < 70:
         digit = raw[index]
-        length |= (digit & 0x7F) << shift
+        number |= (digit & 0x7F) << shift
         index, shift = index + 1, shift + 7
         if digit < 0x80:
-            return index if index + length == len(raw) else 0
-    return 0
+            return number, index
+    return 0, -1
 
 
 def _read_rest(raw: bytes, index: int) -> tuple[float, bool, bool] | None:

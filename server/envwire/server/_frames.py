@@ -10,6 +10,7 @@ import struct
 
 _LENGTH = struct.Struct("<I")
 HEADER_BYTES = _LENGTH.size
+_RECEIVE_BYTES = 65536
 
 
 class FrameError(Exception):
@@ -67,36 +68,48 @@ def send_frame(sock: socket.socket, message: bytes) -> None:
         sock.sendall(message)
 
 
-def receive_frame(sock: socket.socket) -> bytes | None:
-    """Receives one message on a blocking socket; None when the peer closed it between two messages.
+class FrameSocket:
+    """Receives messages on a blocking socket, each small one in a single call.
 
-    Raises:
-        FrameError: The peer closed the socket inside a message.
+    Args:
+        sock: The socket; others may send on it.
     """
-    header = _receive(sock, HEADER_BYTES)
-    if header is None:
-        return None
-    (length,) = _LENGTH.unpack(header)
-    message = _receive(sock, length)
-    if message is None:
-        raise FrameError("the connection ended after the header of a frame")
-    return message
 
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+        self._rest = b""
 
-def _receive(sock: socket.socket, length: int) -> bytes | None:
-    first = sock.recv(length) if length else b""
-    if len(first) == length:
-        return first
-    if not first:
-        return None
-    buffer = bytearray(length)
-    buffer[: len(first)] = first
-    view, filled = memoryview(buffer), len(first)
-    while filled < length:
-        received = sock.recv_into(view[filled:])
-        if not received:
-            raise FrameError(
-                f"the connection ended {length - filled} bytes before the end of a frame"
-            )
-        filled += received
-    return bytes(buffer)
+    def receive(self) -> bytes | None:
+        """Returns the next message; None when the peer closed the socket between two messages.
+
+        Raises:
+            FrameError: The peer closed the socket inside a message.
+        """
+        data = self._rest or self._socket.recv(_RECEIVE_BYTES)
+        if not data:
+            return None
+        while len(data) < HEADER_BYTES:
+            data += self._more(HEADER_BYTES - len(data))
+        end = HEADER_BYTES + _LENGTH.unpack_from(data)[0]
+        if len(data) < end:
+            data += self._more_exactly(end - len(data))
+        self._rest = data[end:]
+        return data[HEADER_BYTES:end]
+
+    def _more_exactly(self, length: int) -> bytes:
+        buffer = bytearray(length)
+        view, filled = memoryview(buffer), 0
+        while filled < length:
+            received = self._socket.recv_into(view[filled:])
+            if not received:
+                raise FrameError(
+                    f"the connection ended {length - filled} bytes before the end of a frame"
+                )
+            filled += received
+        return bytes(buffer)
+
+    def _more(self, length: int) -> bytes:
+        data = self._socket.recv(length)
+        if not data:
+            raise FrameError("the connection ended inside the header of a frame")
+        return data

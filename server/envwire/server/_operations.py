@@ -126,15 +126,24 @@ def _restore(hosted: Hosted, request: pb.ResetRequest | pb.StepRequest) -> None:
         _refused(error)
 
 
-def take_step(hosted: Hosted, request: pb.StepRequest) -> tuple[Any, Any, Any, Any, Any]:
-    """Takes one step and returns what the environment returned.
+def read_action(hosted: Hosted, request: pb.StepRequest) -> Any:
+    """Returns the action of a request, and gives the environment the generator that came with it.
 
     Raises:
-        FaultError: The action cannot be read, or the environment raised.
+        FaultError: The action or the generator cannot be read.
     """
     action = _value(request.action, hosted.family)
     if request.HasField("np_random"):
         _restore(hosted, request)
+    return action
+
+
+def take_step(hosted: Hosted, action: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Takes one step and returns what the environment returned.
+
+    Raises:
+        FaultError: The environment raised.
+    """
     try:
         observation, reward, terminated, truncated, info = hosted.env.step(action)
     except Exception as error:
@@ -144,8 +153,8 @@ def take_step(hosted: Hosted, request: pb.StepRequest) -> tuple[Any, Any, Any, A
 
 def encode_step(
     hosted: Hosted,
-    request: pb.StepRequest,
     result: tuple[Any, Any, Any, Any, Any],
+    mirror: bool,
     reply: pb.InteractResponse,
 ) -> Event:
     """Writes what a step returned; reward and flags keep the types that the environment gave them."""
@@ -157,14 +166,15 @@ def encode_step(
     response.terminated = hosted.call(_flag, terminated, response, "terminated")
     response.truncated = hosted.call(_flag, truncated, response, "truncated")
     _encode_info(info, response.info)
-    if request.mirror_np_random:
+    if mirror:
         _mirror(hosted, response.random)
     return Event.STEP_ENDED if response.terminated or response.truncated else Event.STEP
 
 
 def step(hosted: Hosted, request: pb.StepRequest, reply: pb.InteractResponse) -> Event:
     """Takes one step."""
-    return encode_step(hosted, request, take_step(hosted, request), reply)
+    result = take_step(hosted, read_action(hosted, request))
+    return encode_step(hosted, result, request.mirror_np_random, reply)
 
 
 def _step_fault(hosted: Hosted, action: Any, error: Exception) -> FaultError:

@@ -8,7 +8,7 @@ well; its error is the reply that is kept.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,9 +21,9 @@ from envwire.codec import (
     encode_warnings,
     fault_from_exception,
 )
-from envwire.codec.steps import StepResponseWriter
+from envwire.codec.steps import StepRequestReader, StepResponseWriter
 from envwire.server._faults import fault_reply
-from envwire.server._operations import OPERATIONS, Hosted, encode_step, take_step
+from envwire.server._operations import OPERATIONS, Hosted, encode_step, read_action, take_step
 from envwire.server._states import Event, State, move
 from envwire.v1 import environment_pb2
 
@@ -70,6 +70,7 @@ class Session:
         self._sequence = 0
         self._request = b""
         self._reply = b""
+        self._reader = StepRequestReader()
         self._writer = StepResponseWriter()
 
     def handle(self, raw: bytes) -> bytes:
@@ -77,6 +78,9 @@ class Session:
 
         Only what ends a process passes through: SystemExit, KeyboardInterrupt, and deaths that no code sees.
         """
+        usual = self._reader.read(raw)
+        if usual is not None and usual[0] == self._sequence + 1:
+            return self._keep(raw, self._guarded(self._step, usual[1], False))
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
         except DecodeError as error:
@@ -87,12 +91,16 @@ class Session:
         body = getattr(request, kind)
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence)
-        self._sequence += 1
-        self._request = raw
-        self._reply = self._serve(kind, body)
+        reply = self._keep(raw, self._guarded(self._serve, kind, body))
         if kind == "close":  # it is over even when the environment raised while it closed
             self.state = move(self.state, Event.CLOSE)
-        return self._reply
+        return reply
+
+    def _keep(self, raw: bytes, reply: bytes) -> bytes:
+        """Keeps a reply for as long as its request is the last one."""
+        self._sequence += 1
+        self._request, self._reply = raw, reply
+        return reply
 
     def abandon(self) -> None:
         """Closes the environment of a session that nobody closed."""
@@ -100,29 +108,32 @@ class Session:
             self.state = move(self.state, Event.CLOSE)
             self._hosted.env.close()
 
-    def _serve(self, kind: str, body: Any) -> bytes:
+    def _guarded(self, serve: Callable[..., bytes], *args: Any) -> bytes:
         try:
-            if kind == "step":
-                return self._step(body)
-            reply = environment_pb2.InteractResponse()
-            event = OPERATIONS[kind](self._hosted, body, reply)
+            return serve(*args)
         except FaultError as fault:
             return _fault(fault)
         except Exception as error:
             return _fault(fault_from_exception(error, Reason.INTERNAL))
-        return self._finish(event, reply)
 
-    def _step(self, body: environment_pb2.StepRequest) -> bytes:
+    def _serve(self, kind: str, body: Any) -> bytes:
+        if kind == "step":
+            self._reader.learn(body)
+            return self._step(read_action(self._hosted, body), body.mirror_np_random)
+        reply = environment_pb2.InteractResponse()
+        return self._finish(OPERATIONS[kind](self._hosted, body, reply), reply)
+
+    def _step(self, action: Any, mirror: bool) -> bytes:
         """Takes a step; the usual answer is written without building a message."""
-        result = take_step(self._hosted, body)
-        if result[4] == {} and not body.mirror_np_random and not self._warnings.given:
+        result = take_step(self._hosted, action)
+        if result[4] == {} and not mirror and not self._warnings.given:
             written = self._writer.write(*result[:4])
             if written is not None:
                 ended = result[2] or result[3]
                 self.state = move(self.state, Event.STEP_ENDED if ended else Event.STEP)
                 return written
         reply = environment_pb2.InteractResponse()
-        return self._finish(encode_step(self._hosted, body, result, reply), reply)
+        return self._finish(encode_step(self._hosted, result, mirror, reply), reply)
 
     def _finish(self, event: Event | None, reply: environment_pb2.InteractResponse) -> bytes:
         if event is not None:

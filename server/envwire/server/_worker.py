@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from envwire.codec import FaultError, Reason, encode_warnings, fault_from_exception
 from envwire.server._faults import fault_reply
-from envwire.server._frames import receive_frame, send_frame
+from envwire.server._frames import FrameSocket, send_frame
 from envwire.server._libraries import Catalogue
 from envwire.server._making import describe, make_environment
 from envwire.server._session import Session, WarningLog
@@ -47,7 +47,8 @@ class Worker:
                 self._session.abandon()
 
     def _serve(self) -> None:
-        while (raw := receive_frame(self._link)) is not None:
+        frames = FrameSocket(self._link)
+        while (raw := frames.receive()) is not None:
             self._send(self._answer(raw))
             if self._finished():
                 return

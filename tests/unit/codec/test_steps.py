@@ -6,12 +6,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from envwire.codec import encode_value, envwire_family
-from envwire.codec.steps import StepRequestWriter, StepResponseReader, StepResponseWriter, varint
+from envwire.codec.steps import (
+    StepRequestReader,
+    StepRequestWriter,
+    StepResponseReader,
+    StepResponseWriter,
+    varint,
+)
 from envwire.codec.values import decode_value
 from envwire.v1 import environment_pb2 as pb
 from tests.equality import identical
@@ -120,3 +127,52 @@ def test_damaged_answers_are_left_to_protobuf_or_read_alike(data: st.DataObject)
 )
 def test_varints(number: int, written: bytes) -> None:
     assert varint(number) == written
+
+
+def reader_of_requests() -> StepRequestReader:
+    reader = StepRequestReader()
+    reader.learn(pb.InteractRequest.FromString(request(1, 0)).step)
+    return reader
+
+
+@PROFILE
+@given(st.integers(1, 2**64 - 1), st.integers(-(2**63), 2**63 - 1))
+def test_requests_are_read_as_protobuf_reads_them(sequence: int, action: int) -> None:
+    reader = reader_of_requests()
+    for _ in range(2):
+        assert reader.read(request(sequence, action)) == (sequence, action)
+
+
+@pytest.mark.parametrize("action", [True, 0.5, np.int64(1), "x", None, 2**70])
+def test_requests_with_other_actions_are_left_to_protobuf(action: Any) -> None:
+    assert reader_of_requests().read(request(1, action)) is None
+
+
+def test_requests_of_others_or_with_more_in_them_are_left_to_protobuf() -> None:
+    whole = pb.InteractRequest.FromString(request(1, 0))
+    for field, value in (
+        ("session_id", "t" * 32),
+        ("secret", b"l" * 16),
+        ("mirror_np_random", True),
+    ):
+        other = pb.InteractRequest()
+        other.CopyFrom(whole)
+        setattr(other.step, field, value)
+        assert reader_of_requests().read(other.SerializeToString()) is None
+    assert StepRequestReader().read(request(1, 0)) is None
+
+
+@PROFILE
+@given(st.data())
+def test_damaged_requests_are_left_to_protobuf_or_read_alike(data: st.DataObject) -> None:
+    whole = bytearray(request(300, 5))
+    for _ in range(data.draw(st.integers(1, 3))):
+        whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
+    cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
+    try:
+        read = reader_of_requests().read(cut)
+    except DecodeError:
+        read = None
+    if read is not None:
+        step = pb.InteractRequest.FromString(cut).step
+        assert read == (step.sequence & (2**64 - 1), step.action.int_value)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envwire.server._frames import FrameError, FrameReader, pack_header, receive_frame, send_frame
+from envwire.server._frames import FrameError, FrameReader, FrameSocket, pack_header, send_frame
 
 
 @settings(derandomize=True, max_examples=100)
@@ -38,17 +38,21 @@ def test_blocking_sockets_carry_any_size(size: int) -> None:
         message = bytes(size)
         sender = Thread(target=send_frame, args=(left, message))
         sender.start()
-        assert receive_frame(right) == message
+        frames = FrameSocket(right)
+        assert frames.receive() == message
         sender.join()
+        for each in (b"two", b"in one go"):
+            send_frame(left, each)
+        assert [frames.receive(), frames.receive()] == [b"two", b"in one go"]
         left.close()
-        assert receive_frame(right) is None
+        assert frames.receive() is None
 
 
-@pytest.mark.parametrize("sent", [pack_header(3), pack_header(3) + b"ab"])
+@pytest.mark.parametrize("sent", [pack_header(3), pack_header(3) + b"ab", pack_header(3)[:2]])
 def test_an_end_inside_a_frame_is_an_error(sent: bytes) -> None:
     left, right = socket.socketpair()
     with right:
         with left:
             left.sendall(sent)
         with pytest.raises(FrameError, match="ended"):
-            receive_frame(right)
+            FrameSocket(right).receive()
