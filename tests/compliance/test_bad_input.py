@@ -86,6 +86,22 @@ def test_garbage_bytes_on_the_stream(channel: grpc.Channel) -> None:
     assert pb.InteractResponse.FromString(next(replies)).HasField("get_server_info")
 
 
+def test_broken_steps_on_a_stream_that_stepped(server: Server) -> None:
+    env = RemoteEnv(server.target, "CartPole-v1")
+    env.reset(seed=0)
+    env.step(0)
+    assert env._session
+    transport = env._session._transport
+    whole = env._session._writer.write(3, 0)
+    assert whole
+    for broken in (whole[:1], whole[:2], whole[:-1], whole[:-2] + b"\xff\xff", whole + b"\xff"):
+        reply = pb.InteractResponse.FromString(transport.exchange(broken, 10.0))
+        reason = decode_fault(reply.error, envwire_family()).reason.value
+        assert reason in {"MALFORMED_REQUEST", "SEQUENCE_GAP", "INVALID_VALUE"}
+    assert env.reset(seed=0)[0].shape == (4,)
+    env.close()
+
+
 def test_wrong_secret(channel: grpc.Channel) -> None:
     session = made(channel)
     message = pb.ResetRequest(

@@ -12,6 +12,7 @@ import struct
 from typing import Any, Final
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from envwire.codec.tensors import Array, is_portable
 from envwire.codec.values import encode_value
@@ -162,7 +163,10 @@ class StepRequestReader:
         length, start = _read_varint(raw, index + 1)
         if start + length != len(raw):
             return None
-        value = values_pb2.Value.FromString(raw[start:])
+        try:
+            value = values_pb2.Value.FromString(raw[start:])
+        except DecodeError:
+            return None
         if value.WhichOneof("kind") != "int_value":
             return None
         if len(self._integers) < _REMEMBERED:

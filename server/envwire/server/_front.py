@@ -19,7 +19,7 @@ from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._config import ServerConfig
 from envwire.server._faults import fault_reply, unknown_environment
 from envwire.server._hosted import HostedSession
-from envwire.server._operations import OPERATIONS
+from envwire.server._operations import SESSION_REQUESTS
 from envwire.server._sessions import Sessions
 from envwire.server._stream import Stream
 from envwire.server._template_link import Loaded, TemplateError, TemplateLink
@@ -125,7 +125,7 @@ class Front:
         if kind is None:
             raise _malformed("a request without content")
         body = getattr(request, kind)
-        if kind in OPERATIONS:
+        if kind in SESSION_REQUESTS:
             return await self._relay(kind, body, raw, stream)
         reply = await self._control[kind](body)
         if kind == "make" and stream is not None and reply.HasField("make"):

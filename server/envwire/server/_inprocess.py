@@ -11,7 +11,7 @@ from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._faults import fault_reply
 from envwire.server._libraries import list_environments, load_catalogue
 from envwire.server._making import describe, make_environment
-from envwire.server._operations import OPERATIONS
+from envwire.server._operations import SESSION_REQUESTS
 from envwire.server._policy import Policy
 from envwire.server._session import Session
 from envwire.server._states import State
@@ -60,7 +60,7 @@ class InProcessTransport:
     def _answer(self, raw: bytes) -> bytes:
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request") or ""
-        if kind in OPERATIONS:
+        if kind in SESSION_REQUESTS:
             return self._relay(kind, getattr(request, kind), raw)
         if kind == "make":
             return self._make(request.make).SerializeToString()

@@ -171,12 +171,6 @@ def encode_step(
     return Event.STEP_ENDED if response.terminated or response.truncated else Event.STEP
 
 
-def step(hosted: Hosted, request: pb.StepRequest, reply: pb.InteractResponse) -> Event:
-    """Takes one step."""
-    result = take_step(hosted, read_action(hosted, request))
-    return encode_step(hosted, result, request.mirror_np_random, reply)
-
-
 def _step_fault(hosted: Hosted, action: Any, error: Exception) -> FaultError:
     """Looks, only after the environment refused it, whether the action was at fault."""
     reason, space = _reason(error), hosted.env.action_space
@@ -321,13 +315,16 @@ def call_method(hosted: Hosted, request: pb.CallMethodRequest, reply: pb.Interac
 
 Operation = Callable[[Hosted, Any, pb.InteractResponse], Event | None]
 
-#: One operation for each request that belongs to a session, by its field in InteractRequest.
+#: One operation for each request of a session but a step, by its field in InteractRequest. A step is taken and encoded
+#: apart, because its usual answer is written without a message.
 OPERATIONS: dict[str, Operation] = {
     "reset": reset,
-    "step": step,
     "render": render,
     "close": close,
     "get_attribute": get_attribute,
     "set_attribute": set_attribute,
     "call_method": call_method,
 }
+
+#: The requests of a session.
+SESSION_REQUESTS = frozenset({"step", *OPERATIONS})

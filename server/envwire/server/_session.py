@@ -23,7 +23,14 @@ from envwire.codec import (
 )
 from envwire.codec.steps import StepRequestReader, StepResponseWriter
 from envwire.server._faults import fault_reply
-from envwire.server._operations import OPERATIONS, Hosted, encode_step, read_action, take_step
+from envwire.server._operations import (
+    OPERATIONS,
+    SESSION_REQUESTS,
+    Hosted,
+    encode_step,
+    read_action,
+    take_step,
+)
 from envwire.server._states import Event, State, move
 from envwire.v1 import environment_pb2
 
@@ -86,7 +93,7 @@ class Session:
         except DecodeError as error:
             return _fault(FaultError(Reason.MALFORMED_REQUEST, f"not an InteractRequest: {error}"))
         kind = request.WhichOneof("request")
-        if kind is None or kind not in OPERATIONS:
+        if kind is None or kind not in SESSION_REQUESTS:
             return _fault(_not_for_a_session(kind))
         body = getattr(request, kind)
         if body.sequence != self._sequence + 1:
@@ -126,7 +133,8 @@ class Session:
     def _step(self, action: Any, mirror: bool) -> bytes:
         """Takes a step; the usual answer is written without building a message."""
         result = take_step(self._hosted, action)
-        if result[4] == {} and not mirror and not self._warnings.given:
+        info = result[4]
+        if type(info) is dict and not info and not mirror and not self._warnings.given:
             written = self._writer.write(*result[:4])
             if written is not None:
                 ended = result[2] or result[3]
@@ -170,5 +178,5 @@ def _not_for_a_session(kind: str | None) -> FaultError:
     found = f"a {kind} request" if kind else "a request without content"
     return FaultError(
         Reason.MALFORMED_REQUEST,
-        f"{found} cannot be served by a session; send one of {', '.join(OPERATIONS)}",
+        f"{found} cannot be served by a session; send one of {', '.join(sorted(SESSION_REQUESTS))}",
     )

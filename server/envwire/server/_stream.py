@@ -7,7 +7,7 @@ import hmac
 from envwire.server._hosted import HostedSession
 from envwire.v1 import environment_pb2 as pb
 
-_STEP_TAG = pb.InteractRequest.DESCRIPTOR.fields_by_name["step"].number << 3 | 2
+_STEP_TAG = bytes((pb.InteractRequest.DESCRIPTOR.fields_by_name["step"].number << 3 | 2,))
 
 
 class Stream:
@@ -35,9 +35,9 @@ class Stream:
         Whatever follows the header is for the session to read. None means only that the request has to be parsed.
         """
         session = self._last
-        if session is None or session.fate is not None or raw[:1] != bytes((_STEP_TAG,)):
+        if session is None or session.fate is not None or raw[:1] != _STEP_TAG:
             return None
-        start = 2 if raw[1] < 0x80 else 3  # behind the tag and a length of one byte or two
+        start = 2 if raw[1:2] < b"\x80" else 3  # behind the tag and a length of one byte or two
         shown = raw[start : start + len(self._header)]
         return session if hmac.compare_digest(shown, self._header) else None
 
