@@ -17,7 +17,7 @@ from envwire.client._transport import call
 from envwire.codec import FAULTS, encode_value
 from envwire.envs.vector import AutoresetMode
 from envwire.server import InProcessTransport
-from envwire.server._operations import OPERATIONS
+from envwire.server._operations import SESSION_REQUESTS
 from envwire.server._states import TRANSITIONS, Event, State
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2, values_pb2
@@ -81,7 +81,7 @@ def test_the_table_of_methods_is_the_services() -> None:
         for method in service.methods
         if not method.client_streaming
     }
-    assert list(numbered.values()).count("yes") == len(OPERATIONS)
+    assert list(numbered.values()).count("yes") == len(SESSION_REQUESTS)
 
 
 def test_the_table_of_samples_knows_every_space() -> None:
