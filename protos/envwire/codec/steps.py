@@ -70,6 +70,12 @@ def unwrap(message: bytes) -> tuple[int, bytes]:
     return message[0] >> 3, message[start:]
 
 
+def session_header(session_id: str, secret: bytes) -> bytes:
+    """Returns what every request of a session begins with, up to its number."""
+    header = environment_pb2.SessionHeader(session_id=session_id, secret=secret)
+    return header.SerializeToString()
+
+
 def _serialized(value: Any) -> bytes:
     message = values_pb2.Value()
     encode_value(value, message)
@@ -104,8 +110,7 @@ class StepRequestWriter:
     """
 
     def __init__(self, session_id: str, secret: bytes) -> None:
-        header = environment_pb2.SessionHeader(session_id=session_id, secret=secret)
-        self._header = header.SerializeToString() + _SEQUENCE
+        self._header = session_header(session_id, secret) + _SEQUENCE
         self._integers: dict[int, bytes] = {}
         self._array: _ArrayHead | None = None
 
@@ -140,9 +145,9 @@ class StepRequestReader:
         self._integers: dict[bytes, int] = {}
 
     def learn(self, request: environment_pb2.StepRequest) -> None:
-        """Takes a step, read by protobuf, as the model of those to come."""
-        header = environment_pb2.SessionHeader(session_id=request.session_id, secret=request.secret)
-        self._header = header.SerializeToString() + _SEQUENCE
+        """Takes a step, read by protobuf, as the model of those to come; all steps of a session begin alike."""
+        if not self._header:
+            self._header = session_header(request.session_id, request.secret) + _SEQUENCE
 
     def read(self, raw: bytes) -> tuple[int, int] | None:
         """Returns the number and the action of a step; None when it is not a usual one with an integer action."""
@@ -222,7 +227,9 @@ class StepResponseReader:
         self._before = b""
 
     def learn(self, observation: Any) -> None:
-        """Takes an observation, read by protobuf, as the model of those to come."""
+        """Takes an observation, read by protobuf, as the model of those to come, unless it is like the last model."""
+        if self._head is not None and self._head.fits(observation):
+            return
         self._head = head = _head_of(observation)
         if head is not None:
             self._before = _before(head)

@@ -37,10 +37,8 @@ def _options(config: ServerConfig) -> list[tuple[str, int]]:
         ("grpc.so_reuseport", 0),  # two servers on one port would share it without a word
         ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
         ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
-        (
-            "grpc.http2.ping_timeout_ms",
-            _KEEPALIVE_TIMEOUT_MS,
-        ),  # what decides for pings on a busy connection
+        # It, and not the timeout above, decides for pings on a busy connection.
+        ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
         (

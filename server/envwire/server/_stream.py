@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 
+from envwire.codec.steps import session_header
 from envwire.server._hosted import HostedSession
 from envwire.v1 import environment_pb2 as pb
 
@@ -26,8 +27,7 @@ class Stream:
             session.attach()
         if session is not self._last:
             self._last = session
-            header = pb.SessionHeader(session_id=session.id, secret=session.secret)
-            self._header = header.SerializeToString()
+            self._header = session_header(session.id, session.secret)
 
     def recognise(self, raw: bytes) -> HostedSession | None:
         """Returns the session of a step that begins, byte for byte, like the stream's last request; it is not parsed.
