@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,16 +24,16 @@ HOSTED = (
     "CliffWalking-v*",
 )
 ROOT = str(Path(__file__).parent.parent)
+SETTINGS: dict[str, Any] = {
+    "imports": ["tests.hosted_envs"],
+    "allow_wrappers": ["tests.hosted_envs:Doubling"],
+    "sys_path": (ROOT,),
+    "step_timeout": 20.0,
+}
 
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """A server of everything that the tests drive."""
-    with Server(
-        HOSTED,
-        imports=["tests.hosted_envs"],
-        allow_wrappers=["tests.hosted_envs:Doubling"],
-        sys_path=(ROOT,),
-        step_timeout=20.0,
-    ) as running:
+    with Server(HOSTED, **SETTINGS) as running:
         yield running

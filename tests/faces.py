@@ -13,6 +13,7 @@ from envwire.client import RemoteEnv
 from envwire.client.gymnasium import RemoteEnv as GymnasiumRemoteEnv
 from envwire.server import InProcessTransport
 from tests.conftest import HOSTED
+from tests.secured import secured
 
 #: Makes an environment: (target, id, keyword arguments).
 Face = Callable[..., Any]
@@ -40,6 +41,13 @@ def _remote(transport: str) -> Face:
     return make
 
 
+def _secured(_: str, env_id: str, **kwargs: Any) -> Any:
+    """Drives a server of its own: one that asks for a client certificate and a token."""
+    there = secured()
+    settings = {"transport": "stream", "credentials": there.credentials, **kwargs}
+    return RemoteEnv(there.server.target, env_id, **settings)
+
+
 def _gymnasium(target: str, env_id: str, **kwargs: Any) -> Any:
     return GymnasiumRemoteEnv(target, env_id, **kwargs)
 
@@ -53,6 +61,9 @@ REMOTE: dict[str, Face] = {
     "in process": _in_process,
     "unary": _remote("unary"),
     "stream": _remote("stream"),
+    "direct over TCP": _remote("direct-tcp"),
+    "direct over a Unix socket": _remote("direct-unix"),
+    "stream, mTLS and token": _secured,
     "gymnasium face": _gymnasium,
     "gymnasium.make": _gymnasium_make,
 }

@@ -86,8 +86,9 @@ def test_garbage_bytes_on_the_stream(channel: grpc.Channel) -> None:
     assert pb.InteractResponse.FromString(next(replies)).HasField("get_server_info")
 
 
-def test_broken_steps_on_a_stream_that_stepped(server: Server) -> None:
-    env = RemoteEnv(server.target, "CartPole-v1")
+@pytest.mark.parametrize("transport_name", ["stream", "direct"])
+def test_broken_steps_on_a_connection_that_stepped(server: Server, transport_name: str) -> None:
+    env = RemoteEnv(server.target, "CartPole-v1", transport=transport_name)
     env.reset(seed=0)
     env.step(0)
     assert env._session
@@ -95,7 +96,7 @@ def test_broken_steps_on_a_stream_that_stepped(server: Server) -> None:
     whole = env._session._writer.write(3, 0)
     assert whole
     for broken in (whole[:1], whole[:2], whole[:-1], whole[:-2] + b"\xff\xff", whole + b"\xff"):
-        reply = pb.InteractResponse.FromString(transport.exchange(broken, 10.0))
+        reply = pb.InteractResponse.FromString(transport.exchange(broken, 10.0).message)
         reason = decode_fault(reply.error, envwire_family()).reason.value
         assert reason in {"MALFORMED_REQUEST", "SEQUENCE_GAP", "INVALID_VALUE"}
     assert env.reset(seed=0)[0].shape == (4,)
@@ -177,16 +178,17 @@ def test_wrappers_that_nobody_listed(server: Server) -> None:
             RemoteEnv(server.target, "CartPole-v1", wrappers=[(name, {})])
 
 
-def test_an_oversized_message() -> None:
+@pytest.mark.parametrize("transport", ["stream", "direct"])
+def test_an_oversized_message(transport: str) -> None:
     with Server(
         ["tests/Awkward-v0"],
         imports=["tests.hosted_envs"],
         sys_path=(ROOT,),
         max_message_bytes=200_000,
     ) as small:
-        env = RemoteEnv(small.target, "tests/Awkward-v0")
+        env = RemoteEnv(small.target, "tests/Awkward-v0", transport=transport)
         env.reset(seed=0)
-        for size in (199_500, 300_000):  # the reply is too large; the request is
+        for size in (199_850, 300_000):  # the reply is too large; the request is
             with pytest.raises(InvalidRequestError, match="--max-message-bytes"):
                 env.step(np.zeros(size, np.uint8))
         env.step(0)

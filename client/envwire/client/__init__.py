@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from envwire.client._credentials import Credentials
 from envwire.client._remote_env import RemoteEnv
 from envwire.client._transport import Transport
 from envwire.client.errors import (
@@ -21,10 +22,13 @@ from envwire.client.errors import (
     SessionError,
     SessionLostError,
     StepTimeoutError,
+    TlsError,
+    UnauthenticatedError,
 )
 
 __all__ = [
     "CapacityError",
+    "Credentials",
     "InvalidRequestError",
     "NotAllowedError",
     "RemoteEnv",
@@ -36,5 +40,7 @@ __all__ = [
     "SessionError",
     "SessionLostError",
     "StepTimeoutError",
+    "TlsError",
     "Transport",
+    "UnauthenticatedError",
 ]

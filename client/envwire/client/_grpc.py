@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from queue import SimpleQueue
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any
 
 import grpc
 
+from envwire.client._credentials import Credentials
+from envwire.client._tls_faults import tls_fault
 from envwire.client._watchdog import Deadline
-from envwire.client.errors import (
-    InvalidRequestError,
-    RemoteError,
-    RequestTimeoutError,
-    ServerUnavailableError,
-)
-from envwire.codec import Reason
-from envwire.codec.steps import unwrap, wrap
+from envwire.client.errors import RemoteError, ServerUnavailableError, timed_out, too_large
+from envwire.codec.frames import Reply
+from envwire.codec.varints import unwrap, wrap
 from envwire.v1 import environment_pb2 as pb
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
@@ -44,22 +43,45 @@ class Connection:
     Args:
         target: HOST:PORT, or any gRPC name.
         connect_timeout: Seconds to wait for a server there.
+        credentials: Certificates and token.
+
+    Attributes:
+        metadata: What every call has to carry.
 
     Raises:
         ServerUnavailableError: No server answered in that time.
+        TlsError: One answers, and no secure connection to it comes about.
+        InvalidRequestError: The token would go where others can read it.
     """
 
-    def __init__(self, target: str, connect_timeout: float) -> None:
+    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+        credentials.check_target(target)
         self.target = target
-        self.channel = grpc.insecure_channel(target, _OPTIONS)
+        self.metadata = credentials.metadata
+        self.channel = open_channel(target, credentials)
         try:
-            grpc.channel_ready_future(self.channel).result(connect_timeout)
-        except grpc.FutureTimeoutError:
+            self._await_ready(connect_timeout, credentials)
+        except BaseException:
             self.channel.close()
+            raise
+
+    def _await_ready(self, timeout: float, credentials: Credentials) -> None:
+        deadline = time.monotonic() + timeout
+        states: SimpleQueue[grpc.ChannelConnectivity] = SimpleQueue()
+        self.channel.subscribe(states.put, try_to_connect=True)
+        try:
+            while (state := _next(states, deadline)) is not grpc.ChannelConnectivity.READY:
+                # A server may still appear; a certificate that is refused now will be refused again.
+                failed = state is grpc.ChannelConnectivity.TRANSIENT_FAILURE
+                if failed and (fault := tls_fault(self.target, credentials)):
+                    raise fault
+        except Empty:
             raise ServerUnavailableError(
-                f"no server answers at {target} within {connect_timeout:g} s; is it running "
+                f"no server answers at {self.target} within {timeout:g} s; is it running "
                 "(envwire serve ...), and is the address right?"
             ) from None
+        finally:
+            self.channel.unsubscribe(states.put)
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
         """Returns the exception for a call that failed without an answer of the server's own."""
@@ -70,25 +92,35 @@ class Connection:
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return too_large(self.target, details)
         text = f"the call to {self.target} failed: {code.name}: {details}"
-        return ServerUnavailableError(text) if code in _UNAVAILABLE else RemoteError(text)
+        if code not in _UNAVAILABLE:
+            return RemoteError(text)
+        unavailable = ServerUnavailableError(text)
+        unavailable.refused = "Connection refused" in details
+        return unavailable
 
 
-def timed_out(target: str, timeout: float) -> RequestTimeoutError:
-    """Returns the exception for a reply that did not come in time."""
-    return RequestTimeoutError(
-        f"no answer from {target} within {timeout:g} s; the request may have been served all the same. Give "
-        "RemoteEnv a longer timeout=, or look at what the environment does there"
+def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
+    """Opens a channel, without waiting for the server.
+
+    Raises:
+        TlsError: The certificates cannot be used.
+    """
+    name = credentials.override_authority
+    if not credentials.secure:
+        options = (("grpc.default_authority", name),) if name else ()
+        return grpc.insecure_channel(target, _OPTIONS + options)
+    credentials.ssl_context()  # says what is wrong with the files; gRPC would not
+    certificates = grpc.ssl_channel_credentials(
+        *(credentials.pem(part) for part in ("ca", "key", "cert"))
     )
+    options = (("grpc.ssl_target_name_override", name),) if name else ()
+    return grpc.secure_channel(target, certificates, _OPTIONS + options)
 
 
-def too_large(target: str, details: str) -> InvalidRequestError:
-    """Returns the exception for a message that gRPC refused for its size."""
-    error = InvalidRequestError(
-        f"a message to {target} was too large ({details}); the server's operator raises the limit with "
-        "--max-message-bytes"
-    )
-    error.reason = Reason.MESSAGE_TOO_LARGE.value
-    return error
+def _next(
+    states: SimpleQueue[grpc.ChannelConnectivity], deadline: float
+) -> grpc.ChannelConnectivity:
+    return states.get(timeout=max(0.0, deadline - time.monotonic()))
 
 
 def _methods() -> Iterator[tuple[int, int, str]]:
@@ -107,34 +139,61 @@ class UnaryTransport:
     Args:
         target: HOST:PORT, or any gRPC name.
         connect_timeout: Seconds to wait for a server there.
+        credentials: Certificates and token.
 
     Raises:
-        ServerUnavailableError: No server answered in that time.
+        RemoteError: No connection came about (see `Connection`).
     """
 
-    def __init__(self, target: str, connect_timeout: float) -> None:
-        self._connection = Connection(target, connect_timeout)
+    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+        self._connection = Connection(target, connect_timeout, credentials)
+        self._metadata = self._connection.metadata
         unary = self._connection.channel.unary_unary
         self._calls: dict[int, tuple[Any, int]] = {
             number: (unary(path), answer) for number, answer, path in _methods()
         }
+        self._sent: Any = None
+        self._expected = 0, 0.0
 
-    def exchange(self, request: bytes, timeout: float) -> bytes:
+    def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         number, message = unwrap(request)
         method, answer = self._calls[number]
+        # A blocking call costs fewer turns of threads than sending and receiving apart.
+        call = partial(method, message, timeout=timeout, metadata=self._metadata)
+        return self._reply(call, answer, timeout)
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Begins a call (see `Transport.send`)."""
+        number, message = unwrap(request)
+        method, answer = self._calls[number]
+        self._sent = method.future(message, timeout=timeout, metadata=self._metadata)
+        self._expected = answer, timeout
+
+    def receive(self) -> Reply:
+        """Waits for the call (see `Transport.receive`)."""
+        answer, timeout = self._expected
+        return self._reply(self._sent.result, answer, timeout)
+
+    def _reply(self, call: Callable[[], bytes], answer: int, timeout: float) -> Reply:
+        """Returns what a call returns, or the server's own account of what went wrong."""
         try:
-            return wrap(answer, method(message, timeout=timeout))
+            return Reply(wrap(answer, call()))
         except grpc.RpcError as error:
             if status := _status(error):
-                return wrap(_ERROR, status)
+                return Reply(wrap(_ERROR, status))
             raise self._connection.failure(error, timeout) from error
+
+    def fileno(self) -> int:
+        """Returns -1: gRPC waits in threads of its own."""
+        return -1
 
     def keep_alive(self, request: bytes) -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
         number, message = unwrap(request)
         # The call is kept: gRPC cancels one that nobody holds.
-        self._renewal = self._calls[number][0].future(message, timeout=_RENEW_SECONDS)
+        method = self._calls[number][0]
+        self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
 
     def close(self) -> None:
         """Closes the channel."""
@@ -158,40 +217,58 @@ class StreamTransport:
     Args:
         target: HOST:PORT, or any gRPC name.
         connect_timeout: Seconds to wait for a server there.
+        credentials: Certificates and token.
 
     Raises:
-        ServerUnavailableError: No server answered in that time.
+        RemoteError: No connection came about (see `Connection`).
     """
 
-    def __init__(self, target: str, connect_timeout: float) -> None:
-        self._connection = Connection(target, connect_timeout)
+    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+        self._connection = Connection(target, connect_timeout, credentials)
         self._open: Callable[..., Any] = self._connection.channel.stream_stream(
             f"/{_SERVICE.full_name}/Interact"
         )
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         self._replies: Any = None
         self._deadline = Deadline()
+        self._timeout = 0.0
 
-    def _start(self) -> Any:
+    def _start(self) -> None:
         self._requests = SimpleQueue()
-        replies = self._replies = self._open(iter(self._requests.get, None))
-        self._deadline = Deadline(replies.cancel)
-        return replies
+        self._replies = self._open(
+            iter(self._requests.get, None), metadata=self._connection.metadata
+        )
+        self._deadline = Deadline(self._replies.cancel)
 
-    def exchange(self, request: bytes, timeout: float) -> bytes:
+    def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        replies = self._replies if self._replies is not None else self._start()
+        self.send(request, timeout)
+        return self.receive()
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Writes to the stream (see `Transport.send`)."""
+        if self._replies is None:
+            self._start()
+        self._timeout = timeout
         self._deadline.start(timeout)
         self._requests.put(request)
+
+    def receive(self) -> Reply:
+        """Reads from the stream (see `Transport.receive`)."""
         try:
-            reply: bytes = next(replies)
+            return Reply(next(self._replies))
         except BaseException as error:
             # Whatever it was, a reply that is still to come belongs to nobody: the next call goes on a new stream.
             self._end()
-            raise self._failure(error, timeout) from error
+            if isinstance(error, grpc.RpcError) and (status := _status(error)):
+                return Reply(wrap(_ERROR, status))
+            raise self._failure(error, self._timeout) from error
         finally:
             self._deadline.stop()
-        return reply
+
+    def fileno(self) -> int:
+        """Returns -1: gRPC waits in threads of its own."""
+        return -1
 
     def _failure(self, error: BaseException, timeout: float) -> BaseException:
         if self._deadline.missed:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from envwire.client import _lifetime
+from envwire.client._credentials import Credentials
 from envwire.client._random import MirroredRandom
 from envwire.client._session import RemoteSession
 from envwire.client._transport import Transport
@@ -22,6 +23,7 @@ from envwire.client.errors import (
     SessionClosedError,
     SessionError,
     StepTimeoutError,
+    UnauthenticatedError,
 )
 from envwire.codec import (
     CodecError,
@@ -69,6 +71,7 @@ class RemoteProxy:
         library: Library to take the id from, "envwire" or "gymnasium"; by default this face's own, then any other.
         timeout: Seconds to wait for an answer; by default a little more than the server allows the environment.
         connect_timeout: Seconds to wait for the server to appear.
+        credentials: Certificates and token; by default those that environment variables name.
         lease: Seconds that the environment outlives this program; by default the server's.
         env_kwargs: Keyword arguments of the environment, for names that are taken here.
         kwargs: Further keyword arguments of the environment.
@@ -100,6 +103,7 @@ class RemoteProxy:
         library: str | None = None,
         timeout: float | None = None,
         connect_timeout: float = 10.0,
+        credentials: Credentials | None = None,
         lease: float | None = None,
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
@@ -112,7 +116,7 @@ class RemoteProxy:
         self._env_id = env_id
         self._timeout = timeout
         self._open_transport: Callable[[], Transport] = partial(
-            open_transport, transport, target, connect_timeout
+            open_transport, transport, target, connect_timeout, credentials
         )
         self._make_request = _make_request(
             env_id,
@@ -135,6 +139,7 @@ class RemoteProxy:
                 library=library,
                 timeout=timeout,
                 connect_timeout=connect_timeout,
+                credentials=credentials,
                 lease=lease,
                 env_kwargs=kwargs,
             )
@@ -322,12 +327,12 @@ class RemoteProxy:
 
 
 def _close(session: RemoteSession) -> None:
-    """Closes a session; one that is gone, or whose server is, is closed already."""
+    """Closes a session; one that is gone, or whose server is or lets nobody in, is closed already."""
     try:
         session.close()
     except StepTimeoutError:
         raise  # the environment hung while it closed: that is news
-    except (SessionError, ServerUnavailableError):
+    except (SessionError, ServerUnavailableError, UnauthenticatedError):
         return
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
-from envwire.client._transport import Transport, call
+from envwire.client._resuming import ResumingTransport
+from envwire.client._transport import Transport
 from envwire.client.errors import InvalidRequestError, exception
 from envwire.codec import (
     CodecError,
@@ -25,7 +26,8 @@ from envwire.codec import (
     encode_values,
     envwire_family,
 )
-from envwire.codec.steps import StepRequestWriter, StepResponseReader
+from envwire.codec.frames import Area, Reply
+from envwire.codec.steps import StepRequestWriter, StepResponseReader, StepResult
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2, status_pb2
 
@@ -34,7 +36,8 @@ MAKE_SECONDS = 180.0
 #: Seconds to wait beyond the server's own limit, whose error says more than a timeout here.
 _SLACK_SECONDS = 10.0
 
-StepResult = tuple[Any, Any, Any, Any, dict[Any, Any]]
+
+Answer = tuple[pb.InteractResponse, "Area | None"]
 
 
 class RemoteSession:
@@ -50,7 +53,7 @@ class RemoteSession:
     def __init__(
         self, transport: Transport, family: Family, timeout: float | None, label: str
     ) -> None:
-        self._transport = transport
+        self._transport = ResumingTransport(transport, label)
         self._family = family
         self._timeout = timeout
         self._label = label
@@ -61,7 +64,7 @@ class RemoteSession:
         self._sequence = 0
         self._in_doubt = False
         self._writer = StepRequestWriter("", b"")
-        self._reader = StepResponseReader()
+        self._reader = StepResponseReader(family)
         self._wait = timeout or MAKE_SECONDS
         self.lease = 0.0
         self.pid = os.getpid()
@@ -72,14 +75,16 @@ class RemoteSession:
         Raises:
             RemoteError: The server refused, or the environment could not be made.
         """
-        reply = call(self._transport, pb.InteractRequest(make=request), self._wait)
+        raw = pb.InteractRequest(make=request).SerializeToString()
+        reply, _ = _parsed(self._transport.exchange(raw, self._wait))
         made = reply.make
         self._id, self._secret = made.session_id, made.secret
         self._writer = StepRequestWriter(self._id, self._secret)
-        self.lease = _seconds(made.lease)
+        self.lease = self._transport.lease = _seconds(made.lease)
         if self._timeout is None:
             self._wait = _seconds(made.step_timeout) + _SLACK_SECONDS
-        return self._checked(reply).make
+        self._check(reply)
+        return made
 
     def reset(
         self,
@@ -97,29 +102,32 @@ class RemoteSession:
             body.options.SetInParent()
             self._encode(encode_mapping, options, body.options, "options")
         _mirror(body, random_state, mirror)
-        reply = self._ask(request, body).reset
-        observation = decode_value(reply.observation, self._family)
-        info = decode_mapping(reply.info, self._family)
+        answer, area = self._ask(request, body)
+        reply = answer.reset
+        observation = decode_value(reply.observation, self._family, area=area)
+        info = decode_mapping(reply.info, self._family, area=area)
         return (observation, info), reply.random if mirror else None
 
     def step(
         self, action: Any, random_state: spaces_pb2.RandomState | None, mirror: bool
     ) -> tuple[StepResult, pb.RandomMirror | None]:
         """Takes a step; returns (the five of `Env.step`, the generator's mirror)."""
-        raw = None if mirror else self._step_as_usual(action)
-        if raw is None:
+        reply = None if mirror else self._step_as_usual(action)
+        if reply is None:
             request = pb.InteractRequest()
             body = request.step
             self._encode(encode_value, action, body.action, "action")
             _mirror(body, random_state, mirror)
-            reply = self._ask(request, body)
-        elif (result := self._reader.read(raw)) is not None:
+            answer, area = self._ask(request, body)
+        elif (result := self._reader.read(*reply)) is not None:
             return result, None
         else:
-            reply = self._checked(pb.InteractResponse.FromString(raw))
-        return self._step_result(reply.step), reply.step.random if mirror else None
+            answer, area = _parsed(reply)
+            self._check(answer)
+        step = answer.step
+        return self._step_result(step, area), step.random if mirror else None
 
-    def _step_as_usual(self, action: Any) -> bytes | None:
+    def _step_as_usual(self, action: Any) -> Reply | None:
         """Sends the usual step without building a message; returns None, and sends nothing, when it is another one."""
         with self._lock:
             if self._in_doubt:
@@ -133,12 +141,10 @@ class RemoteSession:
             self._in_doubt = False
             return reply
 
-    def _step_result(self, step: pb.StepResponse) -> StepResult:
+    def _step_result(self, step: pb.StepResponse, area: Area | None) -> StepResult:
         family, has = self._family, step.HasField
-        observation = decode_value(step.observation, family)
-        self._reader.learn(observation)
         return (
-            observation,
+            decode_value(step.observation, family, area=area),
             decode_value(step.typed_reward, family) if has("typed_reward") else step.reward,
             decode_value(step.typed_terminated, family)
             if has("typed_terminated")
@@ -146,34 +152,35 @@ class RemoteSession:
             decode_value(step.typed_truncated, family)
             if has("typed_truncated")
             else step.truncated,
-            decode_mapping(step.info, family),
+            decode_mapping(step.info, family, area=area),
         )
 
     def render(self) -> Any:
         """Returns a frame."""
         request = pb.InteractRequest()
-        reply = self._ask(request, request.render).render
-        return decode_value(reply.frame, self._family)
+        reply, area = self._ask(request, request.render)
+        return decode_value(reply.render.frame, self._family, area=area)
 
     def get_attribute(self, name: str) -> tuple[Any, bool]:
         """Returns (the value, whether it is a method instead)."""
         request = pb.InteractRequest()
         request.get_attribute.name = name
-        reply = self._ask(request, request.get_attribute).get_attribute
+        answer, area = self._ask(request, request.get_attribute)
+        reply = answer.get_attribute
         method = reply.WhichOneof("result") == "callable"
-        return (None if method else decode_value(reply.value, self._family)), method
+        return (None if method else decode_value(reply.value, self._family, area=area)), method
 
     def get_random(self, name: str) -> pb.RandomMirror:
         """Returns the mirror of the environment's generator, which reading "np_random" creates when there is none."""
         request = pb.InteractRequest()
         request.get_attribute.name = name
-        return self._ask(request, request.get_attribute).get_attribute.random
+        return self._ask(request, request.get_attribute)[0].get_attribute.random
 
     def has_attribute(self, name: str) -> bool:
         """Returns whether the attribute exists."""
         request = pb.InteractRequest()
         request.get_attribute.name, request.get_attribute.probe = name, True
-        return self._ask(request, request.get_attribute).get_attribute.exists
+        return self._ask(request, request.get_attribute)[0].get_attribute.exists
 
     def set_attribute(self, name: str, value: Any, force: bool) -> bool:
         """Sets an attribute; returns whether it was set."""
@@ -181,7 +188,7 @@ class RemoteSession:
         body = request.set_attribute
         body.name, body.force = name, force
         self._encode(encode_value, value, body.value, name)
-        return self._ask(request, body).set_attribute.set
+        return self._ask(request, body)[0].set_attribute.set
 
     def call_method(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Calls a method and returns its result."""
@@ -190,7 +197,8 @@ class RemoteSession:
         body.name = name
         self._encode(encode_values, args, body.args, "args")
         self._encode(encode_mapping, kwargs, body.kwargs, "kwargs")
-        return decode_value(self._ask(request, body).call_method.result, self._family)
+        answer, area = self._ask(request, body)
+        return decode_value(answer.call_method.result, self._family, area=area)
 
     def keep_alive(self) -> None:
         """Renews the lease, without waiting."""
@@ -226,14 +234,15 @@ class RemoteSession:
         except CodecError as error:
             raise InvalidRequestError(str(error)) from error
 
-    def _ask(self, request: pb.InteractRequest, body: Any) -> pb.InteractResponse:
-        """Numbers a request of the session and sends it."""
+    def _ask(self, request: pb.InteractRequest, body: Any) -> Answer:
+        """Numbers a request of the session, sends it, and returns the answer and what is attached to it."""
         with self._lock:
             body.session_id, body.secret = self._id, self._secret
-            reply = self._send_numbered(request, body)
-        return self._checked(reply)
+            reply, area = self._send_numbered(request, body)
+        self._check(reply)
+        return reply, area
 
-    def _send_numbered(self, request: pb.InteractRequest, body: Any) -> pb.InteractResponse:
+    def _send_numbered(self, request: pb.InteractRequest, body: Any) -> Answer:
         """Sends a request under the next number.
 
         When an earlier request failed on its way, nobody here knows whether its number was used. The server does: if it
@@ -242,26 +251,33 @@ class RemoteSession:
         self._sequence += 1
         body.sequence = self._sequence
         in_doubt, self._in_doubt = self._in_doubt, True
-        reply = call(self._transport, request, self._wait)
+        answer = self._exchange(request)
         self._in_doubt = False
-        if in_doubt and (expected := _expected(reply)):
+        if in_doubt and (expected := _expected(answer[0])):
             self._sequence = body.sequence = expected
-            reply = call(self._transport, request, self._wait)
-        return reply
+            answer = self._exchange(request)
+        return answer
 
-    def _checked(self, reply: pb.InteractResponse) -> pb.InteractResponse:
+    def _exchange(self, request: pb.InteractRequest) -> Answer:
+        return _parsed(self._transport.exchange(request.SerializeToString(), self._wait))
+
+    def _check(self, reply: pb.InteractResponse) -> None:
+        """Raises the error that a reply holds, and gives the warnings that it carries."""
         kind = reply.WhichOneof("response")
         if kind == "error":
             raise exception(decode_fault(reply.error, self._family), self._family)
         given = getattr(getattr(reply, kind or ""), "warnings", ())
         if given:
             self._warn(given)
-        return reply
 
     def _warn(self, given: Iterable[status_pb2.Warning]) -> None:
         """Gives the environment's warnings here, where this program's filters apply to them."""
         for category, text in decode_warnings(given):
             warnings.warn_explicit(text, category, self._label, 0, "envwire.remote", self._warned)
+
+
+def _parsed(reply: Reply) -> Answer:
+    return pb.InteractResponse.FromString(reply.message), reply.area
 
 
 def _mirror(

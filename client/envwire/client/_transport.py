@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from envwire.codec.frames import Reply
 from envwire.v1 import environment_pb2
 
 
@@ -11,7 +12,7 @@ from envwire.v1 import environment_pb2
 class Transport(Protocol):
     """Carries requests to a server, one at a time, in order."""
 
-    def exchange(self, request: bytes, timeout: float) -> bytes:
+    def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends an InteractRequest and returns the InteractResponse, which may hold an error.
 
         Args:
@@ -24,10 +25,31 @@ class Transport(Protocol):
         """
         ...
 
+    def send(self, request: bytes, timeout: float) -> None:
+        """Does the first half of an exchange, so that several servers can work at the same time.
+
+        Raises:
+            ServerUnavailableError: As `exchange`.
+        """
+        ...
+
+    def receive(self) -> Reply:
+        """Does the second half of an exchange, for what was sent last.
+
+        Raises:
+            ServerUnavailableError: As `exchange`.
+            RequestTimeoutError: As `exchange`.
+        """
+        ...
+
+    def fileno(self) -> int:
+        """Returns a descriptor that is readable once a reply has come; -1 where only `receive` can tell."""
+        ...
+
     def keep_alive(self, request: bytes) -> None:
         """Sends a request that renews a lease, and waits for nothing.
 
-        It may be called while `call` waits. It does nothing where the open transport itself keeps its sessions.
+        It may be called while `exchange` waits. It does nothing where the open transport itself keeps its sessions.
         """
         ...
 
@@ -40,5 +62,5 @@ def call(
     transport: Transport, request: environment_pb2.InteractRequest, timeout: float
 ) -> environment_pb2.InteractResponse:
     """Sends a message and returns the reply as one; for arguments and errors see `Transport.exchange`."""
-    raw = transport.exchange(request.SerializeToString(), timeout)
-    return environment_pb2.InteractResponse.FromString(raw)
+    reply = transport.exchange(request.SerializeToString(), timeout)
+    return environment_pb2.InteractResponse.FromString(reply.message)

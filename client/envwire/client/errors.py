@@ -7,8 +7,10 @@ What an environment raises is raised again as the same class where there is one:
     ├── RemoteEnvError              the environment raised an exception whose class is unknown here
     ├── InvalidRequestError         (ValueError) a value that cannot be sent, or that the server refused
     ├── NotAllowedError             (PermissionError) the operator of the server did not list it
-    ├── CapacityError               all sessions of the server are taken
+    │   └── UnauthenticatedError    the server asks for a token, or does not know the one that it got
+    ├── CapacityError               all sessions of the server, or all that one client may have, are taken
     ├── ServerUnavailableError      (ConnectionError) no server answers, or it is stopping
+    │   └── TlsError                a server answers, and no secure connection to it comes about
     ├── RequestTimeoutError         (TimeoutError) no answer within the client's timeout
     └── SessionError
         ├── SessionClosedError      the environment was closed; reset() makes it again
@@ -55,12 +57,26 @@ class NotAllowedError(RemoteError, PermissionError):
     """The operator of the server did not list what was asked for."""
 
 
+class UnauthenticatedError(NotAllowedError):
+    """The server asks for a token, or does not know the one that it got."""
+
+
 class CapacityError(RemoteError):
-    """All sessions of the server are taken."""
+    """All sessions of the server are taken, or all that one client may have, or may make in this time."""
 
 
 class ServerUnavailableError(RemoteError, ConnectionError):
-    """No server answers, or it is stopping."""
+    """No server answers, or it is stopping.
+
+    Attributes:
+        refused: Whether nobody listens there any more.
+    """
+
+    refused = False
+
+
+class TlsError(ServerUnavailableError):
+    """A server answers, and no secure connection to it comes about: one side lacks TLS, or mistrusts a certificate."""
 
 
 class RequestTimeoutError(RemoteError, TimeoutError):
@@ -102,11 +118,15 @@ CLASSES: dict[Reason, type[RemoteError]] = {
     Reason.WRAPPER_NOT_ALLOWED: NotAllowedError,
     Reason.ATTRIBUTE_NOT_ALLOWED: NotAllowedError,
     Reason.WRONG_SECRET: NotAllowedError,
+    Reason.UNAUTHENTICATED: UnauthenticatedError,
+    Reason.SCOPE_MISSING: NotAllowedError,
     Reason.SESSION_CLOSED: SessionClosedError,
     Reason.RESET_NEEDED: RemoteEnvError,
     Reason.SEQUENCE_GAP: SessionError,
     Reason.SEQUENCE_REUSED: SessionError,
     Reason.CAPACITY_REACHED: CapacityError,
+    Reason.CLIENT_LIMIT_REACHED: CapacityError,
+    Reason.RATE_LIMITED: CapacityError,
     Reason.MESSAGE_TOO_LARGE: InvalidRequestError,
     Reason.DRAINING: ServerUnavailableError,
     Reason.SESSION_EXPIRED: SessionLostError,
@@ -137,4 +157,22 @@ def _remote_error(fault: FaultError) -> RemoteError:
     error.metadata = dict(fault.metadata)
     error.output = fault.output
     error.retry_after = fault.retry_after
+    return error
+
+
+def timed_out(target: str, timeout: float) -> RequestTimeoutError:
+    """Returns the exception for a reply that did not come in time."""
+    return RequestTimeoutError(
+        f"no answer from {target} within {timeout:g} s; the request may have been served all the same. Give "
+        "RemoteEnv a longer timeout=, or look at what the environment does there"
+    )
+
+
+def too_large(target: str, details: str) -> InvalidRequestError:
+    """Returns the exception for a message that is over the server's limit."""
+    error = InvalidRequestError(
+        f"a message to {target} was too large ({details}); the server's operator raises the limit with "
+        "--max-message-bytes"
+    )
+    error.reason = Reason.MESSAGE_TOO_LARGE.value
     return error

@@ -24,12 +24,12 @@ def encode_array(value: Any, message: values_pb2.Value, encoding: Encoding) -> N
         objects.shape.extend(value.shape)
         encode_elements(value, value.flat, objects.values, encoding)
     else:
-        encode_tensor(value, message.array)
+        encode_tensor(value, message.array, encoding.attachments)
 
 
 def decode_array(tensor: values_pb2.Tensor, decoding: Decoding) -> Array:
     """Reads a fresh array."""
-    return decode_tensor(tensor, decoding.allowance)
+    return decode_tensor(tensor, decoding.allowance, decoding.area)
 
 
 def decode_object_array(message: values_pb2.ObjectArray, decoding: Decoding) -> Array:

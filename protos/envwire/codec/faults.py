@@ -28,6 +28,7 @@ class _Code(IntEnum):
     UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
+    UNAUTHENTICATED = 16
 
 
 class Reason(str, Enum):
@@ -43,11 +44,15 @@ class Reason(str, Enum):
     WRAPPER_NOT_ALLOWED = "WRAPPER_NOT_ALLOWED"
     ATTRIBUTE_NOT_ALLOWED = "ATTRIBUTE_NOT_ALLOWED"
     WRONG_SECRET = "WRONG_SECRET"  # noqa: S105 - a reason, not a secret
+    UNAUTHENTICATED = "UNAUTHENTICATED"
+    SCOPE_MISSING = "SCOPE_MISSING"
     SESSION_CLOSED = "SESSION_CLOSED"
     RESET_NEEDED = "RESET_NEEDED"
     SEQUENCE_GAP = "SEQUENCE_GAP"
     SEQUENCE_REUSED = "SEQUENCE_REUSED"
     CAPACITY_REACHED = "CAPACITY_REACHED"
+    CLIENT_LIMIT_REACHED = "CLIENT_LIMIT_REACHED"
+    RATE_LIMITED = "RATE_LIMITED"
     MESSAGE_TOO_LARGE = "MESSAGE_TOO_LARGE"
     DRAINING = "DRAINING"
     SESSION_EXPIRED = "SESSION_EXPIRED"
@@ -95,6 +100,12 @@ FAULTS: Final[dict[Reason, Fault]] = {
         _Code.PERMISSION_DENIED, "The attribute is not for clients."
     ),
     Reason.WRONG_SECRET: Fault(_Code.PERMISSION_DENIED, "The secret is not the session's."),
+    Reason.UNAUTHENTICATED: Fault(
+        _Code.UNAUTHENTICATED, "The client showed no token, or one that the server does not know."
+    ),
+    Reason.SCOPE_MISSING: Fault(
+        _Code.PERMISSION_DENIED, "The client's token is not for this request."
+    ),
     Reason.SESSION_CLOSED: Fault(
         _Code.FAILED_PRECONDITION, "The client closed the session before."
     ),
@@ -105,6 +116,12 @@ FAULTS: Final[dict[Reason, Fault]] = {
     ),
     Reason.CAPACITY_REACHED: Fault(
         _Code.RESOURCE_EXHAUSTED, "The server holds as many sessions as it may."
+    ),
+    Reason.CLIENT_LIMIT_REACHED: Fault(
+        _Code.RESOURCE_EXHAUSTED, "The client holds as many sessions as one client may."
+    ),
+    Reason.RATE_LIMITED: Fault(
+        _Code.RESOURCE_EXHAUSTED, "The client asks for environments faster than one client may."
     ),
     Reason.MESSAGE_TOO_LARGE: Fault(
         _Code.RESOURCE_EXHAUSTED, "The message is larger than the limit."

@@ -1,104 +1,70 @@
 """The usual step, written and read by its fixed parts.
 
-A step's messages differ from the last one's in a few places: the number, the action, the bytes of the observation, the
-reward, the flags. These classes write exactly the bytes that protobuf would, and read them, without building messages;
-whatever is not the usual step is left to protobuf. They are where a session spends its time: a message costs ten times
-as much as joining its bytes.
+A step's messages differ from the last one's in a few places: the number, the action, the observation, the reward, the
+flags, the info. These classes write and read them in protobuf's own form, but build a message only for a part that is
+not like the last one. They are where a session spends its time: a message costs ten times as much as joining its bytes.
 """
 
 from __future__ import annotations
 
 import struct
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
 from google.protobuf.message import DecodeError
 
-from envwire.codec.tensors import Array, is_portable
-from envwire.codec.values import encode_value
+from envwire.codec.usual import UNUSUAL, ValueReader, ValueWriter
+from envwire.codec.values import decode_mapping, decode_value, encode_mapping
+from envwire.codec.varints import (
+    FIXED64,
+    LENGTH_DELIMITED,
+    VARINT,
+    behind_length,
+    read_varint,
+    tag,
+    varint,
+)
 from envwire.v1 import environment_pb2, values_pb2
 
+if TYPE_CHECKING:
+    from envwire.codec.family import Family
+    from envwire.codec.frames import Area, Attachments
+
 _DOUBLE: Final = struct.Struct("<d")
-_LENGTH_DELIMITED, _VARINT = 2, 0
+_STEP: Final = environment_pb2.StepResponse
+_REQUEST: Final = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
+_SEQUENCE: Final = tag(environment_pb2.StepRequest, "sequence", VARINT)
+_ACTION: Final = tag(environment_pb2.StepRequest, "action", LENGTH_DELIMITED)
+_RESPONSE: Final = tag(environment_pb2.InteractResponse, "step", LENGTH_DELIMITED)
+_OBSERVATION: Final = tag(_STEP, "observation", LENGTH_DELIMITED)
+_REWARD: Final = tag(_STEP, "reward", FIXED64)
+_INFO: Final = tag(_STEP, "info", LENGTH_DELIMITED)
+_NO_INFO: Final = _INFO + b"\0"
 
+#: The two flags, always written: an answer is then as long as the last one, and its receiver knows where it ends.
+_FLAGS: Final = {
+    (terminated, truncated): tag(_STEP, "terminated", VARINT)
+    + bytes((terminated,))
+    + tag(_STEP, "truncated", VARINT)
+    + bytes((truncated,))
+    for terminated in (False, True)
+    for truncated in (False, True)
+}
+_FLAGS_READ: Final = {written: flags for flags, written in _FLAGS.items()}
+_FLAG_BYTES: Final = 4
 
-def _tag(message: Any, field: str, wire_type: int) -> bytes:
-    return bytes((message.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type,))
+#: Reward and flags of another type than a plain number and plain booleans, in the order in which they are written.
+_TYPED: Final = tuple(
+    tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")
+)
 
-
-_REQUEST: Final = _tag(environment_pb2.InteractRequest, "step", _LENGTH_DELIMITED)
-_SEQUENCE: Final = _tag(environment_pb2.StepRequest, "sequence", _VARINT)
-_ACTION: Final = _tag(environment_pb2.StepRequest, "action", _LENGTH_DELIMITED)
-_RESPONSE: Final = _tag(environment_pb2.InteractResponse, "step", _LENGTH_DELIMITED)
-_OBSERVATION: Final = _tag(environment_pb2.StepResponse, "observation", _LENGTH_DELIMITED)
-_REWARD: Final = _tag(environment_pb2.StepResponse, "reward", 1)
-_TERMINATED: Final = _tag(environment_pb2.StepResponse, "terminated", _VARINT) + b"\1"
-_TRUNCATED: Final = _tag(environment_pb2.StepResponse, "truncated", _VARINT) + b"\1"
-_NO_INFO: Final = _tag(environment_pb2.StepResponse, "info", _LENGTH_DELIMITED) + b"\0"
-_ZERO: Final = _DOUBLE.pack(0.0)
-
-#: Small integers that are actions over and over.
-_REMEMBERED: Final = 1024
-
-
-def varint(number: int) -> bytes:
-    """Returns protobuf's form of a number that is not negative."""
-    if number < 0x80:
-        return bytes((number,))
-    digits = bytearray()
-    while number > 0x7F:
-        digits.append(number & 0x7F | 0x80)
-        number >>= 7
-    digits.append(number)
-    return bytes(digits)
-
-
-def wrap(number: int, message: bytes) -> bytes:
-    """Returns a message that holds another as its field `number`: its bytes behind a tag and a length."""
-    return b"".join((varint(number << 3 | _LENGTH_DELIMITED), varint(len(message)), message))
-
-
-def unwrap(message: bytes) -> tuple[int, bytes]:
-    """Returns the number and the bytes of the only field of a message, whose number is below 16.
-
-    Raises:
-        ValueError: It is not all there is.
-    """
-    start = _behind_length(message)
-    if start == 0:
-        raise ValueError("not a message with one embedded message")
-    return message[0] >> 3, message[start:]
+StepResult = tuple[Any, Any, Any, Any, dict[Any, Any]]
+"""What `Env.step` returns."""
 
 
 def session_header(session_id: str, secret: bytes) -> bytes:
     """Returns what every request of a session begins with, up to its number."""
     header = environment_pb2.SessionHeader(session_id=session_id, secret=secret)
     return header.SerializeToString()
-
-
-def _serialized(value: Any) -> bytes:
-    message = values_pb2.Value()
-    encode_value(value, message)
-    return message.SerializeToString()
-
-
-class _ArrayHead:
-    """What stands before the bytes of an array of one type and shape, in a Value."""
-
-    def __init__(self, array: Array) -> None:
-        self.dtype = array.dtype
-        self.shape = array.shape
-        self.length = array.nbytes
-        self.value = _serialized(array)[: -self.length]
-
-    def fits(self, value: Any) -> bool:
-        return type(value) is np.ndarray and value.dtype == self.dtype and value.shape == self.shape
-
-
-def _head_of(value: Any) -> _ArrayHead | None:
-    if type(value) is np.ndarray and value.nbytes and is_portable(value.dtype):
-        return _ArrayHead(value)
-    return None
 
 
 class StepRequestWriter:
@@ -111,30 +77,15 @@ class StepRequestWriter:
 
     def __init__(self, session_id: str, secret: bytes) -> None:
         self._header = session_header(session_id, secret) + _SEQUENCE
-        self._integers: dict[int, bytes] = {}
-        self._array: _ArrayHead | None = None
+        self._action = ValueWriter()
 
     def write(self, sequence: int, action: Any) -> bytes | None:
         """Returns the InteractRequest of a step; None when the action is not a usual one."""
-        value = self._value(action)
+        value = self._action.write(action)
         if value is None:
             return None
         body = b"".join((self._header, varint(sequence), _ACTION, varint(len(value)), value))
         return b"".join((_REQUEST, varint(len(body)), body))
-
-    def _value(self, action: Any) -> bytes | None:
-        if type(action) is int:
-            return self._integers.get(action) or self._remember(action)
-        head = self._array
-        if head is None or not head.fits(action):
-            head = self._array = _head_of(action)
-        return None if head is None else head.value + action.tobytes()
-
-    def _remember(self, action: int) -> bytes:
-        value = _serialized(action)
-        if len(self._integers) < _REMEMBERED:
-            self._integers[action] = value
-        return value
 
 
 class StepRequestReader:
@@ -142,141 +93,162 @@ class StepRequestReader:
 
     def __init__(self) -> None:
         self._header = b""
-        self._integers: dict[bytes, int] = {}
+        self._action = ValueReader()
 
-    def learn(self, request: environment_pb2.StepRequest) -> None:
+    def learn(self, request: environment_pb2.StepRequest, action: Any) -> None:
         """Takes a step, read by protobuf, as the model of those to come; all steps of a session begin alike."""
         if not self._header:
             self._header = session_header(request.session_id, request.secret) + _SEQUENCE
+        self._action.learn(action, request.action.SerializeToString())
 
-    def read(self, raw: bytes) -> tuple[int, int] | None:
-        """Returns the number and the action of a step; None when it is not a usual one with an integer action."""
-        start = _behind_length(raw) if raw[:1] == _REQUEST and self._header else 0
+    def read(self, raw: bytes) -> tuple[int, Any] | None:
+        """Returns the number and the action of a step; None when it is not a usual one."""
+        start = behind_length(raw) if raw[:1] == _REQUEST and self._header else 0
         end = start + len(self._header)
         if start == 0 or raw[start:end] != self._header:
             return None
-        sequence, index = _read_varint(raw, end)
+        sequence, index = read_varint(raw, end)
         if raw[index : index + 1] != _ACTION:
             return None
-        action = self._integers.get(raw[index:])
-        if action is None:
-            action = self._remember(raw, index)
-        return None if action is None else (sequence, action)
-
-    def _remember(self, raw: bytes, index: int) -> int | None:
-        """Lets protobuf read an action; a small integer is known from then on."""
-        length, start = _read_varint(raw, index + 1)
+        length, start = read_varint(raw, index + 1)
         if start + length != len(raw):
             return None
-        try:
-            value = values_pb2.Value.FromString(raw[start:])
-        except DecodeError:
-            return None
-        if value.WhichOneof("kind") != "int_value":
-            return None
-        if len(self._integers) < _REMEMBERED:
-            self._integers[raw[index:]] = value.int_value
-        return value.int_value
+        action = self._action.read(raw, start, len(raw))
+        return None if action is UNUSUAL else (sequence, action)
 
 
 class StepResponseWriter:
     """Writes the answers to the steps of one session."""
 
     def __init__(self) -> None:
-        self._head: _ArrayHead | None = None
-        self._before = b""
+        self._observation = ValueWriter()
+        self._typed = tuple(ValueWriter() for _ in _TYPED)
 
-    def write(self, observation: Any, reward: Any, terminated: Any, truncated: Any) -> bytes | None:
-        """Returns the InteractResponse of a step with an empty info; None when it is not a usual one."""
-        if type(reward) is not float or type(terminated) is not bool or type(truncated) is not bool:
+    def write(self, result: StepResult, attachments: Attachments | None = None) -> bytes | None:
+        """Returns the InteractResponse of a step; None when it is not a usual one.
+
+        Args:
+            result: What the environment returned.
+            attachments: Empty; takes a large observation.
+
+        Raises:
+            CodecError: The info has no wire form.
+        """
+        observation = self._observation.write(result[0], attachments)
+        outcome = self._outcome(result) if observation is not None else None
+        if observation is None or outcome is None:
             return None
-        if (self._head is None or not self._head.fits(observation)) and not self._learn(
-            observation
-        ):
+        parts = (_OBSERVATION, varint(len(observation)), observation, outcome, _info(result[4]))
+        body = b"".join(parts)
+        return b"".join((_RESPONSE, varint(len(body)), body))
+
+    def _outcome(self, result: StepResult) -> bytes | None:
+        """Returns reward and flags."""
+        _, reward, terminated, truncated, _ = result
+        if type(reward) is float and type(terminated) is bool and type(truncated) is bool:
+            return _REWARD + _DOUBLE.pack(reward) + _FLAGS[terminated, truncated]
+        return self._typed_outcome(result)
+
+    def _typed_outcome(self, result: StepResult) -> bytes | None:
+        """Returns reward and flags, of which one at least has a type of its own."""
+        plain = (float, bool, bool)
+        try:
+            number = float(result[1]) if getattr(result[1], "ndim", 0) == 0 else float("nan")
+        except (TypeError, ValueError, OverflowError):
             return None
-        packed = _DOUBLE.pack(reward)
-        after = b"".join(
-            (
-                b"" if packed == _ZERO else _REWARD + packed,
-                _TERMINATED if terminated else b"",
-                _TRUNCATED if truncated else b"",
-                _NO_INFO,
-            )
-        )
-        data = observation.tobytes()
-        length = varint(len(self._before) + len(data) + len(after))
-        return b"".join((_RESPONSE, length, self._before, data, after))
-
-    def _learn(self, observation: Any) -> bool:
-        self._head = head = _head_of(observation)
-        if head is not None:
-            self._before = _before(head)
-        return head is not None
+        flags = _FLAGS[truth(result[2]), truth(result[3])]
+        parts = [_REWARD + _DOUBLE.pack(number), flags]
+        for mark, writer, value, kind in zip(_TYPED, self._typed, result[1:4], plain, strict=True):
+            if type(value) is not kind:
+                written = writer.write(value)
+                if written is None:
+                    return None
+                parts += (mark, varint(len(written)), written)
+        return b"".join(parts)
 
 
-def _before(head: _ArrayHead) -> bytes:
-    """Returns what stands before an observation's bytes in a StepResponse."""
-    return _OBSERVATION + varint(len(head.value) + head.length) + head.value
+def truth(flag: Any) -> bool:
+    """Returns what stands in the plain field of a flag: an array of flags has no truth of its own."""
+    return bool(flag) if getattr(flag, "ndim", 0) == 0 else False
+
+
+def _info(info: dict[Any, Any]) -> bytes:
+    if not info:
+        return _NO_INFO
+    message = values_pb2.ValueMap()
+    encode_mapping(info, message, "info", opaque=True)
+    return b"".join((_INFO, varint(message.ByteSize()), message.SerializeToString()))
 
 
 class StepResponseReader:
-    """Reads the answers to the steps of one session."""
+    """Reads the answers to the steps of one session.
 
-    def __init__(self) -> None:
-        self._head: _ArrayHead | None = None
-        self._before = b""
+    Args:
+        family: Classes to build of.
+    """
 
-    def learn(self, observation: Any) -> None:
-        """Takes an observation, read by protobuf, as the model of those to come, unless it is like the last model."""
-        if self._head is not None and self._head.fits(observation):
-            return
-        self._head = head = _head_of(observation)
-        if head is not None:
-            self._before = _before(head)
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._observation = ValueReader()
+        self._typed = tuple(ValueReader() for _ in _TYPED)
 
-    def read(self, raw: bytes) -> tuple[Any, float, bool, bool, dict[Any, Any]] | None:
-        """Returns what `Env.step` returns; None when the answer is not a usual one, for protobuf to read."""
-        head = self._head
-        if head is None or raw[:1] != _RESPONSE:
+    def read(self, raw: bytes, area: Area | None = None) -> StepResult | None:
+        """Returns what `Env.step` returned; None when the answer is not a usual one, for protobuf to read.
+
+        Args:
+            raw: An InteractResponse.
+            area: What was attached to it.
+
+        Raises:
+            CodecError: The answer breaks the contract.
+        """
+        start = behind_length(raw) if raw[:1] == _RESPONSE else 0
+        if start == 0 or raw[start : start + 1] != _OBSERVATION:
             return None
-        start = _behind_length(raw)
-        data = start + len(self._before)
-        if start == 0 or raw[start:data] != self._before:
+        try:
+            return self._read(raw, start + 1, area)
+        except (DecodeError, struct.error):  # protobuf says better what is wrong
             return None
-        rest = _read_rest(raw, data + head.length)
-        if rest is None:
+
+    def _read(self, raw: bytes, index: int, area: Area | None) -> StepResult | None:
+        observation, index = self._value(self._observation, raw, index, area)
+        flags = index + 1 + _DOUBLE.size
+        outcome = _FLAGS_READ.get(raw[flags : flags + _FLAG_BYTES])
+        if outcome is None or raw[index : index + 1] != _REWARD:
             return None
-        view: Array = np.ndarray(head.shape, head.dtype, raw, data)
-        return (np.array(view), *rest, {})
+        plain = (_DOUBLE.unpack_from(raw, index + 1)[0], *outcome)
+        index = flags + _FLAG_BYTES
+        if raw[index:] == _NO_INFO:
+            return (observation, *plain, {})
+        values, index = self._typed_values(raw, index, plain)
+        info = self._info(raw, index, area)
+        return None if info is None else (observation, *values, info)
 
+    def _typed_values(
+        self, raw: bytes, index: int, plain: tuple[Any, Any, Any]
+    ) -> tuple[tuple[Any, Any, Any], int]:
+        values = list(plain)
+        for position, mark in enumerate(_TYPED):
+            if raw[index : index + 1] == mark:
+                values[position], index = self._value(self._typed[position], raw, index + 1, None)
+        return (values[0], values[1], values[2]), index
 
-def _behind_length(raw: bytes) -> int:
-    """Returns where the embedded message begins; 0 when it is not all there is."""
-    length, start = _read_varint(raw, 1)
-    return start if start + length == len(raw) else 0
-
-
-def _read_varint(raw: bytes, index: int) -> tuple[int, int]:
-    """Returns the number at `index` and where it ends; one that has no end in these bytes ends nowhere near them."""
-    number, shift = 0, 0
-    while index < len(raw) and shift < 70:
-        digit = raw[index]
-        number |= (digit & 0x7F) << shift
-        index, shift = index + 1, shift + 7
-        if digit < 0x80:
-            return number, index
-    return 0, -1
-
-
-def _read_rest(raw: bytes, index: int) -> tuple[float, bool, bool] | None:
-    reward, terminated, truncated = 0.0, False, False
-    if raw[index : index + 1] == _REWARD:
-        if len(raw) < index + 9:
+    def _info(self, raw: bytes, index: int, area: Area | None) -> dict[Any, Any] | None:
+        length, start = read_varint(raw, index + 1)
+        if raw[index : index + 1] != _INFO or start + length != len(raw):
             return None
-        (reward,) = _DOUBLE.unpack_from(raw, index + 1)
-        index += 9
-    if raw[index : index + 2] == _TERMINATED:
-        terminated, index = True, index + 2
-    if raw[index : index + 2] == _TRUNCATED:
-        truncated, index = True, index + 2
-    return (reward, terminated, truncated) if raw[index:] == _NO_INFO else None
+        return decode_mapping(values_pb2.ValueMap.FromString(raw[start:]), self._family, area=area)
+
+    def _value(
+        self, reader: ValueReader, raw: bytes, index: int, area: Area | None
+    ) -> tuple[Any, int]:
+        """Returns the value behind a length, and where it ends."""
+        length, start = read_varint(raw, index)
+        end = start + length
+        value = reader.read(raw, start, end, area)
+        if value is UNUSUAL:
+            value = decode_value(
+                values_pb2.Value.FromString(raw[start:end]), self._family, area=area
+            )
+            reader.learn(value, raw[start:end])
+        return value, end

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.codec.errors import CodecError
+from envwire.codec.frames import ATTACHED_FROM, Area, Attachments
 from envwire.v1 import values_pb2
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -97,8 +98,15 @@ class FillAllowance:
         self._left -= elements
 
 
-def encode_tensor(array: Array, tensor: values_pb2.Tensor) -> None:
+def encode_tensor(
+    array: Array, tensor: values_pb2.Tensor, attachments: Attachments | None = None
+) -> None:
     """Writes an array or scalar of any byte order and memory layout.
+
+    Args:
+        array: The array.
+        tensor: Filled in place.
+        attachments: Takes the elements of a large array; None leaves all in the message.
 
     Raises:
         CodecError: The elements have no wire form (long double, structures, objects).
@@ -108,7 +116,10 @@ def encode_tensor(array: Array, tensor: values_pb2.Tensor) -> None:
         array, number = _portable(np.asarray(array), tensor)
     tensor.data_type = number
     tensor.shape.extend(array.shape)
-    tensor.data = array.tobytes()
+    if attachments is None or array.nbytes < ATTACHED_FROM:
+        tensor.data = array.tobytes()
+    else:
+        tensor.attachment_offset = attachments.add(array)
 
 
 def encode_uniform_tensor(array: Array, tensor: values_pb2.Tensor) -> None:
@@ -124,12 +135,17 @@ def encode_uniform_tensor(array: Array, tensor: values_pb2.Tensor) -> None:
         tensor.fill = True
 
 
-def decode_tensor(tensor: values_pb2.Tensor, allowance: FillAllowance | None = None) -> Array:
+def decode_tensor(
+    tensor: values_pb2.Tensor,
+    allowance: FillAllowance | None = None,
+    area: Area | None = None,
+) -> Array:
     """Reads a tensor into a fresh, writable, native, C-contiguous array.
 
     Args:
         tensor: The message.
         allowance: What the whole message may fill in; a new one by default.
+        area: The attachments that came with the message; the array is laid over them.
 
     Raises:
         CodecError: Type, shape and data do not belong together.
@@ -143,11 +159,37 @@ def decode_tensor(tensor: values_pb2.Tensor, allowance: FillAllowance | None = N
     if dtype is None:
         dtype = _named_dtype(tensor)
     shape = tuple(axes[:])
+    if area is not None and tensor.HasField("attachment_offset"):
+        return attached(shape, dtype, area, tensor.attachment_offset)
     if tensor.fill:
         return _filled(shape, dtype, data, allowance or FillAllowance())
     if math.prod(shape) * dtype.itemsize != len(data):
         raise _wrong_length(shape, dtype, data)
     return _own(_view(shape, dtype, data))
+
+
+def byte_length(tensor: values_pb2.Tensor) -> int:
+    """Returns how many bytes the elements of a tensor take.
+
+    Raises:
+        CodecError: There is no such element type.
+    """
+    dtype = _DTYPES.get(tensor.data_type) or _named_dtype(tensor)
+    return math.prod(tensor.shape) * dtype.itemsize
+
+
+def attached(shape: tuple[int, ...], dtype: np.dtype[Any], area: Area, offset: int) -> Array:
+    """Lays an array over the attachments of a frame.
+
+    Raises:
+        CodecError: They end before it does.
+    """
+    end = offset + math.prod(shape) * dtype.itemsize
+    if end > area.size:
+        raise CodecError(f"an array up to byte {end} of {area.size} attached ones", "one of them")
+    part = area[offset:end]
+    view = _view(shape, dtype, part)
+    return view if dtype.isnative else _own(view)
 
 
 def _is_row(axes: Sequence[int], item: int, length: int) -> bool:
@@ -166,7 +208,7 @@ def _own(view: Any) -> Array:
     return owned
 
 
-def _view(shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes) -> Array:
+def _view(shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes | Area) -> Array:
     """Lays an array over bytes of the right length, and refuses elements that NumPy cannot have."""
     check = _CHECKS.get(dtype.kind)
     if check is not None:
@@ -229,12 +271,12 @@ def _wrong_length(shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes) -> 
     )
 
 
-def _check_booleans(data: bytes) -> None:
-    if data.translate(None, b"\0\1"):
+def _check_booleans(data: bytes | Area) -> None:
+    if np.frombuffer(data, np.uint8).max(initial=0) > 1:
         raise CodecError("a boolean of another byte than 0 or 1", "0 or 1 in each byte")
 
 
-def _check_text(data: bytes) -> None:
+def _check_text(data: bytes | Area) -> None:
     if np.frombuffer(data, "<u4").max(initial=0) > _LARGEST_CODE_POINT:
         raise CodecError("text with a code point over U+10FFFF", "Unicode in four bytes each")
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from envwire.codec.family import Family
+    from envwire.codec.frames import Area, Attachments
     from envwire.v1 import values_pb2
 
 _ENCODERS: Final[dict[type | str, Encoder]] = {
@@ -44,7 +45,12 @@ _AS_THEY_ARE: Final = frozenset(
 
 
 def encode_value(
-    value: Any, message: values_pb2.Value, path: str = "value", *, opaque: bool = False
+    value: Any,
+    message: values_pb2.Value,
+    path: str = "value",
+    *,
+    opaque: bool = False,
+    attachments: Attachments | None = None,
 ) -> None:
     """Writes a value into an empty message.
 
@@ -53,22 +59,28 @@ def encode_value(
         message: Filled in place.
         path: Name of the value in error messages.
         opaque: Whether to write objects without a wire form as `Opaque` rather than to refuse them.
+        attachments: Takes large arrays; None leaves them in the message.
 
     Raises:
         CodecError: A part has no wire form, and `opaque` is false.
     """
     try:
         if type(value) is np.ndarray and is_portable(value.dtype):  # most observations
-            encode_tensor(value, message.array)
+            encode_tensor(value, message.array, attachments)
         else:
-            encode(value, message, Encoding(_ENCODERS, opaque))
+            encode(value, message, Encoding(_ENCODERS, opaque, attachments))
     except CodecError as error:
         error.under(path)
         raise
 
 
 def decode_value(
-    message: values_pb2.Value, family: Family | None, path: str = "value", *, opaque: bool = True
+    message: values_pb2.Value,
+    family: Family | None,
+    path: str = "value",
+    *,
+    opaque: bool = True,
+    area: Area | None = None,
 ) -> Any:
     """Reads a value. Arrays arrive fresh, writable, native and C-contiguous.
 
@@ -77,6 +89,7 @@ def decode_value(
         family: Whose graphs and enumerations to build; None refuses them.
         path: Name of the value in error messages.
         opaque: Whether an `Opaque` may stand in for an object; servers refuse it in requests.
+        area: The attachments that came with the message.
 
     Raises:
         CodecError: The message breaks the contract.
@@ -84,10 +97,10 @@ def decode_value(
     try:
         kind = message.WhichOneof("kind")
         if kind == "array":  # most observations
-            return decode_tensor(message.array)
+            return decode_tensor(message.array, area=area)
         if kind in _AS_THEY_ARE:
             return getattr(message, kind)
-        return decode(message, Decoding(_DECODERS, family, opaque))
+        return decode(message, Decoding(_DECODERS, family, opaque, area))
     except CodecError as error:
         error.under(path)
         raise
@@ -99,6 +112,7 @@ def encode_mapping(
     path: str = "mapping",
     *,
     opaque: bool = False,
+    attachments: Attachments | None = None,
 ) -> None:
     """Writes the items of a mapping in their order.
 
@@ -108,7 +122,7 @@ def encode_mapping(
         raise CodecError(f"a {type_name(type(mapping))}", "a mapping").under(path)
     if not mapping:  # most infos
         return
-    encoding = Encoding(_ENCODERS, opaque)
+    encoding = Encoding(_ENCODERS, opaque, attachments)
     located(path, containers.encode_items, mapping, message, encoding)
 
 
@@ -118,6 +132,7 @@ def decode_mapping(
     path: str = "mapping",
     *,
     opaque: bool = True,
+    area: Area | None = None,
 ) -> dict[Any, Any]:
     """Reads a dictionary.
 
@@ -125,7 +140,7 @@ def decode_mapping(
     """
     if not message.entries:  # most infos
         return {}
-    decoding = Decoding(_DECODERS, family, opaque)
+    decoding = Decoding(_DECODERS, family, opaque, area)
     return located(path, containers.decode_dict, message, decoding)
 
 

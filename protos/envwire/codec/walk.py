@@ -13,6 +13,7 @@ import numpy as np
 
 from envwire.codec.errors import CodecError
 from envwire.codec.family import Family, belongs_to_a_family
+from envwire.codec.frames import Area, Attachments
 from envwire.codec.opaque import encode_opaque, type_name
 from envwire.codec.tensors import FillAllowance
 from envwire.v1 import values_pb2
@@ -32,13 +33,20 @@ class Encoding:
     Args:
         encoders: A row for each type; for a class of the families, for its name.
         opaque: Whether what has no row travels as `Opaque`.
+        attachments: Takes large arrays; None leaves them in the message.
     """
 
-    __slots__ = ("_inside", "_room", "encoders", "opaque")
+    __slots__ = ("_inside", "_room", "attachments", "encoders", "opaque")
 
-    def __init__(self, encoders: Mapping[type | str, Encoder], opaque: bool) -> None:
+    def __init__(
+        self,
+        encoders: Mapping[type | str, Encoder],
+        opaque: bool,
+        attachments: Attachments | None = None,
+    ) -> None:
         self.encoders = encoders
         self.opaque = opaque
+        self.attachments = attachments
         self._inside: set[int] = set()
         self._room = _ROOM
 
@@ -67,16 +75,22 @@ class Decoding:
         decoders: A row for each kind of value.
         family: Where graphs and enumerations come from; None refuses them.
         opaque: Whether stand-ins are taken.
+        area: The attachments that came with the message.
     """
 
-    __slots__ = ("_room", "allowance", "decoders", "family", "opaque")
+    __slots__ = ("_room", "allowance", "area", "decoders", "family", "opaque")
 
     def __init__(
-        self, decoders: Mapping[str, Decoder], family: Family | None, opaque: bool
+        self,
+        decoders: Mapping[str, Decoder],
+        family: Family | None,
+        opaque: bool,
+        area: Area | None = None,
     ) -> None:
         self.decoders = decoders
         self.family = family
         self.opaque = opaque
+        self.area = area
         self.allowance = FillAllowance()
         self._room = _ROOM
 

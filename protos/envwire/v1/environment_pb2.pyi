@@ -129,6 +129,34 @@ class WrapperRequest(google.protobuf.message.Message):
 global___WrapperRequest = WrapperRequest
 
 @typing.final
+class VectorRequest(google.protobuf.message.Message):
+    """Asks for a vector environment: several environments of one id that step together in one session."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUM_ENVS_FIELD_NUMBER: builtins.int
+    VECTORIZATION_MODE_FIELD_NUMBER: builtins.int
+    AUTORESET_MODE_FIELD_NUMBER: builtins.int
+    num_envs: builtins.int
+    """How many; required."""
+    vectorization_mode: builtins.str
+    """How the environments are stepped, in the library's own words: "sync" or "vector_entry_point"; empty for "sync"."""
+    autoreset_mode: builtins.str
+    """When an environment whose episode ended is reset: a member of AutoresetMode, "NEXT_STEP", "SAME_STEP", "DISABLED";
+    empty for "NEXT_STEP".
+    """
+    def __init__(
+        self,
+        *,
+        num_envs: builtins.int = ...,
+        vectorization_mode: builtins.str = ...,
+        autoreset_mode: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["autoreset_mode", b"autoreset_mode", "num_envs", b"num_envs", "vectorization_mode", b"vectorization_mode"]) -> None: ...
+
+global___VectorRequest = VectorRequest
+
+@typing.final
 class MakeRequest(google.protobuf.message.Message):
     """Asks for an environment."""
 
@@ -141,6 +169,7 @@ class MakeRequest(google.protobuf.message.Message):
     WRAPPERS_FIELD_NUMBER: builtins.int
     LEASE_FIELD_NUMBER: builtins.int
     PREFER_FIELD_NUMBER: builtins.int
+    VECTOR_FIELD_NUMBER: builtins.int
     env_id: builtins.str
     """Id as ListEnvironments gives it."""
     library: builtins.str
@@ -161,6 +190,10 @@ class MakeRequest(google.protobuf.message.Message):
     def lease(self) -> google.protobuf.duration_pb2.Duration:
         """Lease that the client would like; absent for the server's default, cut to the server's maximum."""
 
+    @property
+    def vector(self) -> global___VectorRequest:
+        """Makes a vector environment, around whose members `wrappers` go; absent for a single one."""
+
     def __init__(
         self,
         *,
@@ -171,12 +204,70 @@ class MakeRequest(google.protobuf.message.Message):
         wrappers: collections.abc.Iterable[global___WrapperRequest] | None = ...,
         lease: google.protobuf.duration_pb2.Duration | None = ...,
         prefer: builtins.str = ...,
+        vector: global___VectorRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "kwargs", b"kwargs", "lease", b"lease", "render_mode", b"render_mode"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "env_id", b"env_id", "kwargs", b"kwargs", "lease", b"lease", "library", b"library", "prefer", b"prefer", "render_mode", b"render_mode", "wrappers", b"wrappers"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "kwargs", b"kwargs", "lease", b"lease", "render_mode", b"render_mode", "vector", b"vector"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "env_id", b"env_id", "kwargs", b"kwargs", "lease", b"lease", "library", b"library", "prefer", b"prefer", "render_mode", b"render_mode", "vector", b"vector", "wrappers", b"wrappers"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_render_mode", b"_render_mode"]) -> typing.Literal["render_mode"] | None: ...
 
 global___MakeRequest = MakeRequest
+
+@typing.final
+class DirectChannel(google.protobuf.message.Message):
+    """Where a session is reached without gRPC: see direct.proto."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ADDRESSES_FIELD_NUMBER: builtins.int
+    @property
+    def addresses(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """In the order to try: "HOST:PORT"; ":PORT" is on the host that the client knows the server by; "unix-abstract:NAME" on
+        the same machine.
+        """
+
+    def __init__(
+        self,
+        *,
+        addresses: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["addresses", b"addresses"]) -> None: ...
+
+global___DirectChannel = DirectChannel
+
+@typing.final
+class VectorInfo(google.protobuf.message.Message):
+    """What a vector environment shows beyond a single one."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUM_ENVS_FIELD_NUMBER: builtins.int
+    SINGLE_OBSERVATION_SPACE_FIELD_NUMBER: builtins.int
+    SINGLE_ACTION_SPACE_FIELD_NUMBER: builtins.int
+    AUTORESET_MODE_FIELD_NUMBER: builtins.int
+    num_envs: builtins.int
+    """How many environments there are."""
+    autoreset_mode: builtins.str
+    """When an environment whose episode ended is reset; empty when it does not say."""
+    @property
+    def single_observation_space(self) -> envwire.v1.spaces_pb2.Space:
+        """Space of one environment's observations."""
+
+    @property
+    def single_action_space(self) -> envwire.v1.spaces_pb2.Space:
+        """Space of one environment's actions."""
+
+    def __init__(
+        self,
+        *,
+        num_envs: builtins.int = ...,
+        single_observation_space: envwire.v1.spaces_pb2.Space | None = ...,
+        single_action_space: envwire.v1.spaces_pb2.Space | None = ...,
+        autoreset_mode: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["single_action_space", b"single_action_space", "single_observation_space", b"single_observation_space"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["autoreset_mode", b"autoreset_mode", "num_envs", b"num_envs", "single_action_space", b"single_action_space", "single_observation_space", b"single_observation_space"]) -> None: ...
+
+global___VectorInfo = VectorInfo
 
 @typing.final
 class MakeResponse(google.protobuf.message.Message):
@@ -198,6 +289,8 @@ class MakeResponse(google.protobuf.message.Message):
     STEP_TIMEOUT_FIELD_NUMBER: builtins.int
     DESCRIPTION_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
+    DIRECT_FIELD_NUMBER: builtins.int
+    VECTOR_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """Names the session. Random and never used again: a server that does not know it answers NOT_FOUND."""
     secret: builtins.bytes
@@ -242,6 +335,14 @@ class MakeResponse(google.protobuf.message.Message):
     def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Warning]:
         """Warnings given while it was made."""
 
+    @property
+    def direct(self) -> global___DirectChannel:
+        """The direct channel to it; absent when there is none."""
+
+    @property
+    def vector(self) -> global___VectorInfo:
+        """Set for a vector environment."""
+
     def __init__(
         self,
         *,
@@ -259,9 +360,11 @@ class MakeResponse(google.protobuf.message.Message):
         step_timeout: google.protobuf.duration_pb2.Duration | None = ...,
         description: builtins.str = ...,
         warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
+        direct: global___DirectChannel | None = ...,
+        vector: global___VectorInfo | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "lease", b"lease", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "spec", b"spec", "step_timeout", b"step_timeout"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "address", b"address", "description", b"description", "lease", b"lease", "library", b"library", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "secret", b"secret", "session_id", b"session_id", "spec", b"spec", "step_timeout", b"step_timeout", "warnings", b"warnings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "direct", b"direct", "lease", b"lease", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "address", b"address", "description", b"description", "direct", b"direct", "lease", b"lease", "library", b"library", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "secret", b"secret", "session_id", b"session_id", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector", "warnings", b"warnings"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_render_mode", b"_render_mode"]) -> typing.Literal["render_mode"] | None: ...
 
 global___MakeResponse = MakeResponse
@@ -911,7 +1014,7 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     """True while the server finishes its sessions and takes no new ones."""
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What it can do beyond the unary calls, by name: "interact"."""
+        """What it can do beyond the unary calls, by name: "interact", "direct", "vector"."""
 
     @property
     def libraries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___LibraryInfo]:

@@ -110,6 +110,7 @@ class Tensor(google.protobuf.message.Message):
     DATA_FIELD_NUMBER: builtins.int
     FILL_FIELD_NUMBER: builtins.int
     NUMPY_TYPE_FIELD_NUMBER: builtins.int
+    ATTACHMENT_OFFSET_FIELD_NUMBER: builtins.int
     data_type: global___DataType.ValueType
     """Element type; required."""
     data: builtins.bytes
@@ -118,6 +119,10 @@ class Tensor(google.protobuf.message.Message):
     """True when `data` holds one element that fills the whole shape. Servers use it for the bounds of spaces."""
     numpy_type: builtins.str
     """NumPy's name of the type when `data_type` is DATA_TYPE_NUMPY: "<U5", "|S3", "<M8[ns]", "<m8[s]"."""
+    attachment_offset: builtins.int
+    """Where the elements begin among the attachments of the frame that carries the message, instead of in `data`. Only on
+    the direct channel; a multiple of 64.
+    """
     @property
     def shape(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Length of each axis, outermost first; empty for a 0-d array; an axis may be 0."""
@@ -130,8 +135,11 @@ class Tensor(google.protobuf.message.Message):
         data: builtins.bytes = ...,
         fill: builtins.bool = ...,
         numpy_type: builtins.str = ...,
+        attachment_offset: builtins.int | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["data", b"data", "data_type", b"data_type", "fill", b"fill", "numpy_type", b"numpy_type", "shape", b"shape"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_attachment_offset", b"_attachment_offset", "attachment_offset", b"attachment_offset"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_attachment_offset", b"_attachment_offset", "attachment_offset", b"attachment_offset", "data", b"data", "data_type", b"data_type", "fill", b"fill", "numpy_type", b"numpy_type", "shape", b"shape"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_attachment_offset", b"_attachment_offset"]) -> typing.Literal["attachment_offset"] | None: ...
 
 global___Tensor = Tensor
 

@@ -16,7 +16,7 @@ def main() -> int:
     config = ServerConfig.from_json(sys.stdin.readline())
     try:
         run_loop(_serve(config))
-    except (TemplateError, OSError) as error:
+    except (TemplateError, OSError, ValueError) as error:
         print(error, flush=True)
         return 1
     return 0

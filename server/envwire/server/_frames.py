@@ -1,15 +1,18 @@
-"""Frames: how messages travel on a socket between the front and a session process.
+"""Frames between the front and a session process: the number of a session, and a message.
 
-A frame is four bytes of length, little-endian, and that many bytes of message.
+A frame is two numbers of four bytes, little-endian, the length of the message and the session's place in the process,
+and that many bytes of message. An empty message is a notice: from the process, that the session of that place was
+closed; from the front, that the session is to be ended, or that a notice arrived.
 """
 
 from __future__ import annotations
 
 import socket
 import struct
+from typing import NamedTuple
 
-_LENGTH = struct.Struct("<I")
-HEADER_BYTES = _LENGTH.size
+_HEADER = struct.Struct("<II")
+HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES = 65536
 
 
@@ -17,13 +20,20 @@ class FrameError(Exception):
     """The peer sent something that is not a frame."""
 
 
-def pack_header(length: int) -> bytes:
+class Frame(NamedTuple):
+    """One frame."""
+
+    place: int
+    message: bytes
+
+
+def pack_header(place: int, length: int) -> bytes:
     """Returns the header of a message of `length` bytes."""
-    return _LENGTH.pack(length)
+    return _HEADER.pack(length, place)
 
 
 class FrameReader:
-    """Cuts a stream of bytes into messages.
+    """Cuts a stream of bytes into frames.
 
     Args:
         limit: Largest message accepted, in bytes.
@@ -33,22 +43,22 @@ class FrameReader:
         self._limit = limit
         self._buffer = bytearray()
 
-    def feed(self, data: bytes) -> list[bytes]:
-        """Takes the next bytes and returns the messages that are complete.
+    def feed(self, data: bytes) -> list[Frame]:
+        """Takes the next bytes and returns the frames that are complete.
 
         Raises:
             FrameError: A header announces more than the limit.
         """
         self._buffer += data
-        messages: list[bytes] = []
-        while (message := self._next()) is not None:
-            messages.append(message)
-        return messages
+        frames: list[Frame] = []
+        while (frame := self._next()) is not None:
+            frames.append(frame)
+        return frames
 
-    def _next(self) -> bytes | None:
+    def _next(self) -> Frame | None:
         if len(self._buffer) < HEADER_BYTES:
             return None
-        (length,) = _LENGTH.unpack_from(self._buffer)
+        length, place = _HEADER.unpack_from(self._buffer)
         if length > self._limit:
             raise FrameError(f"a frame of {length} bytes exceeds the limit of {self._limit}")
         end = HEADER_BYTES + length
@@ -56,20 +66,20 @@ class FrameReader:
             return None
         message = bytes(memoryview(self._buffer)[HEADER_BYTES:end])
         del self._buffer[:end]
-        return message
+        return Frame(place, message)
 
 
-def send_frame(sock: socket.socket, message: bytes) -> None:
+def send_frame(sock: socket.socket, place: int, message: bytes) -> None:
     """Sends one message on a blocking socket."""
     if len(message) < 65536:
-        sock.sendall(pack_header(len(message)) + message)
+        sock.sendall(pack_header(place, len(message)) + message)
     else:  # a copy of a large message costs more than a second call
-        sock.sendall(pack_header(len(message)))
+        sock.sendall(pack_header(place, len(message)))
         sock.sendall(message)
 
 
 class FrameSocket:
-    """Receives messages on a blocking socket, each small one in a single call.
+    """Receives frames on a blocking socket, each small one in a single call.
 
     Args:
         sock: The socket; others may send on it.
@@ -79,22 +89,28 @@ class FrameSocket:
         self._socket = sock
         self._rest = b""
 
-    def receive(self) -> bytes | None:
-        """Returns the next message; None when the peer closed the socket between two messages.
+    @property
+    def waiting(self) -> bool:
+        """Whether bytes were received that belong to the next frame: a poll would not tell."""
+        return bool(self._rest)
+
+    def receive(self) -> Frame | None:
+        """Returns the next frame; None when the peer closed the socket between two frames.
 
         Raises:
-            FrameError: The peer closed the socket inside a message.
+            FrameError: The peer closed the socket inside a frame.
         """
         data = self._rest or self._socket.recv(_RECEIVE_BYTES)
         if not data:
             return None
         while len(data) < HEADER_BYTES:
             data += self._more(HEADER_BYTES - len(data))
-        end = HEADER_BYTES + _LENGTH.unpack_from(data)[0]
+        length, place = _HEADER.unpack_from(data)
+        end = HEADER_BYTES + length
         if len(data) < end:
             data += self._more_exactly(end - len(data))
         self._rest = data[end:]
-        return data[HEADER_BYTES:end]
+        return Frame(place, data[HEADER_BYTES:end])
 
     def _more_exactly(self, length: int) -> bytes:
         buffer = bytearray(length)

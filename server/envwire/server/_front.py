@@ -16,10 +16,15 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason, fault_from_exception
+from envwire.server._access import Access
 from envwire.server._config import ServerConfig
+from envwire.server._direct import DirectListener
 from envwire.server._faults import fault_reply, unknown_environment
-from envwire.server._hosted import HostedSession
+from envwire.server._hosted import HostedSession, closed
+from envwire.server._limits import Rate
 from envwire.server._operations import SESSION_REQUESTS
+from envwire.server._process import Process
+from envwire.server._scopes import TRUSTED, Client
 from envwire.server._sessions import Sessions
 from envwire.server._stream import Stream
 from envwire.server._template_link import Loaded, TemplateError, TemplateLink
@@ -29,7 +34,7 @@ from envwire.v1 import environment_pb2 as pb
 _log = logging.getLogger("envwire.server")
 
 _SWEEP_SECONDS = 0.1
-CAPABILITIES = ("interact",)
+CAPABILITIES = ("direct", "interact", "vector")
 #: The fates of sessions.
 _ENDS = frozenset(
     {
@@ -48,20 +53,30 @@ class Front:
     Args:
         config: The server's settings.
         clock: Monotonic time, in seconds.
+
+    Raises:
+        ValueError: The token file cannot be understood.
+        OSError: It cannot be read.
     """
 
     def __init__(self, config: ServerConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self._config = config
         self._clock = clock
         self._policy = config.policy
+        self.access = Access(config)
+        self._makes = Rate(config.max_makes_per_minute, clock)
         self._incarnation = secrets.token_hex(8)
-        self._sessions = Sessions(config.max_sessions, clock, self._incarnation)
+        self._sessions = Sessions(
+            config.max_sessions, clock, self._incarnation, config.max_sessions_per_client
+        )
         self._template = TemplateLink(config)
         self._loaded = Loaded(pb.ListEnvironmentsResponse())
         self._sweeper: asyncio.Future[None] | None = None
         self._draining = False
+        self._processes: list[Process] = []
+        self._direct = DirectListener(config, self._sessions)
         self.address = config.advertise
-        self._control: dict[str, Callable[[Any], Awaitable[pb.InteractResponse]]] = {
+        self._control: dict[str, Callable[[Any, Client], Awaitable[pb.InteractResponse]]] = {
             "list_environments": self._list_environments,
             "make": self._make,
             "renew_lease": self._renew_lease,
@@ -76,12 +91,14 @@ class Front:
         """
         self._loaded = await self._template.start()
         self._sweeper = asyncio.ensure_future(self._sweep())
+        self._direct.start()
 
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             try:
                 self._sessions.sweep()
+                self._sessions.evict(self.access.struck_off)
             except Exception:  # leases and deadlines must go on whatever one session does
                 _log.exception("a sweep failed")
 
@@ -98,16 +115,19 @@ class Front:
         self._draining = True
         if self._sweeper is not None:
             self._sweeper.cancel()
-        ending = list(self._sessions)
-        for session in ending:
+        self._direct.stop()
+        ending = {session.process for session in self._sessions}
+        for session in self._sessions:
             session.end(FaultError(Reason.DRAINING, "the server stopped; go on with another one"))
-        await asyncio.gather(*(session.wait_exited() for session in ending))
+        await asyncio.gather(*(process.wait_exited() for process in ending))
         await self._template.stop()
 
-    async def exchange(self, raw: bytes, stream: Stream | None = None) -> bytes:
+    async def exchange(
+        self, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED
+    ) -> bytes:
         """Serves one request and returns its reply; whatever goes wrong is in the reply."""
         try:
-            return await self._exchange(raw, stream)
+            return await self._exchange(raw, stream, client)
         except FaultError as fault:
             return fault_reply(fault).SerializeToString()
         except DecodeError as error:
@@ -117,17 +137,18 @@ class Front:
             _log.exception("a request failed inside the server")
             return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
 
-    async def _exchange(self, raw: bytes, stream: Stream | None) -> bytes:
+    async def _exchange(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
         if stream is not None and (session := stream.recognise(raw)):
             return await session.ask(raw)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
         if kind is None:
             raise _malformed("a request without content")
+        client.check(kind)
         body = getattr(request, kind)
         if kind in SESSION_REQUESTS:
             return await self._relay(kind, body, raw, stream)
-        reply = await self._control[kind](body)
+        reply = await self._control[kind](body, client)
         if kind == "make" and stream is not None and reply.HasField("make"):
             stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))
         return reply.SerializeToString()
@@ -143,10 +164,10 @@ class Front:
             stream.use(session)
         reply = await session.ask(raw)
         if kind == "close":
-            session.end(_closed(session))
+            session.end(closed(session.id))
         return reply
 
-    async def _make(self, request: pb.MakeRequest) -> pb.InteractResponse:
+    async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         if self._draining:
             raise FaultError(
                 Reason.DRAINING,
@@ -155,16 +176,18 @@ class Front:
             )
         self._check_served(request)
         self._policy.check(request)
-        self._sessions.reserve()
-        session = self._new_session(request)
+        self._makes.check_make(client.name)
+        self._sessions.reserve(client.name)
         try:
-            await session.start(self._template, self._config.max_message_bytes)
+            process = await self._place()
         except (TemplateError, OSError) as error:
-            self._sessions.unreserve()
+            self._sessions.unreserve(client.name)
             raise FaultError(Reason.INTERNAL, f"no process for the environment: {error}") from error
         except BaseException:
-            self._sessions.unreserve()
+            self._sessions.unreserve(client.name)
             raise
+        session = self._new_session(request, process)
+        session.owner = client.name
         self._sessions.add(session)
         return await self._made(session, request)
 
@@ -172,28 +195,52 @@ class Front:
         try:
             raw = await session.ask(pb.InteractRequest(make=request).SerializeToString())
         except asyncio.CancelledError:
-            session.end(_closed(session))
+            session.end(closed(session.id))
             raise
         reply = pb.InteractResponse.FromString(raw)
         if reply.HasField("error"):
-            session.end(_closed(session))
+            session.end(closed(session.id))
             return reply
         session.timeout = self._config.step_timeout
         made = reply.make
         made.session_id, made.secret, made.address = session.id, session.secret, self.address
+        made.direct.addresses.extend(self._direct.addresses)
         made.lease.CopyFrom(_duration(session.lease))
         made.step_timeout.CopyFrom(_duration(session.timeout))
-        _log.info("session %s: %s in process %d", session.id, request.env_id, session.pid)
+        _log.info(
+            "session %s: %s in process %d for %s",
+            session.id,
+            request.env_id,
+            session.process.pid,
+            session.owner,
+        )
         return reply
 
-    def _new_session(self, request: pb.MakeRequest) -> HostedSession:
+    async def _place(self) -> Process:
+        """Returns a process with a free place, a new one when there is none.
+
+        Raises:
+            TemplateError: No process could be forked.
+            OSError: Too many files are open.
+        """
+        config = self._config
+        self._processes = [process for process in self._processes if process.free]
+        if not self._processes:
+            process = Process(config.sessions_per_process, config.max_message_bytes)
+            await process.start(self._template)
+            if config.sessions_per_process == 1:
+                return process
+            self._processes.append(process)
+        return self._processes[0]
+
+    def _new_session(self, request: pb.MakeRequest, process: Process) -> HostedSession:
         config = self._config
         lease = config.lease
         if request.HasField("lease"):
             asked = request.lease.seconds + request.lease.nanos / 1e9
             if asked > 0:
                 lease = min(asked, config.max_lease)
-        return HostedSession(lease, self._clock, config.make_timeout, self._sessions.end)
+        return HostedSession(lease, self._clock, config.make_timeout, self._sessions.end, process)
 
     def _check_served(self, request: pb.MakeRequest) -> None:
         known = [
@@ -203,17 +250,19 @@ class Front:
         if not any((library, request.env_id) in known for library in libraries):
             raise unknown_environment(request.env_id, [env_id for _, env_id in known])
 
-    async def _list_environments(self, _: pb.ListEnvironmentsRequest) -> pb.InteractResponse:
+    async def _list_environments(
+        self, _: pb.ListEnvironmentsRequest, __: Client
+    ) -> pb.InteractResponse:
         return pb.InteractResponse(list_environments=self._loaded.environments)
 
-    async def _renew_lease(self, request: pb.RenewLeaseRequest) -> pb.InteractResponse:
+    async def _renew_lease(self, request: pb.RenewLeaseRequest, _: Client) -> pb.InteractResponse:
         session = self._sessions.find(request.session_id, request.secret)
         session.last_used = self._clock()
         return pb.InteractResponse(
             renew_lease=pb.RenewLeaseResponse(lease=_duration(session.lease))
         )
 
-    async def _get_server_info(self, _: pb.GetServerInfoRequest) -> pb.InteractResponse:
+    async def _get_server_info(self, _: pb.GetServerInfoRequest, __: Client) -> pb.InteractResponse:
         config = self._config
         info = pb.GetServerInfoResponse(
             version=VERSION,
@@ -242,11 +291,3 @@ def _duration(seconds: float) -> Duration:
 
 def _malformed(text: str) -> FaultError:
     return FaultError(Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/v1 describes")
-
-
-def _closed(session: HostedSession) -> FaultError:
-    return FaultError(
-        Reason.SESSION_CLOSED,
-        f"session {session.id} was closed; make the environment again to go on",
-        metadata={"session_id": session.id},
-    )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NoReturn
+from urllib.parse import unquote
 
 import grpc
 import grpc.aio
@@ -11,12 +13,18 @@ from grpc_health.v1 import _async as aio_health
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from envwire.codec.steps import unwrap, wrap
+from envwire.codec import FaultError
+from envwire.codec.varints import unwrap, wrap
+from envwire.server._access import Shown
 from envwire.server._config import ServerConfig
+from envwire.server._faults import fault_reply
 from envwire.server._front import Front
 from envwire.server._stream import Stream
+from envwire.server._tls import ServerTls, server_tls
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
+
+_log = logging.getLogger("envwire.server")
 
 SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 _ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
@@ -52,7 +60,11 @@ def _unary(front: Front, field: str) -> _UnaryBehaviour:
     number = pb.InteractRequest.DESCRIPTOR.fields_by_name[field].number
 
     async def call(message: bytes, context: _Context) -> bytes:
-        answer, response = unwrap(await front.exchange(wrap(number, message)))
+        try:
+            client = front.access.identify(_shown(context))
+        except FaultError as fault:
+            await _turn_away(context, fault)
+        answer, response = unwrap(await front.exchange(wrap(number, message), client=client))
         if answer == _ERROR:
             await _abort(context, status_pb2.Status.FromString(response))
         return response
@@ -60,7 +72,24 @@ def _unary(front: Front, field: str) -> _UnaryBehaviour:
     return call
 
 
-async def _abort(context: _Context, status: status_pb2.Status) -> None:
+def _shown(context: _Context) -> Shown:
+    """Returns what a caller shows of itself: its address, its certificate, its authorization."""
+    authorization = ""
+    for key, value in context.invocation_metadata() or ():
+        if key == "authorization":
+            authorization = str(value)
+    certificate = b"".join(context.auth_context().get("x509_subject", ()))
+    peer = unquote(context.peer())
+    address = "" if peer.startswith("unix") else peer.partition(":")[2].rpartition(":")[0]
+    return Shown(address.strip("[]"), certificate.decode(errors="replace"), authorization)
+
+
+async def _turn_away(context: _Context, fault: FaultError) -> NoReturn:
+    _log.info("turned away %s: %s", context.peer(), fault.reason.value)
+    await _abort(context, fault_reply(fault).error)
+
+
+async def _abort(context: _Context, status: status_pb2.Status) -> NoReturn:
     details = ((_STATUS_KEY, status.SerializeToString()),)
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
     await context.abort(code, status.message[:1000], details)
@@ -70,11 +99,14 @@ def _interact(front: Front) -> Callable[[Any, _Context], Awaitable[None]]:
     async def interact(_: Any, context: _Context) -> None:
         stream = Stream()
         try:
+            identify = front.access.follow(_shown(context))
             while True:
                 message: Any = await context.read()
                 if message is grpc.aio.EOF:
                     return
-                await context.write(await front.exchange(message, stream))
+                await context.write(await front.exchange(message, stream, identify()))
+        except FaultError as fault:
+            await _turn_away(context, fault)
         finally:
             stream.end()
 
@@ -101,22 +133,38 @@ def _handlers(front: Front) -> grpc.GenericRpcHandler:
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
 
+def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
+    """Returns credentials that take the certificates anew for each connection; gRPC asks from threads of its own."""
+
+    def configuration() -> grpc.ServerCertificateConfiguration:
+        now = tls.certificates()
+        return grpc.ssl_server_certificate_configuration([(now.key, now.cert)], now.client_ca)
+
+    return grpc.dynamic_ssl_server_credentials(configuration(), configuration, tls.asks_clients)
+
+
 class GrpcServer:
     """The gRPC server of a front.
 
     Args:
         front: Serves the requests.
         config: The server's settings.
+
+    Raises:
+        ValueError: The certificates cannot be used.
+        OSError: They cannot be read.
     """
 
     def __init__(self, front: Front, config: ServerConfig) -> None:
+        self._tls = server_tls(config)
         self._server = grpc.aio.server(options=_options(config))
         self._server.add_generic_rpc_handlers((_handlers(front),))
         self._health: Any = aio_health.HealthServicer()
         add_health: Any = health_pb2_grpc.add_HealthServicer_to_server
         add_health(self._health, self._server)
-        names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
-        reflection.enable_server_reflection(names, self._server)
+        if not config.tokens:  # strangers are told that the server is there and how it is, no more
+            names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, self._server)
         self._config = config
 
     async def start(self) -> str:
@@ -126,8 +174,12 @@ class GrpcServer:
             OSError: The address is taken or not this machine's.
         """
         host = f"[{self._config.host}]" if ":" in self._config.host else self._config.host
+        address = f"{host}:{self._config.port}"
         try:
-            port = self._server.add_insecure_port(f"{host}:{self._config.port}")
+            if self._tls is None:
+                port = self._server.add_insecure_port(address)
+            else:
+                port = self._server.add_secure_port(address, _credentials(self._tls))
         except RuntimeError as error:
             raise OSError(f"cannot bind {host}:{self._config.port}: {error}") from error
         await self._server.start()

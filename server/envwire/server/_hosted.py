@@ -1,10 +1,8 @@
-"""One session as the front sees it: a process, a link to it, a lease, and in the end a fate."""
+"""One session as the front sees it: a place in a process, a lease, and in the end a fate."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
 import secrets
 import signal
 import socket
@@ -13,68 +11,46 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 from envwire.server._faults import afresh
-from envwire.server._link import Link, LinkLostError
-from envwire.server._output import OutputTail
-from envwire.server._template_link import TemplateLink
+from envwire.server._process import DoorError, LinkLostError, Process
 
 #: Requests that may wait for one session; more are refused.
 MAX_PENDING = 64
-#: Time that a process has to leave by itself once its session is over.
-GRACE_SECONDS = 5.0
-#: Time to wait for the news of how a process ended.
-_NEWS_SECONDS = 1.0
 
 
 @dataclass(eq=False)
 class HostedSession:
-    """A session and its process.
+    """A session and its place in a process.
 
     Attributes:
-        lease: Seconds that it lives without an open stream and without a request.
+        lease: Seconds that it lives without an open stream or direct channel and without a request.
         clock: Monotonic time, in seconds.
-        last_used: When it last served a request or had a stream.
-        busy_since: When the request that it serves now began; None when it is idle.
         timeout: Seconds that the present request may take.
+        last_used: When it last served a request or had a stream.
+        busy_since: When the request that the front waits for began; None when it waits for none.
         streams: Open streams that used it.
         fate: Why it ended; None while it lives.
+        owner: Name of the client that made it.
     """
 
     lease: float
     clock: Callable[[], float]
     timeout: float
     on_end: Callable[[HostedSession], None]
+    process: Process
     id: str = field(default_factory=lambda: secrets.token_hex(16))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     last_used: float = 0.0
     busy_since: float | None = None
     streams: int = 0
-    pid: int = 0
     fate: FaultError | None = None
+    owner: str = ""
 
-    async def start(self, template: TemplateLink, limit: int) -> None:
-        """Forks its process and connects to it.
-
-        Raises:
-            TemplateError: No process could be forked.
-            OSError: Too many files are open.
-        """
-        loop = asyncio.get_running_loop()
-        self._exited: asyncio.Future[int] = loop.create_future()
-        self._ended: asyncio.Future[None] = loop.create_future()
-        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
-            link, their_link = socket.socketpair()
-            ours.callback(link.close)
-            theirs.callback(their_link.close)
-            reading, writing = os.pipe2(os.O_CLOEXEC)
-            theirs.callback(os.close, writing)
-            self._output = OutputTail(reading)
-            ours.callback(self._output.close)
-            self.pid = await template.fork(their_link, writing, self._on_exit)
-            ours.pop_all()
-        link.setblocking(False)
-        _, self._link = await loop.create_connection(
-            lambda: Link(limit, self._on_lost, self._on_reply), sock=link
-        )
+    def __post_init__(self) -> None:
+        """Takes a place in the process."""
+        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._pending = 0
+        self._served = 0
+        self._place = self.process.take(self)
         self.last_used = self.clock()
 
     async def ask(self, message: bytes) -> bytes:
@@ -85,27 +61,59 @@ class HostedSession:
         """
         if self.fate is not None:
             raise afresh(self.fate)
-        if self._link.pending >= MAX_PENDING:
+        if self._pending >= MAX_PENDING:
             raise FaultError(
                 Reason.CAPACITY_REACHED,
                 f"{MAX_PENDING} requests of this session wait already; wait for their replies before sending more",
                 retry_after=1.0,
             )
-        self.last_used = self.clock()
-        if self.busy_since is None:
-            self.busy_since = self.last_used
         try:
-            return await self._link.ask(message)
+            reply = self.process.ask(self._place, message)
+        except LinkLostError:
+            raise await self._told_fate() from None
+        self._begin()
+        try:
+            return await reply
         except LinkLostError:
             raise await self._told_fate() from None
 
-    def _on_reply(self) -> None:
+    def _begin(self) -> None:
+        self._pending += 1
         self.last_used = self.clock()
-        self.busy_since = self.last_used if self._link.pending else None
+        if self.busy_since is None:
+            self.busy_since = self.last_used
+
+    def on_reply(self) -> None:
+        """Notes that the process replied, whoever still waits for it."""
+        self._pending -= 1
+        self.last_used = self.clock()
+        self.busy_since = self.last_used if self._pending else None
+
+    async def admit(self, connection: socket.socket) -> None:
+        """Hands a client's connection over to the process: a direct channel.
+
+        Raises:
+            FaultError: The session has ended.
+        """
+        if self.fate is not None:
+            raise afresh(self.fate)
+        self.last_used = self.clock()
+        try:
+            self.process.admit(self._place, connection)
+        except DoorError:
+            raise await self._told_fate() from None
+
+    def look(self) -> None:
+        """Takes over what went on without the front, on a direct channel."""
+        served = self.process.board.served(self._place)
+        if served != self._served or self.process.board.connected(self._place):
+            self._served = served
+            self.last_used = self.clock()
 
     def overdue(self, now: float) -> bool:
         """Whether the present request has taken longer than it may."""
-        return self.busy_since is not None and now - self.busy_since > self.timeout
+        asked = 0.0 if self.busy_since is None else now - self.busy_since
+        return max(asked, self.process.board.busy_for(self._place)) > self.timeout
 
     def expired(self, now: float) -> bool:
         """Whether nobody has cared for it for the time of its lease."""
@@ -121,7 +129,7 @@ class HostedSession:
         self.last_used = self.clock()
 
     def end(self, fate: FaultError, *, at_once: bool = False) -> None:
-        """Ends the session: gently, so that the environment is closed, or at once.
+        """Ends the session: gently, so that the environment is closed, or at once, by the death of its process.
 
         Doing so again changes nothing.
         """
@@ -131,42 +139,37 @@ class HostedSession:
         if not self._ended.done():
             self._ended.set_result(None)
         if at_once:
-            fate.output = self._output.text()
-            self.kill()
-        self._link.close()
-        asyncio.get_running_loop().call_later(GRACE_SECONDS, self.kill)
+            fate.output = self.process.output.text()
+            self.process.kill()
+        self.process.leave(self._place)
         self.on_end(self)
 
-    def kill(self) -> None:
-        """Kills the process and all that it started."""
-        if self.pid and not self._exited.done():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+    def on_closed(self) -> None:
+        """Notes that its client closed it on a direct channel."""
+        self.end(closed(self.id))
 
-    def _on_exit(self, status: int) -> None:
-        if not self._exited.done():
-            self._exited.set_result(status)
-        self._output.drain()
-
-    async def wait_exited(self) -> None:
-        """Waits until the process is gone, as long as the grace lasts and a little more."""
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(asyncio.shield(self._exited), GRACE_SECONDS + _NEWS_SECONDS)
-
-    def _on_lost(self) -> None:
+    def on_lost(self) -> None:
+        """Notes that the process is gone; why, is about to be known."""
         if self.fate is None:
             self._losing = asyncio.ensure_future(self._lose())
 
     async def _lose(self) -> None:
-        status: int | None = None
-        with contextlib.suppress(asyncio.TimeoutError):
-            status = await asyncio.wait_for(asyncio.shield(self._exited), _NEWS_SECONDS)
-        self.end(_lost(self.id, self.pid, status), at_once=True)
+        status = await self.process.wait_lost()
+        self.end(_lost(self.id, self.process.pid, status), at_once=True)
 
     async def _told_fate(self) -> FaultError:
         """Returns why the link broke; whoever broke it, or `_lose`, is about to say."""
         await asyncio.shield(self._ended)
-        return afresh(self.fate) if self.fate else _lost(self.id, self.pid, None)
+        return afresh(self.fate) if self.fate else _lost(self.id, self.process.pid, None)
+
+
+def closed(session_id: str) -> FaultError:
+    """Returns the fate of a session that its client closed."""
+    return FaultError(
+        Reason.SESSION_CLOSED,
+        f"session {session_id} was closed; make the environment again to go on",
+        metadata={"session_id": session_id},
+    )
 
 
 def _lost(session_id: str, pid: int, status: int | None) -> FaultError:

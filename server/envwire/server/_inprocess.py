@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from envwire.codec import FaultError, Reason, fault_from_exception
+from envwire.codec.frames import Reply
 from envwire.server._faults import fault_reply
 from envwire.server._libraries import list_environments, load_catalogue
 from envwire.server._making import describe, make_environment
@@ -47,15 +48,29 @@ class InProcessTransport:
         )
         self._policy = Policy(wrappers=frozenset(wrappers))
         self._sessions: dict[str, Session] = {}
+        self._reply = Reply(b"")
 
-    def exchange(self, request: bytes, timeout: float) -> bytes:  # noqa: ARG002 - the caller's thread is not interrupted
+    def exchange(self, request: bytes, timeout: float) -> Reply:  # noqa: ARG002 - the caller's thread is not interrupted
         """Serves a request at once (see `Transport.exchange`); nothing can time out here."""
         try:
-            return self._answer(request)
+            return Reply(self._answer(request))
         except FaultError as fault:
-            return fault_reply(fault).SerializeToString()
+            return Reply(fault_reply(fault).SerializeToString())
         except Exception as error:
-            return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
+            internal = fault_from_exception(error, Reason.INTERNAL)
+            return Reply(fault_reply(internal).SerializeToString())
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Serves a request and keeps the reply (see `Transport.send`)."""
+        self._reply = self.exchange(request, timeout)
+
+    def receive(self) -> Reply:
+        """Returns the reply to what was sent last (see `Transport.receive`)."""
+        return self._reply
+
+    def fileno(self) -> int:
+        """Returns -1: there is nothing to wait for."""
+        return -1
 
     def _answer(self, raw: bytes) -> bytes:
         request = pb.InteractRequest.FromString(raw)
@@ -88,7 +103,7 @@ class InProcessTransport:
             raise FaultError(
                 Reason.UNKNOWN_SESSION, f"no session {body.session_id!r} in this process"
             )
-        reply = session.handle(raw)
+        reply = session.handle(raw).message
         if session.state is State.CLOSED:
             del self._sessions[body.session_id]
         return reply

@@ -24,6 +24,7 @@ from envwire.codec import (
     gymnasium_family,
 )
 from envwire.server._faults import unknown_environment
+from envwire.server._reach import EVERYTHING, Reach
 from envwire.v1 import environment_pb2
 
 #: What a pattern begins with to list environments of PettingZoo, which is imported only then.
@@ -109,6 +110,7 @@ class Catalogue:
     libraries: Sequence[Library]
     listings: dict[tuple[str, str], Listing] = field(default_factory=dict[tuple[str, str], Listing])
     wrappers: dict[str, Callable[..., Any]] = field(default_factory=dict[str, Callable[..., Any]])
+    reach: Reach = EVERYTHING
 
     def find(self, env_id: str, library: str = "", prefer: str = "") -> Listing:
         """Returns the listing of `env_id`.
@@ -146,7 +148,12 @@ class Catalogue:
 
 
 def load_catalogue(
-    patterns: Iterable[str], *, imports: Iterable[str], wrappers: Iterable[str], version: str
+    patterns: Iterable[str],
+    *,
+    imports: Iterable[str],
+    wrappers: Iterable[str],
+    version: str,
+    reach: Reach = EVERYTHING,
 ) -> Catalogue:
     """Imports what the operator named and lists the environments whose ids match.
 
@@ -155,6 +162,7 @@ def load_catalogue(
         imports: Modules that register environments when imported.
         wrappers: Wrappers beyond the libraries' own, "module:Class" or a reserved name.
         version: Version of this package.
+        reach: Which attributes and methods of them clients may reach.
 
     Raises:
         LookupError: A pattern matches no registered id.
@@ -164,7 +172,7 @@ def load_catalogue(
     libraries = load_libraries(version, patterns)
     for module in imports:
         importlib.import_module(module)
-    catalogue = Catalogue(libraries)
+    catalogue = Catalogue(libraries, reach=reach)
     for pattern in patterns:
         _list_matching(catalogue, pattern)
     for name in wrappers:

@@ -1,4 +1,4 @@
-"""The front's end of a session's socket: one reply for each request, in order."""
+"""The front's end of a session process's socket: one reply for each request, in order, and notices between them."""
 
 from __future__ import annotations
 
@@ -20,24 +20,25 @@ class Link(asyncio.Protocol):
     Args:
         limit: Largest message accepted, in bytes.
         on_lost: Called once when the process is gone.
-        on_reply: Called after every reply.
+        on_reply: Called with the place of the session after every reply.
+        on_notice: Called with the place of a session that was closed.
     """
 
     def __init__(
-        self, limit: int, on_lost: Callable[[], None], on_reply: Callable[[], None]
+        self,
+        limit: int,
+        on_lost: Callable[[], None],
+        on_reply: Callable[[int], None],
+        on_notice: Callable[[int], None],
     ) -> None:
         self._reader = FrameReader(limit)
         self._on_lost = on_lost
         self._on_reply = on_reply
+        self._on_notice = on_notice
         self._pending: deque[asyncio.Future[bytes]] = deque()
         self._transport: asyncio.Transport | None = None
 
-    @property
-    def pending(self) -> int:
-        """How many requests wait for their replies."""
-        return len(self._pending)
-
-    def ask(self, message: bytes) -> asyncio.Future[bytes]:
+    def ask(self, place: int, message: bytes) -> asyncio.Future[bytes]:
         """Sends a request and returns the future of its reply.
 
         The reply comes even when nobody waits for the future any more; it is dropped then.
@@ -49,8 +50,13 @@ class Link(asyncio.Protocol):
             raise LinkLostError
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._pending.append(future)
-        self._transport.write(pack_header(len(message)) + message)
+        self._transport.write(pack_header(place, len(message)) + message)
         return future
+
+    def give_notice(self, place: int) -> None:
+        """Tells the process that the session of a place is to be ended, or that its notice arrived."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(pack_header(place, 0))
 
     def close(self) -> None:
         """Ends the connection; the process leaves when it sees it."""
@@ -64,18 +70,21 @@ class Link(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Hands complete replies to those who wait (asyncio calls this)."""
         try:
-            messages = self._reader.feed(data)
+            frames = self._reader.feed(data)
         except FrameError:
             self.close()
             return
-        for message in messages:
-            if not self._pending:  # a reply to nothing: not our worker any more
+        for place, message in frames:
+            if not message:
+                self._on_notice(place)
+            elif self._pending:
+                future = self._pending.popleft()
+                if not future.cancelled():
+                    future.set_result(message)
+                self._on_reply(place)
+            else:  # a reply to nothing: not our worker any more
                 self.close()
                 return
-            future = self._pending.popleft()
-            if not future.cancelled():
-                future.set_result(message)
-            self._on_reply()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Fails all that still wait (asyncio calls this)."""

@@ -21,7 +21,10 @@ from envwire.codec import (
     encode_value,
     fault_from_exception,
 )
+from envwire.codec.frames import Attachments
+from envwire.codec.steps import truth
 from envwire.server import _randomness
+from envwire.server._reach import EVERYTHING, Reach
 from envwire.server._states import Event
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
@@ -34,10 +37,11 @@ _GENERATORS = frozenset({"np_random", "_np_random"})
 
 @dataclass(frozen=True)
 class Hosted:
-    """An environment and the library whose classes it speaks."""
+    """An environment, the library whose classes it speaks, and what of it clients may reach."""
 
     env: Any
     family: Family
+    reach: Reach = EVERYTHING
 
     def call(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> _T:
         """Calls the environment, which may raise anything.
@@ -74,21 +78,24 @@ def _value(message: values_pb2.Value, family: Family) -> Any:
         _refused(error)
 
 
-def _encode_observation(observation: Any, message: values_pb2.Value) -> None:
+def _encode_observation(
+    observation: Any, message: values_pb2.Value, attachments: Attachments | None
+) -> None:
     try:
-        encode_value(observation, message, "observation")
+        encode_value(observation, message, "observation", attachments=attachments)
     except CodecError as error:
         raise FaultError(Reason.UNSUPPORTED, str(error)) from error
 
 
-def _encode_info(info: Any, message: values_pb2.ValueMap) -> None:
+def _encode_info(info: Any, message: values_pb2.ValueMap, attachments: Attachments | None) -> None:
     if not isinstance(info, Mapping):
         raise FaultError(
             Reason.ENVIRONMENT_RAISED,
             f"the environment returned an info of type {type(info).__name__}; it must be a dict",
         )
     message.SetInParent()
-    encode_mapping(cast("dict[Any, Any]", info), message, "info", opaque=True)
+    mapping = cast("dict[Any, Any]", info)
+    encode_mapping(mapping, message, "info", opaque=True, attachments=attachments)
 
 
 def _mirror(hosted: Hosted, random: pb.RandomMirror) -> None:
@@ -96,7 +103,12 @@ def _mirror(hosted: Hosted, random: pb.RandomMirror) -> None:
     _randomness.mirror(hosted.env, random)
 
 
-def reset(hosted: Hosted, request: pb.ResetRequest, reply: pb.InteractResponse) -> Event:
+def reset(
+    hosted: Hosted,
+    request: pb.ResetRequest,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
+) -> Event:
     """Starts an episode; seed and options reach the environment only when they were given."""
     env, family, response = hosted.env, hosted.family, reply.reset
     kwargs: dict[str, Any] = {}
@@ -107,8 +119,8 @@ def reset(hosted: Hosted, request: pb.ResetRequest, reply: pb.InteractResponse) 
     if request.HasField("np_random"):
         _restore(hosted, request)
     observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
-    _encode_observation(observation, response.observation)
-    _encode_info(info, response.info)
+    _encode_observation(observation, response.observation, attachments)
+    _encode_info(info, response.info, attachments)
     if request.mirror_np_random:
         _mirror(hosted, response.random)
     return Event.RESET
@@ -156,19 +168,25 @@ def encode_step(
     result: tuple[Any, Any, Any, Any, Any],
     mirror: bool,
     reply: pb.InteractResponse,
+    attachments: Attachments | None,
 ) -> Event:
     """Writes what a step returned; reward and flags keep the types that the environment gave them."""
     observation, reward, terminated, truncated, info = result
     response = reply.step
-    _encode_observation(observation, response.observation)
+    _encode_observation(observation, response.observation, attachments)
     _encode_reward(reward, response)
-    # A flag without a truth value, an array for instance, is the environment's mistake.
     response.terminated = hosted.call(_flag, terminated, response, "terminated")
     response.truncated = hosted.call(_flag, truncated, response, "truncated")
-    _encode_info(info, response.info)
+    _encode_info(info, response.info, attachments)
     if mirror:
         _mirror(hosted, response.random)
-    return Event.STEP_ENDED if response.terminated or response.truncated else Event.STEP
+    return step_event(result)
+
+
+def step_event(result: tuple[Any, Any, Any, Any, Any]) -> Event:
+    """Returns what a step did to the session. Arrays of flags are a vector environment's, which resets its own."""
+    ended = truth(result[2]) or truth(result[3])
+    return Event.STEP_ENDED if ended else Event.STEP
 
 
 def _step_fault(hosted: Hosted, action: Any, error: Exception) -> FaultError:
@@ -202,41 +220,46 @@ def _encode_reward(reward: Any, response: pb.StepResponse) -> None:
 def _flag(flag: Any, response: pb.StepResponse, name: str) -> bool:
     if type(flag) is not bool:
         encode_value(flag, getattr(response, f"typed_{name}"), name, opaque=True)
-    return bool(flag)
+    return truth(flag)
 
 
-def render(hosted: Hosted, _: pb.RenderRequest, reply: pb.InteractResponse) -> None:
+def render(
+    hosted: Hosted,
+    _: pb.RenderRequest,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
+) -> None:
     """Renders the present state."""
     frame = hosted.call(hosted.env.render)
     try:
-        encode_value(frame, reply.render.frame, "frame")
+        encode_value(frame, reply.render.frame, "frame", attachments=attachments)
     except CodecError as error:
         raise FaultError(Reason.UNSUPPORTED, str(error)) from error
 
 
-def close(hosted: Hosted, _: pb.CloseRequest, reply: pb.InteractResponse) -> None:
+def close(
+    hosted: Hosted,
+    _: pb.CloseRequest,
+    reply: pb.InteractResponse,
+    __: Attachments | None,
+) -> None:
     """Closes the environment. The session is over even when that raises."""
     reply.close.SetInParent()
     hosted.call(hosted.env.close)
 
 
-def _check_name(name: str) -> None:
-    if not name.isidentifier() or name.startswith("__"):
-        raise FaultError(
-            Reason.ATTRIBUTE_NOT_ALLOWED,
-            f"attribute {name!r} cannot be reached; name an identifier that does not begin with two underscores",
-        )
-
-
 def get_attribute(
-    hosted: Hosted, request: pb.GetAttributeRequest, reply: pb.InteractResponse
+    hosted: Hosted,
+    request: pb.GetAttributeRequest,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
 ) -> None:
     """Reads an attribute of the outermost wrapper that has it; generators travel as their state."""
     env, name, response = hosted.env, request.name, reply.get_attribute
-    _check_name(name)
     if request.probe:
-        response.exists = _has(hosted, name)
+        response.exists = hosted.reach.sees(name) and _has(hosted, name)
         return
+    hosted.reach.check_read(name)
     if name in _GENERATORS:
         hosted.call(getattr, env.unwrapped, name)  # reading "np_random" creates the generator
         response.exists = True
@@ -247,7 +270,7 @@ def get_attribute(
     if callable(value):
         response.callable = True
     else:
-        encode_value(value, response.value, name, opaque=True)
+        encode_value(value, response.value, name, opaque=True, attachments=attachments)
 
 
 def _has(hosted: Hosted, name: str) -> bool:
@@ -271,10 +294,13 @@ def _found(hosted: Hosted, name: str) -> Any:
 
 
 def set_attribute(
-    hosted: Hosted, request: pb.SetAttributeRequest, reply: pb.InteractResponse
+    hosted: Hosted,
+    request: pb.SetAttributeRequest,
+    reply: pb.InteractResponse,
+    _: Attachments | None,
 ) -> None:
     """Sets an attribute on the outermost wrapper that has it."""
-    _check_name(request.name)
+    hosted.reach.check_set(request.name)
     value = _value(request.value, hosted.family)
     # Gymnasium 0.29 has no set_wrapper_attr, 1.0 has it without `force`.
     setter: Callable[..., Any] = getattr(
@@ -295,9 +321,14 @@ def _parameters(function: Callable[..., Any]) -> Collection[str]:
         return ()
 
 
-def call_method(hosted: Hosted, request: pb.CallMethodRequest, reply: pb.InteractResponse) -> None:
+def call_method(
+    hosted: Hosted,
+    request: pb.CallMethodRequest,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
+) -> None:
     """Calls a method of the outermost wrapper that has it."""
-    _check_name(request.name)
+    hosted.reach.check_call(request.name)
     method = _found(hosted, request.name)
     if not callable(method):
         raise FaultError(
@@ -310,10 +341,11 @@ def call_method(hosted: Hosted, request: pb.CallMethodRequest, reply: pb.Interac
         _refused(error)
     kwargs = {str(key): value for key, value in _mapping(request.kwargs, hosted.family).items()}
     result = hosted.call(method, *args, **kwargs)
-    encode_value(result, reply.call_method.result, "result", opaque=True)
+    answer = reply.call_method.result
+    encode_value(result, answer, "result", opaque=True, attachments=attachments)
 
 
-Operation = Callable[[Hosted, Any, pb.InteractResponse], Event | None]
+Operation = Callable[[Hosted, Any, pb.InteractResponse, Attachments | None], Event | None]
 
 #: One operation for each request of a session but a step, by its field in InteractRequest. A step is taken and encoded
 #: apart, because its usual answer is written without a message.

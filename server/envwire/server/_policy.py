@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
-from envwire.codec import FaultError, Reason
+from envwire.codec import CodecError, FaultError, Reason, decode_value
+from envwire.server._rules import ANYTHING, Rule, read_rules
 from envwire.v1 import environment_pb2, values_pb2
 
 #: Gymnasium wrappers that write files or open windows on the server: only when the operator lists them.
 RESERVED_WRAPPERS = frozenset({"RecordVideo", "HumanRendering"})
+
+#: Values that are read here. Others may be large, and none of them is what a rule allows.
+_PLAIN = frozenset(
+    {"none", "bool_value", "int_value", "big_int_value", "float_value", "string_value", "scalar"}
+)
+
+_EVERYWHERE = ""
+_OWNED = re.compile(r"(?:([^=\[\]{}]+)=)?(.*)")
+
+Rules = Mapping[str, Mapping[str, Rule]]
 
 
 @dataclass(frozen=True)
@@ -17,32 +30,30 @@ class Policy:
     """The operator's lists.
 
     Attributes:
-        any_kwargs: Whether any keyword argument may be passed (the default on loopback).
-        kwargs: Names of keyword arguments that may be passed for any id or wrapper.
-        kwargs_by_owner: Further names, for single ids and wrappers.
+        any_kwargs: Whether keyword arguments that are not listed may be passed (the default on loopback).
+        kwargs: What each keyword argument may be, by its name, by id or wrapper; under "" for all of them.
         wrappers: Wrappers beyond the libraries' own, "module:Class", and reserved ones by name.
     """
 
     any_kwargs: bool = True
-    kwargs: frozenset[str] = frozenset()
-    kwargs_by_owner: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    kwargs: Rules = field(default_factory=dict[str, dict[str, Rule]])
     wrappers: frozenset[str] = frozenset()
 
     @classmethod
     def from_lists(
         cls, *, any_kwargs: bool, allow_kwargs: Iterable[str], allow_wrappers: Iterable[str]
     ) -> Policy:
-        """Reads the command line's lists: "name,name" for all, "OWNER=name,name" for one id or wrapper."""
-        everywhere: set[str] = set()
-        by_owner: dict[str, frozenset[str]] = {}
+        """Reads the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `_rules`).
+
+        Raises:
+            ValueError: A rule cannot be understood.
+        """
+        kwargs: dict[str, dict[str, Rule]] = {}
         for item in allow_kwargs:
-            owner, separator, names = item.rpartition("=")
-            listed = frozenset(name.strip() for name in names.split(",") if name.strip())
-            if separator:
-                by_owner[owner] = by_owner.get(owner, frozenset()) | listed
-            else:
-                everywhere |= listed
-        return cls(any_kwargs, frozenset(everywhere), by_owner, frozenset(allow_wrappers))
+            found = _OWNED.fullmatch(item)
+            owner, rules = found.groups() if found else (None, item)
+            kwargs.setdefault(owner or _EVERYWHERE, {}).update(read_rules(rules))
+        return cls(any_kwargs, kwargs, frozenset(allow_wrappers))
 
     def check(self, request: environment_pb2.MakeRequest) -> None:
         """Refuses what the operator did not list.
@@ -56,17 +67,15 @@ class Policy:
             self._check_kwargs(wrapper.name, wrapper.kwargs)
 
     def _check_kwargs(self, owner: str, kwargs: values_pb2.ValueMap) -> None:
-        if self.any_kwargs:
-            return
-        listed = self.kwargs | self.kwargs_by_owner.get(owner, frozenset())
-        refused = sorted({entry.name for entry in kwargs.entries} - listed)
-        if refused:
-            raise FaultError(
-                Reason.KWARGS_NOT_ALLOWED,
-                f"keyword arguments {', '.join(refused)} of {owner} are not listed on this server; "
-                f"it allows {', '.join(sorted(listed)) or 'none'}. The operator lists more with "
-                f"--allow-kwargs {owner}={','.join(refused)}",
-            )
+        listed = {**self.kwargs.get(_EVERYWHERE, {}), **self.kwargs.get(owner, {})}
+        if not self.any_kwargs:
+            _check_listed(owner, {entry.name for entry in kwargs.entries}, listed)
+        for entry in kwargs.entries:
+            rule = listed.get(entry.name, ANYTHING)
+            if entry.HasField("other"):  # under another kind of name it would pass by its rule
+                raise FaultError(Reason.INVALID_VALUE, f"{owner}: name keyword arguments by texts")
+            if rule is not ANYTHING and not rule.allows(_plain(entry)):
+                raise _not_as_listed(owner, entry, rule)
 
     def _check_wrapper(self, name: str) -> None:
         if name in self.wrappers:
@@ -78,3 +87,32 @@ class Policy:
                 f" and {', '.join(sorted(self.wrappers)) or 'no others'}. The operator lists more with"
                 f" --allow-wrapper {name}",
             )
+
+
+def _check_listed(owner: str, names: Iterable[str], listed: Iterable[str]) -> None:
+    refused = sorted(set(names) - set(listed))
+    if refused:
+        raise FaultError(
+            Reason.KWARGS_NOT_ALLOWED,
+            f"keyword arguments {', '.join(refused)} of {owner} are not listed on this server; "
+            f"it allows {', '.join(sorted(listed)) or 'none'}. The operator lists more with "
+            f"--allow-kwargs {owner}={','.join(refused)}",
+        )
+
+
+def _plain(entry: values_pb2.ValueEntry) -> Any:
+    """Returns the value of an entry; for one that is not plain, something that no rule allows."""
+    if entry.value.WhichOneof("kind") not in _PLAIN or entry.value.scalar.shape:
+        return ...
+    try:
+        return decode_value(entry.value, None, opaque=False)
+    except CodecError as error:
+        raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+
+
+def _not_as_listed(owner: str, entry: values_pb2.ValueEntry, rule: Rule) -> FaultError:
+    return FaultError(
+        Reason.KWARGS_NOT_ALLOWED,
+        f"{entry.name} of {owner} must be {rule} on this server; pass such a value. The operator changes the rule with "
+        "--allow-kwargs",
+    )

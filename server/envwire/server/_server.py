@@ -21,7 +21,14 @@ if TYPE_CHECKING:
 _READY = "ready: "
 _START_SECONDS = 120.0
 _STOP_SECONDS = 30.0
-_LISTS = {"imports", "allow_kwargs", "allow_wrappers", "sys_path"}
+_LISTS = {
+    "imports",
+    "allow_attributes",
+    "allow_kwargs",
+    "allow_methods",
+    "allow_wrappers",
+    "sys_path",
+}
 
 
 class ServerError(Exception):

@@ -21,6 +21,8 @@ from envwire.codec import (
     encode_warnings,
     fault_from_exception,
 )
+from envwire.codec.frames import Attachments, Packet
+from envwire.codec.inlining import inlined
 from envwire.codec.steps import StepRequestReader, StepResponseWriter
 from envwire.server._faults import fault_reply
 from envwire.server._operations import (
@@ -29,8 +31,10 @@ from envwire.server._operations import (
     Hosted,
     encode_step,
     read_action,
+    step_event,
     take_step,
 )
+from envwire.server._reach import EVERYTHING, Reach
 from envwire.server._states import Event, State, move
 from envwire.v1 import environment_pb2
 
@@ -68,26 +72,37 @@ class Session:
         env: The environment, in its wrappers.
         family: The library whose classes it speaks.
         warning_log: Where its warnings are collected.
+        reach: Which of its attributes and methods clients may reach.
     """
 
-    def __init__(self, env: Any, family: Family, warning_log: WarningLog | None = None) -> None:
+    def __init__(
+        self,
+        env: Any,
+        family: Family,
+        warning_log: WarningLog | None = None,
+        reach: Reach = EVERYTHING,
+    ) -> None:
         self.state = State.READY
-        self._hosted = Hosted(env, family)
+        self._hosted = Hosted(env, family, reach)
         self._warnings = warning_log or WarningLog()
         self._sequence = 0
         self._request = b""
-        self._reply = b""
+        self._reply = Packet(b"")
         self._reader = StepRequestReader()
         self._writer = StepResponseWriter()
 
-    def handle(self, raw: bytes) -> bytes:
+    def handle(self, raw: bytes, attach: bool = False) -> Packet:
         """Serves one InteractRequest and returns the InteractResponse; whatever goes wrong is in it.
 
         Only what ends a process passes through: SystemExit, KeyboardInterrupt, and deaths that no code sees.
+
+        Args:
+            raw: The request.
+            attach: Whether large arrays may go beside the response. They are the environment's own, not copies.
         """
         usual = self._reader.read(raw)
         if usual is not None and usual[0] == self._sequence + 1:
-            return self._keep(raw, self._guarded(self._step, usual[1], False))
+            return self._keep(raw, self._guarded(self._step, usual[1], False, _beside(attach)))
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
         except DecodeError as error:
@@ -97,13 +112,13 @@ class Session:
             return _fault(_not_for_a_session(kind))
         body = getattr(request, kind)
         if body.sequence != self._sequence + 1:
-            return self._answer_out_of_order(raw, body.sequence)
-        reply = self._keep(raw, self._guarded(self._serve, kind, body))
+            return self._answer_out_of_order(raw, body.sequence, attach)
+        reply = self._keep(raw, self._guarded(self._serve, kind, body, _beside(attach)))
         if kind == "close":  # it is over even when the environment raised while it closed
             self.state = move(self.state, Event.CLOSE)
         return reply
 
-    def _keep(self, raw: bytes, reply: bytes) -> bytes:
+    def _keep(self, raw: bytes, reply: Packet) -> Packet:
         """Keeps a reply for as long as its request is the last one."""
         self._sequence += 1
         self._request, self._reply = raw, reply
@@ -115,7 +130,7 @@ class Session:
             self.state = move(self.state, Event.CLOSE)
             self._hosted.env.close()
 
-    def _guarded(self, serve: Callable[..., bytes], *args: Any) -> bytes:
+    def _guarded(self, serve: Callable[..., Packet], *args: Any) -> Packet:
         try:
             return serve(*args)
         except FaultError as fault:
@@ -123,34 +138,41 @@ class Session:
         except Exception as error:
             return _fault(fault_from_exception(error, Reason.INTERNAL))
 
-    def _serve(self, kind: str, body: Any) -> bytes:
+    def _serve(self, kind: str, body: Any, attachments: Attachments | None) -> Packet:
         if kind == "step":
-            self._reader.learn(body)
-            return self._step(read_action(self._hosted, body), body.mirror_np_random)
+            action = read_action(self._hosted, body)
+            self._reader.learn(body, action)
+            return self._step(action, body.mirror_np_random, attachments)
         reply = environment_pb2.InteractResponse()
-        return self._finish(OPERATIONS[kind](self._hosted, body, reply), reply)
+        event = OPERATIONS[kind](self._hosted, body, reply, attachments)
+        return self._finish(event, reply, attachments)
 
-    def _step(self, action: Any, mirror: bool) -> bytes:
+    def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         """Takes a step; the usual answer is written without building a message."""
         result = take_step(self._hosted, action)
-        info = result[4]
-        if type(info) is dict and not info and not mirror and not self._warnings.given:
-            written = self._writer.write(*result[:4])
+        if not mirror and not self._warnings.given and type(result[4]) is dict:
+            written = self._writer.write(result, attachments)
             if written is not None:
-                ended = result[2] or result[3]
-                self.state = move(self.state, Event.STEP_ENDED if ended else Event.STEP)
-                return written
+                self.state = move(self.state, step_event(result))
+                return Packet(written, attachments)
         reply = environment_pb2.InteractResponse()
-        return self._finish(encode_step(self._hosted, result, mirror, reply), reply)
+        attachments = _beside(attachments is not None)
+        event = encode_step(self._hosted, result, mirror, reply, attachments)
+        return self._finish(event, reply, attachments)
 
-    def _finish(self, event: Event | None, reply: environment_pb2.InteractResponse) -> bytes:
+    def _finish(
+        self,
+        event: Event | None,
+        reply: environment_pb2.InteractResponse,
+        attachments: Attachments | None,
+    ) -> Packet:
         if event is not None:
             self.state = move(self.state, event)
         if given := self._warnings.take():
             encode_warnings(given, getattr(reply, reply.WhichOneof("response") or "").warnings)
-        return reply.SerializeToString()
+        return Packet(reply.SerializeToString(), attachments)
 
-    def _answer_out_of_order(self, raw: bytes, sequence: int) -> bytes:
+    def _answer_out_of_order(self, raw: bytes, sequence: int, attach: bool) -> Packet:
         if sequence != self._sequence or not self._request:
             return _fault(
                 FaultError(
@@ -167,11 +189,15 @@ class Session:
                     f"request number {sequence} was used for another request; give each request a number of its own",
                 )
             )
-        return self._reply
+        return self._reply if attach else inlined(self._reply)
 
 
-def _fault(fault: FaultError) -> bytes:
-    return fault_reply(fault).SerializeToString()
+def _beside(attach: bool) -> Attachments | None:
+    return Attachments() if attach else None
+
+
+def _fault(fault: FaultError) -> Packet:
+    return Packet(fault_reply(fault).SerializeToString())
 
 
 def _not_for_a_session(kind: str | None) -> FaultError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -33,28 +33,43 @@ class Sessions:
         capacity: How many may live at once.
         clock: Monotonic time, in seconds.
         incarnation: Name of this run of the server.
+        per_client: How many may live at once for one client; 0 for as many as it likes.
     """
 
-    def __init__(self, capacity: int, clock: Callable[[], float], incarnation: str) -> None:
+    def __init__(
+        self, capacity: int, clock: Callable[[], float], incarnation: str, per_client: int = 0
+    ) -> None:
         self._capacity = capacity
         self._clock = clock
         self._incarnation = incarnation
+        self._per_client = per_client
         self._live: dict[str, HostedSession] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
-        self._reserved = 0
+        self._reserved: Counter[str] = Counter()
 
     def __len__(self) -> int:
-        return len(self._live) + self._reserved
+        return len(self._live) + self._reserved.total()
 
     def __iter__(self) -> Iterator[HostedSession]:
         return iter(list(self._live.values()))
 
-    def reserve(self) -> None:
+    def reserve(self, owner: str = "") -> None:
         """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
 
+        Args:
+            owner: Name of the client.
+
         Raises:
-            FaultError: CAPACITY_REACHED.
+            FaultError: CAPACITY_REACHED or CLIENT_LIMIT_REACHED.
         """
+        if self._per_client and self._held(owner) >= self._per_client:
+            raise FaultError(
+                Reason.CLIENT_LIMIT_REACHED,
+                f"{owner} holds {self._per_client} sessions, all that one client may have here; close one first. The "
+                "operator raises the number with --max-sessions-per-client",
+                metadata={"max_sessions_per_client": str(self._per_client)},
+                retry_after=1.0,
+            )
         if len(self) >= self._capacity:
             raise FaultError(
                 Reason.CAPACITY_REACHED,
@@ -63,15 +78,21 @@ class Sessions:
                 metadata={"max_sessions": str(self._capacity)},
                 retry_after=1.0,
             )
-        self._reserved += 1
+        self._reserved[owner] += 1
 
-    def unreserve(self) -> None:
+    def _held(self, owner: str) -> int:
+        return self._reserved[owner] + sum(
+            session.owner == owner for session in self._live.values()
+        )
+
+    def unreserve(self, owner: str = "") -> None:
         """Gives a reserved slot back."""
-        self._reserved -= 1
+        self._reserved[owner] -= 1
+        self._reserved += Counter()  # forgets those who have none
 
     def add(self, session: HostedSession) -> None:
         """Adds a session in the slot that was reserved for it."""
-        self._reserved -= 1
+        self.unreserve(session.owner)
         self._live[session.id] = session
 
     def end(self, session: HostedSession) -> None:
@@ -116,10 +137,29 @@ class Sessions:
         """Ends sessions whose lease ran out or whose request takes too long."""
         now = self._clock()
         for session in self:
+            session.look()
             if session.overdue(now):
                 session.end(_overdue(session), at_once=True)
             elif session.expired(now):
                 session.end(_expired(session))
+
+    def evict(self, struck_off: Callable[[str], bool]) -> None:
+        """Ends the sessions of clients that may no longer be here.
+
+        Args:
+            struck_off: Tells it of a client's name.
+        """
+        for session in self:
+            if struck_off(session.owner):
+                session.end(_evicted(session))
+
+
+def _evicted(session: HostedSession) -> FaultError:
+    return FaultError(
+        Reason.SESSION_CLOSED,
+        f"session {session.id} was ended: the operator struck {session.owner} off the list. Ask for another token",
+        metadata={"session_id": session.id},
+    )
 
 
 def _overdue(session: HostedSession) -> FaultError:

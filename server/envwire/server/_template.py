@@ -4,9 +4,10 @@ It stays single-threaded and never runs an environment, so forking it is safe at
 a fork, is never loaded here. It is the parent of all session processes: it reaps them and tells the front how they
 ended.
 
-The front speaks to it over a socket of packets: `{"fork": N}` with two descriptors (link, output) forks session N; it
-answers `{"forked": N, "pid": P}`, or `{"failed": N, "error": why}`, and when the time comes `{"exited": P, "status":
-S}`. When the front is gone, so are the socket, this process and, by the lifeline, all sessions.
+The front speaks to it over a socket of packets: `{"fork": N}` with four descriptors (link, output, door, board) forks
+process N; it answers `{"forked": N, "pid": P}`, or `{"failed": N, "error": why}`, and when the time comes
+`{"exited": P, "status": S}`. When the front is gone, so are the socket, this process and, by the lifeline, all
+sessions.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from typing import NoReturn
 
 import numpy as np
 
+from envwire.server._board import Board
 from envwire.server._config import ServerConfig
 from envwire.server._libraries import Catalogue
 from envwire.server._worker import Worker, run_and_exit
 
 PACKET_BYTES = 4096
+_DESCRIPTORS = 4
 
 
 class Template:
@@ -63,7 +66,7 @@ class Template:
 
     def _serve_one(self) -> bool:
         try:
-            packet, descriptors, _, _ = socket.recv_fds(self._control, PACKET_BYTES, 2)
+            packet, descriptors, _, _ = socket.recv_fds(self._control, PACKET_BYTES, _DESCRIPTORS)
         except ConnectionResetError:
             return False
         if not packet:
@@ -99,7 +102,7 @@ class Template:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.send(json.dumps(message).encode())
 
-    def _become_session(self, link: int, output: int) -> NoReturn:
+    def _become_session(self, link: int, output: int, door: int, board: int) -> NoReturn:
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
@@ -110,8 +113,10 @@ class Template:
         _take_output(output)
         _die_with(self._lifeline)
         np.random.seed()
-        worker = Worker(socket.socket(fileno=link), self._catalogue, self._config.max_message_bytes)
-        run_and_exit(worker)
+        page = Board(board, self._config.sessions_per_process)
+        os.close(board)
+        sockets = socket.socket(fileno=link), socket.socket(fileno=door)
+        run_and_exit(Worker(*sockets, page, self._catalogue, self._config))
 
 
 def _ignore(_number: int, _frame: object) -> None:

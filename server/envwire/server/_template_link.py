@@ -10,7 +10,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from envwire.server._config import ServerConfig
@@ -105,17 +105,21 @@ class TemplateLink:
         self._control = control
         asyncio.get_running_loop().add_reader(control, self._hear)
 
-    async def fork(self, link: socket.socket, output: int, on_exit: OnExit) -> int:
-        """Forks a session process that serves `link` and prints to `output`; returns its process number.
+    async def fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
+        """Forks a session process and returns its number.
+
+        Args:
+            descriptors: Link, output, door and board of the process; they stay the caller's.
+            on_exit: Called with the status with which the process ended.
 
         Raises:
             TemplateError: The template is gone or does not answer.
         """
         async with self._turn:  # one at a time: the socket of packets holds only so many
             await self._revive()
-            return await self._fork(link, output, on_exit)
+            return await self._fork(descriptors, on_exit)
 
-    async def _fork(self, link: socket.socket, output: int, on_exit: OnExit) -> int:
+    async def _fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
         self._number += 1
         number = self._number
         future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -123,9 +127,8 @@ class TemplateLink:
         try:
             if self._control is None:
                 raise TemplateError("the template process is gone")
-            socket.send_fds(
-                self._control, [json.dumps({"fork": number}).encode()], [link.fileno(), output]
-            )
+            packet = json.dumps({"fork": number}).encode()
+            socket.send_fds(self._control, [packet], list(descriptors))
             return await asyncio.wait_for(future, _FORK_SECONDS)
         except (OSError, asyncio.TimeoutError) as error:
             raise TemplateError(f"the template process does not fork: {error!r}") from error

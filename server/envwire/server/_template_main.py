@@ -23,6 +23,7 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
             imports=config.imports,
             wrappers=config.allow_wrappers,
             version=VERSION,
+            reach=config.reach,
         )
     except Exception as error:
         answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")

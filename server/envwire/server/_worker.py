@@ -1,91 +1,238 @@
-"""The session process: reads requests, lets the session serve them, writes replies. It knows nothing but frames.
+"""The session process: reads requests, lets its sessions serve them, writes replies. It knows nothing but frames.
 
-It leaves by `os._exit`: it was forked, and the exit handlers that it inherited are its parent's.
+Requests come from the front, on the link, and straight from clients, on direct channels that the front hands over
+through the door. A process holds one session unless the operator packs more into it. It leaves by `os._exit`: it was
+forked, and the exit handlers that it inherited are its parent's.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
+import select
 import socket
+import struct
 import sys
 import traceback
+from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import NoReturn
 
 from envwire.codec import FaultError, Reason, encode_warnings, fault_from_exception
+from envwire.codec.frames import Packet
+from envwire.server._board import Board
+from envwire.server._channel import Channel, ChannelError
+from envwire.server._config import ServerConfig
 from envwire.server._faults import fault_reply
-from envwire.server._frames import FrameSocket, send_frame
+from envwire.server._frames import Frame, FrameSocket, send_frame
 from envwire.server._libraries import Catalogue
 from envwire.server._making import describe, make_environment
 from envwire.server._session import Session, WarningLog
 from envwire.server._states import State
-from envwire.v1 import environment_pb2
+from envwire.v1 import direct_pb2, environment_pb2
+
+_PLACE = struct.Struct("<I")
+_HELLO_BYTES = 4096
+#: The front notes that a session was closed at once; should it be stopped, the client is not kept waiting longer.
+_NOTICE_SECONDS = 2.0
 
 
 class Worker:
-    """Serves one session on one socket.
+    """Serves the sessions of one process.
 
     Args:
         link: Connected, blocking socket to the front.
+        door: Socket of packets, on which the front hands over direct channels.
+        board: Where the front looks what goes on here.
         catalogue: What can be made.
-        max_message_bytes: Largest reply that is sent.
+        config: The server's settings.
     """
 
-    def __init__(self, link: socket.socket, catalogue: Catalogue, max_message_bytes: int) -> None:
+    def __init__(
+        self,
+        link: socket.socket,
+        door: socket.socket,
+        board: Board,
+        catalogue: Catalogue,
+        config: ServerConfig,
+    ) -> None:
         self._link = link
+        self._frames = FrameSocket(link)
+        self._backlog: deque[Frame] = deque()
+        self._door = door
+        self._board = board
         self._catalogue = catalogue
-        self._limit = max_message_bytes
+        self._packed = config.sessions_per_process > 1
+        self._limit = config.max_message_bytes
         self._warnings = WarningLog()
-        self._session: Session | None = None
+        self._sessions: dict[int, Session] = {}
+        self._channels: dict[int, Channel] = {}
+        self._poll = select.poll()
+        self._ready: dict[int, Callable[[], None]] = {}
+        self._over = False
 
     def run(self) -> None:
         """Serves requests until the session closes or the front is gone."""
+        self._watch(self._link, self._serve_link)
+        self._watch(self._door, self._open_channel)
         with self._warnings.installed():
             with contextlib.suppress(ConnectionError):  # the front ended the link under a request
                 self._serve()
-            if self._session is not None:
-                self._session.abandon()
+            for session in self._sessions.values():
+                _abandon(session)
+
+    def _watch(self, source: socket.socket | Channel, ready: Callable[[], None]) -> None:
+        self._ready[source.fileno()] = ready
+        self._poll.register(source.fileno(), select.POLLIN)
+
+    def _forget(self, source: Channel) -> None:
+        del self._ready[source.fileno()]
+        self._poll.unregister(source.fileno())
 
     def _serve(self) -> None:
-        frames = FrameSocket(self._link)
-        while (raw := frames.receive()) is not None:
-            self._send(self._answer(raw))
-            if self._finished():
+        poll, ready = self._poll.poll, self._ready
+        while not self._over:
+            for descriptor, _ in poll():
+                # A channel may have been replaced by another one since the poll.
+                if serve := ready.get(descriptor):
+                    serve()
+
+    def _serve_link(self) -> None:
+        while True:
+            frame = self._backlog.popleft() if self._backlog else self._frames.receive()
+            if frame is None:
+                self._over = True
+            elif frame.message:
+                self._answer(frame)
+            else:
+                self._end(frame.place)
+            if self._over or not (self._backlog or self._frames.waiting):
                 return
 
-    def _finished(self) -> bool:
-        # A session that could not be made is no session: its process goes once the reason is told.
-        return self._session is None or self._session.state is State.CLOSED
+    def _answer(self, frame: Frame) -> None:
+        place = frame.place
+        session = self._sessions.get(place)
+        if session is None:
+            send_frame(self._link, place, self._make(place, frame.message))
+            # A session that could not be made is no session: its process goes once the reason is told.
+            self._over = not self._packed and place not in self._sessions
+            return
+        send_frame(self._link, place, self._bounded(session.handle(frame.message)).message)
+        if session.state is State.CLOSED:
+            self._leave(place)
 
-    def _answer(self, raw: bytes) -> bytes:
-        if self._session is None:
-            return self._make(raw).SerializeToString()
-        return self._session.handle(raw)
-
-    def _make(self, raw: bytes) -> environment_pb2.InteractResponse:
+    def _make(self, place: int, raw: bytes) -> bytes:
         reply = environment_pb2.InteractResponse()
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
             env, family = make_environment(self._catalogue, request.make)
             reply.make.CopyFrom(describe(env, family))
         except FaultError as fault:
-            return fault_reply(fault)
+            return fault_reply(fault).SerializeToString()
         except Exception as error:
-            return fault_reply(fault_from_exception(error))
+            return fault_reply(fault_from_exception(error)).SerializeToString()
         encode_warnings(self._warnings.take(), reply.make.warnings)
-        self._session = Session(env, family, self._warnings)
-        return reply
+        self._sessions[place] = Session(env, family, self._warnings, self._catalogue.reach)
+        if not self._packed:
+            gc.collect()
+            gc.freeze()  # what an environment consists of need not be looked at again and again
+        return reply.SerializeToString()
 
-    def _send(self, reply: bytes) -> None:
-        if len(reply) > self._limit:
-            reply = fault_reply(
-                FaultError(
-                    Reason.MESSAGE_TOO_LARGE,
-                    f"the reply of {len(reply)} bytes exceeds the server's limit of {self._limit}; the operator "
-                    "raises it with --max-message-bytes",
-                )
-            ).SerializeToString()
-        send_frame(self._link, reply)
+    def _end(self, place: int) -> None:
+        """Closes the environment of a session that the front ended."""
+        session = self._sessions.get(place)
+        self._leave(place)
+        if session is not None:
+            _abandon(session)
+
+    def _leave(self, place: int) -> None:
+        self._sessions.pop(place, None)
+        self._close_channel(place)
+        self._over = not self._packed
+
+    def _open_channel(self) -> None:
+        packet, descriptors, _, _ = socket.recv_fds(self._door, _HELLO_BYTES, 1)
+        if not descriptors:  # the front is gone; the link tells as much
+            self._poll.unregister(self._door.fileno())
+            return
+        (place,) = _PLACE.unpack_from(packet)
+        channel = Channel(socket.socket(fileno=descriptors[0]), self._limit)
+        self._close_channel(place)
+        if place not in self._sessions:
+            channel.close()
+            return
+        self._channels[place] = channel
+        self._watch(channel, partial(self._serve_channel, place, channel))
+        self._board.connect(place, True)
+        self._welcome(place, channel)
+
+    def _welcome(self, place: int, channel: Channel) -> None:
+        welcome = direct_pb2.Welcome(max_message_bytes=self._limit)
+        response = direct_pb2.HelloResponse(welcome=welcome)
+        try:
+            channel.send(Packet(response.SerializeToString()))
+        except ChannelError:
+            self._close_channel(place)
+
+    def _close_channel(self, place: int) -> None:
+        if channel := self._channels.pop(place, None):
+            self._forget(channel)
+            channel.close()
+            self._board.connect(place, False)
+
+    def _serve_channel(self, place: int, channel: Channel) -> None:
+        try:
+            for raw in channel.receive():
+                self._answer_channel(place, channel, raw)
+        except ChannelError:
+            if self._channels.get(place) is channel:
+                self._close_channel(place)
+
+    def _answer_channel(self, place: int, channel: Channel, raw: bytes) -> None:
+        session = self._sessions[place]
+        self._board.begin(place)
+        packet = self._bounded(session.handle(raw, True))
+        self._board.end(place)
+        if session.state is State.CLOSED:
+            self._give_notice(place)
+            channel.send(packet)
+            self._leave(place)
+            if self._backlog:
+                self._serve_link()
+        else:
+            channel.send(packet)
+
+    def _give_notice(self, place: int) -> None:
+        """Tells the front that a session was closed, and waits until its slot is free."""
+        send_frame(self._link, place, b"")
+        self._link.settimeout(_NOTICE_SECONDS)
+        with contextlib.suppress(OSError):
+            while (frame := self._frames.receive()) is not None:
+                if frame == (place, b""):
+                    break
+                self._backlog.append(frame)
+        self._link.settimeout(None)
+
+    def _bounded(self, packet: Packet) -> Packet:
+        attached = packet.attachments.length if packet.attachments else 0
+        if len(packet.message) + attached <= self._limit:
+            return packet
+        fault = FaultError(
+            Reason.MESSAGE_TOO_LARGE,
+            f"the reply of {len(packet.message) + attached} bytes exceeds the server's limit of {self._limit}; the "
+            "operator raises it with --max-message-bytes",
+        )
+        return Packet(fault_reply(fault).SerializeToString())
+
+
+def _abandon(session: Session) -> None:
+    """Closes an environment that nobody closed; what goes wrong is for the log."""
+    try:
+        session.abandon()
+    except Exception:
+        traceback.print_exc()
 
 
 def run_and_exit(worker: Worker) -> NoReturn:

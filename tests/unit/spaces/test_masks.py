@@ -140,3 +140,15 @@ def test_edges_asked_of_a_graph_without_any_warn():
 def test_a_masked_entry_keeps_a_start_beyond_float_precision():
     space = own.spaces.MultiDiscrete([3], np.uint64, start=[2**64 - 3])
     assert space.sample(mask=(m(0, 0, 1),)).tolist() == [2**64 - 1]
+
+
+class Zeros(np.random.Generator):
+    """Draws the smallest number of the unit interval, and nothing else."""
+
+    def random(self, size=None, dtype=np.float64, out=None):
+        return np.zeros(size, dtype)
+
+
+def test_what_has_no_chance_is_never_drawn():
+    space = own.spaces.MultiBinary(2, seed=Zeros(np.random.PCG64(0)))
+    assert space.sample(probability=p(0, 1)).tolist() == [0, 1]

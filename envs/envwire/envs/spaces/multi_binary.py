@@ -66,7 +66,7 @@ class MultiBinary(NumericSpace[NDArray[np.int8]]):
             masks.check_values(weights, (0, 1, 2))
             return np.where(weights == 2, self._toss(), weights)
         masks.check_probabilities(weights)
-        return np.asarray(self.np_random.random(self.shape) <= weights, np.int8)
+        return np.asarray(self.np_random.random(self.shape) < weights, np.int8)
 
     def _toss(self) -> NDArray[np.int8]:
         return self.np_random.integers(0, 2, self.shape, np.int8)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import typer
 
 from envwire.server._version import VERSION
+from envwire.server.cli._certs import certs
 from envwire.server.cli._health import health
 from envwire.server.cli._list import list_environments
 from envwire.server.cli._run import run
 from envwire.server.cli._serve import serve
+from envwire.server.cli._token import token
 
 app = typer.Typer(
     name="envwire",
@@ -21,6 +23,8 @@ app.command()(serve)
 app.command("list")(list_environments)
 app.command()(run)
 app.command()(health)
+app.command()(certs)
+app.command()(token)
 
 
 def _show_version(wanted: bool) -> None:

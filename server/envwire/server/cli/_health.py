@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import grpc
@@ -9,19 +10,32 @@ import typer
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
 
+def _open_channel(target: str) -> grpc.Channel:
+    """Opens a channel with the certificates that environment variables name; loads the client only when they do."""
+    if not {"ENVWIRE_CA", "ENVWIRE_CERT"} & os.environ.keys():
+        return grpc.insecure_channel(target)
+    from envwire.client import Credentials
+    from envwire.client._grpc import open_channel
+
+    return open_channel(target, Credentials(token=None))
+
+
 def health(
     target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
     timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 3.0,
 ) -> None:
     """Ask the server at TARGET for its health; exit 0 when it is serving, 1 otherwise. For container health checks."""
-    with grpc.insecure_channel(target) as channel:
-        stub: Any = health_pb2_grpc.HealthStub(channel)
-        try:
+    try:
+        with _open_channel(target) as channel:
+            stub: Any = health_pb2_grpc.HealthStub(channel)
             answer = stub.Check(health_pb2.HealthCheckRequest(), timeout=timeout)
-        except grpc.RpcError as error:
-            reason = error.details() if isinstance(error, grpc.Call) else str(error)
-            typer.echo(f"no answer from {target}: {reason}", err=True)
-            raise typer.Exit(1) from None
+    except grpc.RpcError as error:
+        reason = error.details() if isinstance(error, grpc.Call) else str(error)
+        typer.echo(f"no answer from {target}: {reason}", err=True)
+        raise typer.Exit(1) from None
+    except OSError as error:
+        typer.echo(f"envwire health: {error}", err=True)
+        raise typer.Exit(1) from None
     status = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
     typer.echo(status)
     if answer.status != health_pb2.HealthCheckResponse.SERVING:

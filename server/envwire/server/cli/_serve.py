@@ -70,10 +70,25 @@ def serve(
     max_message_bytes: Annotated[
         int, typer.Option(help="Largest message, in bytes.", rich_help_panel=_LIMITS)
     ] = _DEFAULTS.max_message_bytes,
+    max_sessions_per_client: Annotated[
+        int,
+        typer.Option(
+            help="Environments held at once by one client; 0 for no such limit.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = _DEFAULTS.max_sessions_per_client,
+    max_makes_per_minute: Annotated[
+        int,
+        typer.Option(
+            help="Environments that one client may ask for in a minute; 0 for no such limit.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = _DEFAULTS.max_makes_per_minute,
     allow_kwargs: Annotated[
         list[str] | None,
         typer.Option(
-            help="Keyword arguments that clients of a public address may pass: name,name or ID=name,name.",
+            help="Keyword arguments that clients of a public address may pass, and of what kind: name,name or "
+            "ID=size:int[1..9],slip:bool,map:{4x4,8x8}.",
             rich_help_panel=_SAFETY,
         ),
     ] = None,
@@ -83,11 +98,48 @@ def serve(
             help="Wrapper module:Class that clients may ask for.", rich_help_panel=_SAFETY
         ),
     ] = None,
+    allow_attribute: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Attribute, or pattern, that clients of a public address may read and set.",
+            rich_help_panel=_SAFETY,
+        ),
+    ] = None,
+    allow_method: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Method, or pattern, that clients of a public address may call.",
+            rich_help_panel=_SAFETY,
+        ),
+    ] = None,
+    tls_cert: Annotated[
+        str,
+        typer.Option(
+            help="PEM file of the server's certificate; it is read anew when it changes.",
+            rich_help_panel=_SAFETY,
+        ),
+    ] = "",
+    tls_key: Annotated[
+        str, typer.Option(help="PEM file of its key.", rich_help_panel=_SAFETY)
+    ] = "",
+    tls_client_ca: Annotated[
+        str,
+        typer.Option(
+            help="PEM file of the authority whose clients are let in.", rich_help_panel=_SAFETY
+        ),
+    ] = "",
+    tokens: Annotated[
+        str,
+        typer.Option(
+            help="File of the tokens that are let in; `envwire token` makes its lines.",
+            rich_help_panel=_SAFETY,
+        ),
+    ] = "",
     insecure: Annotated[
         bool,
         typer.Option(
             "--insecure",
-            help="Bind an address other than loopback, without TLS.",
+            help="Bind an address other than loopback without TLS and without knowing the clients.",
             rich_help_panel=_SAFETY,
         ),
     ] = False,
@@ -117,8 +169,16 @@ def serve(
             make_timeout=make_timeout,
             drain_timeout=drain_timeout,
             max_message_bytes=max_message_bytes,
+            max_sessions_per_client=max_sessions_per_client,
+            max_makes_per_minute=max_makes_per_minute,
             allow_kwargs=tuple(allow_kwargs or ()),
             allow_wrappers=tuple(allow_wrapper or ()),
+            allow_attributes=tuple(allow_attribute or ()),
+            allow_methods=tuple(allow_method or ()),
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            tls_client_ca=tls_client_ca,
+            tokens=tokens,
             insecure=insecure,
             sys_path=(os.getcwd(),),
         )

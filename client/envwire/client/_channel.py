@@ -1,0 +1,144 @@
+"""The client's end of a direct channel: one request out, one reply in, large arrays received where they stay.
+
+A step costs two system calls here, one to send and one to wait and receive. The length of a reply is guessed from the
+last one: what was guessed right arrives in its place without a copy.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+import weakref
+
+import numpy as np
+
+from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
+
+_SMALL_BYTES = 4096
+_channels: weakref.WeakSet[Channel] = weakref.WeakSet()
+
+
+class Channel:
+    """One connection.
+
+    Args:
+        sock: A connected socket; the channel owns it.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(True)
+        self._socket = sock
+        self._timeout = 0.0
+        self._head = bytearray()
+        self._attached = 0
+        _channels.add(self)
+        weakref.finalize(self, sock.close).atexit = False
+
+    def fileno(self) -> int:
+        """Returns the descriptor to wait on."""
+        return self._socket.fileno()
+
+    def greet(self, hello: bytes, timeout: float) -> bytes:
+        """Begins the conversation and returns the answer to the hello.
+
+        Raises:
+            OSError: The connection broke, or no answer came in time.
+        """
+        self._socket.sendall(PREAMBLE)
+        self.send(hello, timeout)
+        return self.receive().message
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Sends a request.
+
+        Args:
+            request: The request.
+            timeout: Seconds to wait for the reply.
+
+        Raises:
+            OSError: The connection broke.
+        """
+        if timeout != self._timeout:
+            self._set_timeout(timeout)
+        self._socket.sendall(HEADER.pack(len(request), 0, 0) + request)
+
+    def _set_timeout(self, timeout: float) -> None:
+        # The kernel watches the time: Python's own timeouts would cost a system call more for each message.
+        self._timeout = timeout
+        span = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
+        for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
+            self._socket.setsockopt(socket.SOL_SOCKET, option, span)
+
+    def receive(self) -> Reply:
+        """Waits for a reply.
+
+        Raises:
+            BlockingIOError: None came in time.
+            OSError: The connection broke.
+        """
+        if self._attached:
+            return self._receive_like_the_last()
+        data = self._some(self._socket.recv(_SMALL_BYTES))
+        return self._complete(data)
+
+    def _receive_like_the_last(self) -> Reply:
+        """Receives into the places that a reply like the last one would take."""
+        head, area = self._head, np.empty(self._attached, np.uint8)
+        received = self._socket.recvmsg_into([head, area.data])[0]
+        if received < len(head):
+            return self._complete(self._some(bytes(head[:received])))
+        length, _, attached = HEADER.unpack_from(head)
+        if HEADER_BYTES + length != len(head) or attached != len(area):
+            return self._complete(bytes(head) + area[: received - len(head)].tobytes())
+        self._fill(area, received - len(head))
+        return Reply(bytes(memoryview(head)[HEADER_BYTES:]), area)
+
+    def _complete(self, data: bytes) -> Reply:
+        """Receives the rest of a reply that begins with `data`."""
+        while len(data) < HEADER_BYTES:
+            data += self._some(self._socket.recv(HEADER_BYTES - len(data)))
+        length, _, attached = HEADER.unpack_from(data)
+        end = HEADER_BYTES + length
+        if len(data) < end:
+            data += self._exactly(end - len(data)).tobytes()
+        self._attached = attached
+        if not attached:
+            return Reply(data[HEADER_BYTES:end])
+        self._head = bytearray(end)
+        area = np.empty(attached, np.uint8)
+        early = len(data) - end
+        area[:early] = np.frombuffer(data, np.uint8, early, end)
+        self._fill(area, early)
+        return Reply(data[HEADER_BYTES:end], area)
+
+    def _exactly(self, length: int) -> Area:
+        area = np.empty(length, np.uint8)
+        self._fill(area, 0)
+        return area
+
+    def _fill(self, area: Area, filled: int) -> None:
+        view = area.data
+        while filled < len(view):
+            received = self._socket.recv_into(view[filled:], 0, socket.MSG_WAITALL)
+            if not received:
+                raise ConnectionResetError("the connection ended inside a frame")
+            filled += received
+
+    def _some(self, data: bytes) -> bytes:
+        if not data:
+            raise ConnectionResetError("the server closed the connection")
+        return data
+
+    def close(self) -> None:
+        """Ends the connection. Closing twice is harmless."""
+        self._socket.close()
+
+
+def _after_fork() -> None:
+    """Leaves the parent's connections to the parent: one that the child holds would seem alive after its death."""
+    for channel in list(_channels):
+        channel.close()
+
+
+os.register_at_fork(after_in_child=_after_fork)

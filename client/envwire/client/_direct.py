@@ -1,0 +1,227 @@
+"""The transport of Python clients: makes over gRPC, then talks straight to the process that holds the environment.
+
+Where no direct channel comes about, because a firewall is in between for instance, everything goes over a gRPC stream.
+"""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Callable, Iterable
+
+from envwire.client._channel import Channel
+from envwire.client._credentials import Credentials
+from envwire.client._targets import addresses, is_local
+from envwire.client._transport import Transport
+from envwire.client.errors import ServerUnavailableError, timed_out, too_large
+from envwire.codec.frames import Reply
+from envwire.codec.varints import wrap
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+
+_log = logging.getLogger("envwire.client")
+
+_MADE = pb.InteractResponse.DESCRIPTOR.fields_by_name["make"].number
+_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
+_MADE_TAG = _MADE << 3 | 2
+_CONTROL = frozenset(
+    pb.InteractRequest.DESCRIPTOR.fields_by_name[name].number << 3 | 2
+    for name in ("list_environments", "make", "renew_lease", "get_server_info")
+)
+#: A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds.
+_DIAL_SECONDS = 3.0
+_UNIX = "unix-abstract:"
+
+#: Address families by the name of the transport that uses no other.
+KINDS = {"direct": (_UNIX, ":"), "direct-unix": (_UNIX,), "direct-tcp": (":",)}
+
+
+class DirectTransport:
+    """A direct channel, opened by the Make that goes through it. It serves one session.
+
+    Args:
+        target: HOST:PORT, or any gRPC name.
+        kind: Name of this transport: "direct", or "direct-unix" and "direct-tcp", which never fall back.
+        open_grpc: Opens a gRPC transport by name.
+        credentials: Certificates and token.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        kind: str,
+        open_grpc: Callable[[str], Transport],
+        credentials: Credentials,
+    ) -> None:
+        self._target = target
+        self._kind = kind
+        self._open_grpc = open_grpc
+        self._context = credentials.ssl_context()
+        self._control: Transport | None = open_grpc("unary")
+        self._stream: Transport | None = None
+        self._channel: Channel | None = None
+        self._was_open = False
+        self._limit = 0
+        self._hello = b""
+        self._addresses: list[str] = []
+        self._early: Reply | None = None
+        self._timeout = 0.0
+
+    def exchange(self, request: bytes, timeout: float) -> Reply:
+        """Sends a request and returns its reply (see `Transport.exchange`)."""
+        self.send(request, timeout)
+        return self.receive()
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Sends a request (see `Transport.send`)."""
+        self._timeout = timeout
+        if request[0] in _CONTROL:
+            self._early = self._ask_front(request, timeout)
+        elif self._stream is not None:
+            self._stream.send(request, timeout)
+        elif self._channel is not None or self._dial():
+            self._write(request, timeout)
+        elif self._early is None:
+            self._stream = self._open_grpc("stream")
+            self._stream.send(request, timeout)
+
+    def _write(self, request: bytes, timeout: float) -> None:
+        channel = self._channel
+        assert channel is not None  # noqa: S101 - the caller opened it
+        if len(request) > self._limit:
+            raise too_large(self._target, f"{len(request)} bytes, and {self._limit} are accepted")
+        try:
+            channel.send(request, timeout)
+        except OSError as error:
+            raise self._broken(error) from error
+
+    def receive(self) -> Reply:
+        """Waits for the reply (see `Transport.receive`)."""
+        early, self._early = self._early, None
+        if early is not None:
+            return early
+        if self._channel is None:
+            assert self._stream is not None  # noqa: S101 - `send` chose it
+            return self._stream.receive()
+        try:
+            return self._channel.receive()
+        except BlockingIOError:
+            self._hang_up()
+            raise timed_out(self._target, self._timeout) from None
+        except OSError as error:
+            raise self._broken(error) from error
+        except BaseException:  # a reply that is still to come belongs to nobody
+            self._hang_up()
+            raise
+
+    def _broken(self, error: OSError) -> ServerUnavailableError:
+        self._hang_up()
+        return ServerUnavailableError(f"the direct channel to {self._target} broke: {error}")
+
+    def _hang_up(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def _ask_front(self, request: bytes, timeout: float) -> Reply:
+        """Asks what is not a session's to answer; opens the channel to a session that was made."""
+        if self._control is None:
+            self._control = self._open_grpc("unary")
+        reply = self._control.exchange(request, timeout)
+        if reply.message[:1] == bytes((_MADE_TAG,)):
+            self._introduce(pb.InteractResponse.FromString(reply.message).make)
+        return reply
+
+    def _introduce(self, made: pb.MakeResponse) -> None:
+        hello = direct_pb2.HelloRequest(session_id=made.session_id, secret=made.secret)
+        self._hello = hello.SerializeToString()
+        self._addresses = list(self._usable(made.direct.addresses, made.address))
+        if self._dial():
+            self._close_control()
+
+    def _usable(self, offered: Iterable[str], advertised: str) -> Iterable[str]:
+        """Yields the addresses that are ours to try: a name of this machine's only where the server is on it."""
+        for address in offered:
+            if not address.startswith(KINDS[self._kind]):
+                continue
+            if not address.startswith(_UNIX):
+                host = next(iter(addresses(advertised or self._target)), ("", 0))[0]
+                yield f"{host}{address}"
+            elif is_local(self._target):
+                yield address
+
+    def _dial(self) -> bool:
+        """Opens the channel at the first address that answers; a refusal becomes the reply to come.
+
+        Raises:
+            ServerUnavailableError: No address answers, and this transport falls back to nothing.
+        """
+        failures: list[str] = []
+        refused = bool(self._addresses)
+        for address in self._addresses:
+            channel = None
+            try:
+                channel = Channel(_connect(address, _DIAL_SECONDS))
+                answer = channel.greet(self._hello, _DIAL_SECONDS)
+            except OSError as error:
+                failures.append(f"{address}: {error}")
+                refused = refused and isinstance(error, ConnectionRefusedError)
+                if channel is not None:
+                    channel.close()
+                continue
+            return self._settle(channel, direct_pb2.HelloResponse.FromString(answer))
+        _log.debug(
+            "no direct channel to %s (%s)", self._target, "; ".join(failures) or "none offered"
+        )
+        if self._was_open or self._kind != "direct":
+            unavailable = ServerUnavailableError(
+                f"no direct channel to {self._target}: {'; '.join(failures) or 'none offered'}"
+            )
+            unavailable.refused = refused
+            raise unavailable
+        return False
+
+    def _settle(self, channel: Channel, response: direct_pb2.HelloResponse) -> bool:
+        if response.HasField("error"):
+            channel.close()
+            self._early = Reply(wrap(_ERROR, response.error.SerializeToString()))
+            return False
+        self._channel = channel
+        self._limit = response.welcome.max_message_bytes
+        self._was_open = True
+        return True
+
+    def fileno(self) -> int:
+        """Returns the channel's descriptor; -1 when a reply is here already or comes over gRPC."""
+        return -1 if self._channel is None or self._early is not None else self._channel.fileno()
+
+    def keep_alive(self, request: bytes) -> None:
+        """Does nothing while a channel or stream is open, which keeps the session."""
+
+    def _close_control(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+    def close(self) -> None:
+        """Ends the channel and whatever of gRPC is open."""
+        self._hang_up()
+        self._close_control()
+        if self._stream is not None:
+            self._stream.close()
+
+
+def _connect(address: str, timeout: float) -> socket.socket:
+    if address.startswith(_UNIX):
+        local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            local.connect("\0" + address.removeprefix(_UNIX))
+        except BaseException:
+            local.close()
+            raise
+        return local
+    host, _, port = address.rpartition(":")
+    sock = socket.create_connection((host, int(port)), timeout)
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    return sock

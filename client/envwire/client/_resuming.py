@@ -1,0 +1,98 @@
+"""A transport that outlives its connection.
+
+A session keeps its last reply, and answers a repeated request with it. So a request that got no answer because the
+connection broke is simply sent again, on a new connection, until the session's lease is over.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from envwire.client._transport import Transport
+from envwire.client.errors import ServerUnavailableError
+from envwire.codec.frames import Reply
+
+_log = logging.getLogger("envwire.client")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+#: Where nobody listens any more no session lives on; this is for a server that is just coming back.
+_REFUSED_SECONDS = 2.0
+
+
+class ResumingTransport:
+    """Repeats the requests of one session over whatever connection there is.
+
+    Args:
+        transport: Makes the connections.
+        label: Names the session in the log.
+
+    Attributes:
+        lease: Seconds for which the session outlives a connection; 0 until it is made: a Make is never repeated.
+        resumed: How often the session went on after its connection broke.
+    """
+
+    def __init__(self, transport: Transport, label: str) -> None:
+        self._transport = transport
+        self._label = label
+        self._request = b""
+        self._timeout = 0.0
+        self._failure: ServerUnavailableError | None = None
+        self.lease = 0.0
+        self.resumed = 0
+
+    def exchange(self, request: bytes, timeout: float) -> Reply:
+        """Sends a request, again if need be, and returns its reply (see `Transport.exchange`)."""
+        try:
+            return self._transport.exchange(request, timeout)
+        except ServerUnavailableError as failure:
+            return self._resume(request, timeout, failure)
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Sends a request (see `Transport.send`); `receive` tells what goes wrong."""
+        self._request, self._timeout, self._failure = request, timeout, None
+        try:
+            self._transport.send(request, timeout)
+        except ServerUnavailableError as failure:
+            self._failure = failure
+
+    def receive(self) -> Reply:
+        """Returns the reply to what was sent, and sends it again if need be (see `Transport.receive`)."""
+        try:
+            if self._failure is not None:
+                raise self._failure
+            return self._transport.receive()
+        except ServerUnavailableError as failure:
+            return self._resume(self._request, self._timeout, failure)
+
+    def _resume(self, request: bytes, timeout: float, failure: ServerUnavailableError) -> Reply:
+        begun = time.monotonic()
+        span, pause = min(self.lease, timeout), _FIRST_PAUSE
+        if span:
+            _log.warning("%s: %s; trying to go on with it for %g s", self._label, failure, span)
+        while True:
+            passed = time.monotonic() - begun
+            if passed >= (min(span, _REFUSED_SECONDS) if failure.refused else span):
+                raise failure
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+            try:
+                reply = self._transport.exchange(request, max(span - passed, pause))
+            except ServerUnavailableError as again:
+                failure = again
+            else:
+                self.resumed += 1
+                _log.info("%s: goes on after %.1f s", self._label, time.monotonic() - begun)
+                return reply
+
+    def fileno(self) -> int:
+        """Returns what is readable once a reply has come (see `Transport.fileno`)."""
+        return -1 if self._failure is not None else self._transport.fileno()
+
+    def keep_alive(self, request: bytes) -> None:
+        """Renews a lease (see `Transport.keep_alive`)."""
+        self._transport.keep_alive(request)
+
+    def close(self) -> None:
+        """Frees the connection (see `Transport.close`)."""
+        self._transport.close()

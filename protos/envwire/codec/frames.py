@@ -1,0 +1,83 @@
+"""Frames of the direct channel: a header, a message, and the arrays that travel beside it.
+
+Copying an array through a message costs ten times what the wire costs. So a message may refer to arrays instead, by
+their offsets among the attachments of its frame: the sender gathers them from where they are, the receiver lays its
+arrays over the bytes as they arrived.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+PREAMBLE: Final = b"envwire\x01"
+"""What a client sends first: whoever listens by mistake knows at once that this is not for it."""
+
+HEADER: Final = struct.Struct("<IIQ")
+"""Bytes of the message, where its attachments are, bytes of the attachments.
+
+Where: 0 if they follow the message; n if they are in slot n - 1 of the shared memory.
+"""
+
+HEADER_BYTES: Final = HEADER.size
+ALIGNMENT: Final = 64
+"""Each attachment begins at a multiple of this."""
+
+ATTACHED_FROM: Final = 4096
+"""Smaller arrays stay in the message: copying them costs less than attaching them."""
+
+_PADDING: Final = bytes(ALIGNMENT)
+
+Area: TypeAlias = npt.NDArray[np.uint8]
+"""The attachments of one frame as they arrived, in fresh memory of their own."""
+
+
+class Attachments:
+    """The arrays that go beside one message.
+
+    Attributes:
+        buffers: Their bytes in order, padding between them. They are not copied: the arrays must stay as they are until
+            the frame is sent.
+        length: Bytes in all.
+    """
+
+    __slots__ = ("buffers", "length")
+
+    def __init__(self) -> None:
+        self.buffers: list[memoryview | bytes] = []
+        self.length = 0
+
+    def add(self, array: npt.NDArray[Any]) -> int:
+        """Adds an array in its wire form and returns its offset."""
+        if gap := -self.length % ALIGNMENT:
+            self.buffers.append(_PADDING[:gap])
+            self.length += gap
+        offset = self.length
+        self.buffers.append(_bytes_of(array))
+        self.length += array.nbytes
+        return offset
+
+
+def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint8).data
+
+
+class Packet(NamedTuple):
+    """A message that is to be sent, and the arrays beside it."""
+
+    message: bytes
+    attachments: Attachments | None = None
+
+
+class Reply(NamedTuple):
+    """A message that arrived, and what was attached to it."""
+
+    message: bytes
+    area: Area | None = None

@@ -1,0 +1,61 @@
+"""Protobuf's smallest parts: tags, numbers, and a message that holds one other message."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+VARINT: Final = 0
+FIXED64: Final = 1
+LENGTH_DELIMITED: Final = 2
+
+
+def tag(message: Any, field: str, wire_type: int) -> bytes:
+    """Returns the byte before a field whose number is below 16."""
+    return bytes((message.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type,))
+
+
+def varint(number: int) -> bytes:
+    """Returns protobuf's form of a number that is not negative."""
+    if number < 0x80:
+        return bytes((number,))
+    digits = bytearray()
+    while number > 0x7F:
+        digits.append(number & 0x7F | 0x80)
+        number >>= 7
+    digits.append(number)
+    return bytes(digits)
+
+
+def read_varint(raw: bytes, index: int) -> tuple[int, int]:
+    """Returns the number at `index` and where it ends; one that has no end in these bytes ends nowhere near them."""
+    number, shift = 0, 0
+    while index < len(raw) and shift < 70:
+        digit = raw[index]
+        number |= (digit & 0x7F) << shift
+        index, shift = index + 1, shift + 7
+        if digit < 0x80:
+            return number, index
+    return 0, -1
+
+
+def behind_length(raw: bytes) -> int:
+    """Returns where the embedded message begins; 0 when it is not all there is."""
+    length, start = read_varint(raw, 1)
+    return start if start + length == len(raw) else 0
+
+
+def wrap(number: int, message: bytes) -> bytes:
+    """Returns a message that holds another as its field `number`: its bytes behind a tag and a length."""
+    return b"".join((varint(number << 3 | LENGTH_DELIMITED), varint(len(message)), message))
+
+
+def unwrap(message: bytes) -> tuple[int, bytes]:
+    """Returns the number and the bytes of the only field of a message, whose number is below 16.
+
+    Raises:
+        ValueError: It is not all there is.
+    """
+    start = behind_length(message)
+    if start == 0:
+        raise ValueError("not a message with one embedded message")
+    return message[0] >> 3, message[start:]

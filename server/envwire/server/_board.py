@@ -1,0 +1,77 @@
+"""The board: a page that a session process shares with the front, for what must be known without asking.
+
+The front is not in the way of a direct channel, so it cannot see when a request came or how long it takes. The process
+writes that here, two numbers a request; the front looks a few times a second.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import time
+
+_ROW = 4
+_BUSY, _SERVED, _CONNECTED = range(3)
+_NUMBER_BYTES = 8
+
+
+class Board:
+    """One row for each session of a process.
+
+    Args:
+        descriptor: A file of memory of `size(rows)` bytes.
+        rows: How many sessions the process may hold.
+    """
+
+    def __init__(self, descriptor: int, rows: int) -> None:
+        self._memory = mmap.mmap(descriptor, size(rows))
+        self._numbers = memoryview(self._memory).cast("Q")
+
+    def begin(self, row: int) -> None:
+        """Notes that a request is being served."""
+        self._numbers[row * _ROW + _BUSY] = time.monotonic_ns()
+
+    def end(self, row: int) -> None:
+        """Notes that it was served."""
+        numbers, first = self._numbers, row * _ROW
+        numbers[first + _BUSY] = 0
+        numbers[first + _SERVED] += 1
+
+    def connect(self, row: int, connected: bool) -> None:
+        """Notes whether a direct channel is open."""
+        self._numbers[row * _ROW + _CONNECTED] = connected
+
+    def clear(self, row: int) -> None:
+        """Makes a row ready for another session."""
+        for column in range(_ROW):
+            self._numbers[row * _ROW + column] = 0
+
+    def busy_for(self, row: int) -> float:
+        """Returns for how many seconds the present request has been served; 0 when there is none."""
+        since = self._numbers[row * _ROW + _BUSY]
+        return (time.monotonic_ns() - since) / 1e9 if since else 0.0
+
+    def served(self, row: int) -> int:
+        """Returns how many requests were served."""
+        return self._numbers[row * _ROW + _SERVED]
+
+    def connected(self, row: int) -> bool:
+        """Returns whether a direct channel is open."""
+        return bool(self._numbers[row * _ROW + _CONNECTED])
+
+    def close(self) -> None:
+        """Gives the memory back; reading is over."""
+        self._numbers.release()
+        self._memory.close()
+
+
+def size(rows: int) -> int:
+    """Returns the bytes of a board."""
+    return rows * _ROW * _NUMBER_BYTES
+
+
+def make_board(rows: int) -> tuple[int, Board]:
+    """Returns the descriptor of new memory, which belongs to the caller, and the board in it."""
+    descriptor = os.memfd_create("envwire-board", os.MFD_CLOEXEC)
+    os.ftruncate(descriptor, size(rows))
+    return descriptor, Board(descriptor, rows)

@@ -1,0 +1,108 @@
+"""The session's end of a direct channel: requests in, replies and the arrays beside them out, on a plain socket.
+
+It never waits for a request, and for a slow reader only so long; whatever breaks it leaves the session and the reply
+that it keeps alone, and the client opens another one.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+
+from envwire.codec.frames import HEADER, HEADER_BYTES, Packet
+
+_RECEIVE_BYTES = 65536
+#: A slow reader holds up its own session only; after this long it has to open another channel.
+_SEND_SECONDS = 30
+_MOST_BUFFERS = 512
+
+
+class ChannelError(Exception):
+    """The connection is gone, or what came is not a frame."""
+
+
+class Channel:
+    """One connection.
+
+    Args:
+        sock: The socket; the channel owns it.
+        limit: Largest request, in bytes.
+    """
+
+    def __init__(self, sock: socket.socket, limit: int) -> None:
+        sock.setblocking(True)
+        seconds = struct.pack("ll", _SEND_SECONDS, 0)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
+        self._socket = sock
+        self._limit = limit
+        self._buffer = bytearray()
+
+    def fileno(self) -> int:
+        """Returns the descriptor to wait on."""
+        return self._socket.fileno()
+
+    def receive(self) -> list[bytes]:
+        """Returns the requests that are complete, most often one, once the socket is readable.
+
+        Raises:
+            ChannelError: The connection ended or broke the contract.
+        """
+        try:
+            data = self._socket.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise ChannelError(str(error)) from error
+        if not data:
+            raise ChannelError("the client closed the connection")
+        if not self._buffer and len(data) == self._end(data, 0):  # one whole request
+            return [data[HEADER_BYTES:]]
+        self._buffer += data
+        return list(self._cut())
+
+    def _end(self, data: bytes | bytearray, start: int) -> int:
+        """Returns where the request that begins at `start` ends; behind all when its header is not complete."""
+        if len(data) - start < HEADER_BYTES:
+            return len(data) + 1
+        length, where, attached = HEADER.unpack_from(data, start)
+        if length > self._limit or where or attached:
+            raise ChannelError(f"a request of {length} + {attached} bytes at {where}")
+        return start + HEADER_BYTES + int(length)
+
+    def _cut(self) -> Iterator[bytes]:
+        buffer, start = self._buffer, 0
+        while (end := self._end(buffer, start)) <= len(buffer):
+            yield bytes(memoryview(buffer)[start + HEADER_BYTES : end])
+            start = end
+        del buffer[:start]
+
+    def send(self, packet: Packet) -> None:
+        """Sends a reply.
+
+        Raises:
+            ChannelError: The connection is gone, or its reader too slow.
+        """
+        message, attachments = packet
+        try:
+            if attachments is None or not attachments.length:
+                self._socket.sendall(HEADER.pack(len(message), 0, 0) + message)
+            else:
+                head = HEADER.pack(len(message), 0, attachments.length) + message
+                self._gather([head, *attachments.buffers])
+        except OSError as error:
+            raise ChannelError(str(error)) from error
+
+    def _gather(self, buffers: list[bytes | memoryview]) -> None:
+        """Sends buffers in as few calls as there can be, without joining them."""
+        for first in range(0, len(buffers), _MOST_BUFFERS):
+            part = buffers[first : first + _MOST_BUFFERS]
+            sent = self._socket.sendmsg(part)
+            for buffer in part:  # a signal may end the call early
+                if sent < len(buffer):
+                    self._socket.sendall(memoryview(buffer)[max(sent, 0) :])
+                sent -= len(buffer)
+
+    def close(self) -> None:
+        """Ends the connection."""
+        self._socket.close()

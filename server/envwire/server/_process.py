@@ -1,0 +1,165 @@
+"""A session process as the front sees it: started from the template, asked over a link, watched on a board."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import struct
+from typing import TYPE_CHECKING
+
+from envwire.server._board import make_board
+from envwire.server._link import Link, LinkLostError
+from envwire.server._output import OutputTail
+from envwire.server._template_link import TemplateLink
+
+if TYPE_CHECKING:
+    from envwire.server._hosted import HostedSession
+
+#: Time that a process has to leave by itself once its sessions are over.
+GRACE_SECONDS = 5.0
+#: Time to wait for the news of how a process ended.
+NEWS_SECONDS = 1.0
+_PLACE = struct.Struct("<I")
+
+
+class DoorError(Exception):
+    """The process does not take connections."""
+
+
+class Process:
+    """One process and the sessions that it holds, each in a place of its own.
+
+    Args:
+        places: How many sessions it may hold.
+        limit: Largest message accepted, in bytes.
+    """
+
+    def __init__(self, places: int, limit: int) -> None:
+        self._places = places
+        self._limit = limit
+        self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.sessions: dict[int, HostedSession] = {}
+        self.pid = 0
+
+    async def start(self, template: TemplateLink) -> None:
+        """Forks the process and connects to it.
+
+        Raises:
+            TemplateError: No process could be forked.
+            OSError: Too many files are open.
+        """
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+            link, their_link = socket.socketpair()
+            door, their_door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            for end in (link, door):
+                ours.callback(end.close)
+            for end in (their_link, their_door):
+                theirs.callback(end.close)
+            reading, writing = os.pipe2(os.O_CLOEXEC)
+            theirs.callback(os.close, writing)
+            self.output = OutputTail(reading)
+            ours.callback(self.output.close)
+            page, self.board = make_board(self._places)
+            theirs.callback(os.close, page)
+            ours.callback(self.board.close)
+            descriptors = (their_link.fileno(), writing, their_door.fileno(), page)
+            self.pid = await template.fork(descriptors, self._on_exit)
+            ours.pop_all()
+        await self._connect(link, door)
+
+    async def _connect(self, link: socket.socket, door: socket.socket) -> None:
+        for end in (link, door):
+            end.setblocking(False)
+        self._door = door
+        _, self._link = await asyncio.get_running_loop().create_connection(
+            lambda: Link(self._limit, self._on_lost, self._on_reply, self._on_notice), sock=link
+        )
+
+    @property
+    def free(self) -> bool:
+        """Whether it can hold one more session."""
+        return not self._lost.done() and len(self.sessions) < self._places
+
+    def take(self, session: HostedSession) -> int:
+        """Gives a session a place and returns it."""
+        place = next(place for place in range(self._places) if place not in self.sessions)
+        self.sessions[place] = session
+        self.board.clear(place)
+        return place
+
+    def ask(self, place: int, message: bytes) -> asyncio.Future[bytes]:
+        """Sends a request and returns the future of its reply.
+
+        Raises:
+            LinkLostError: The process is gone already.
+        """
+        return self._link.ask(place, message)
+
+    def admit(self, place: int, connection: socket.socket) -> None:
+        """Hands a client's connection over to a session.
+
+        Raises:
+            DoorError: The process is gone or does not take any more.
+        """
+        try:
+            socket.send_fds(self._door, [_PLACE.pack(place)], [connection.fileno()])
+        except OSError as error:
+            raise DoorError(str(error)) from error
+
+    def leave(self, place: int) -> None:
+        """Lets a session that ended go, its environment closed, and with the last session the process."""
+        if self.sessions.pop(place, None) is None:
+            return
+        if self.sessions:
+            self._link.give_notice(place)
+        else:
+            self._link.close()
+            asyncio.get_running_loop().call_later(GRACE_SECONDS, self.kill)
+
+    def kill(self) -> None:
+        """Kills the process and all that it started."""
+        if self.pid and not self._exited.done():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    async def wait_lost(self) -> int | None:
+        """Waits until the link is lost and returns the exit status; None when there is no news of it."""
+        await asyncio.shield(self._lost)
+        return await self._status(NEWS_SECONDS)
+
+    async def wait_exited(self) -> None:
+        """Waits until the process is gone, as long as the grace lasts and a little more."""
+        await self._status(GRACE_SECONDS + NEWS_SECONDS)
+
+    async def _status(self, seconds: float) -> int | None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            return await asyncio.wait_for(asyncio.shield(self._exited), seconds)
+        return None
+
+    def _on_exit(self, status: int) -> None:
+        if not self._exited.done():
+            self._exited.set_result(status)
+        self.output.drain()
+
+    def _on_reply(self, place: int) -> None:
+        if session := self.sessions.get(place):
+            session.on_reply()
+
+    def _on_notice(self, place: int) -> None:
+        if session := self.sessions.get(place):
+            session.on_closed()
+        self._link.give_notice(place)
+
+    def _on_lost(self) -> None:
+        self._door.close()
+        if not self._lost.done():
+            self._lost.set_result(None)
+        for session in list(self.sessions.values()):
+            session.on_lost()
+
+
+__all__ = ["GRACE_SECONDS", "DoorError", "LinkLostError", "Process"]

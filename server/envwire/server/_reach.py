@@ -1,0 +1,121 @@
+"""Which attributes and methods of an environment clients may reach: names and patterns, checked in the session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from envwire.codec import FaultError, Reason
+
+#: What the Env API itself, and PettingZoo's, has for everybody to read. Nothing among it leads elsewhere: not
+#: `unwrapped`, and not `get_wrapper_attr`, which would reach any name.
+API_ATTRIBUTES = (
+    "action_space",
+    "agent_selection",
+    "agents",
+    "max_num_agents",
+    "metadata",
+    "np_random",
+    "np_random_seed",
+    "_np_random",
+    "num_agents",
+    "num_envs",
+    "observation_space",
+    "possible_agents",
+    "render_mode",
+    "reward_range",
+    "single_action_space",
+    "single_observation_space",
+    "spec",
+)
+API_METHODS = ("observe", "state")
+
+_ANY = ("*",)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """The names that clients may reach, as shell patterns.
+
+    Attributes:
+        readable: Attributes that may be read.
+        settable: Attributes that may be set.
+        methods: Methods that may be called.
+    """
+
+    readable: tuple[str, ...] = _ANY
+    settable: tuple[str, ...] = _ANY
+    methods: tuple[str, ...] = _ANY
+
+    @classmethod
+    def from_lists(
+        cls, *, any_name: bool, attributes: Iterable[str], methods: Iterable[str]
+    ) -> Reach:
+        """Returns what an operator's lists allow beside the API's own; everything when `any_name`."""
+        if any_name:
+            return cls()
+        attributes = tuple(attributes)
+        return cls((*API_ATTRIBUTES, *attributes), attributes, (*API_METHODS, *methods))
+
+    def sees(self, name: str) -> bool:
+        """Returns whether clients may know of `name` at all.
+
+        Raises:
+            FaultError: ATTRIBUTE_NOT_ALLOWED for what is no name, or a private one of Python's.
+        """
+        _check(name)
+        return _matches(name, self.readable) or _matches(name, self.methods)
+
+    def check_read(self, name: str) -> None:
+        """Refuses to read what is not listed; a method may be found out about by those who may call it.
+
+        Raises:
+            FaultError: ATTRIBUTE_NOT_ALLOWED.
+        """
+        if not self.sees(name):
+            raise _refused("attribute", name, self.readable)
+
+    def check_set(self, name: str) -> None:
+        """Refuses to set what is not listed.
+
+        Raises:
+            FaultError: ATTRIBUTE_NOT_ALLOWED.
+        """
+        _check(name)
+        if not _matches(name, self.settable):
+            raise _refused("attribute", name, self.settable)
+
+    def check_call(self, name: str) -> None:
+        """Refuses to call what is not listed.
+
+        Raises:
+            FaultError: ATTRIBUTE_NOT_ALLOWED.
+        """
+        _check(name)
+        if not _matches(name, self.methods):
+            raise _refused("method", name, self.methods)
+
+
+#: The default of a server that only this machine reaches.
+EVERYTHING = Reach()
+
+
+def _matches(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _check(name: str) -> None:
+    if not name.isidentifier() or name.startswith("__"):
+        raise FaultError(
+            Reason.ATTRIBUTE_NOT_ALLOWED,
+            f"attribute {name!r} cannot be reached; name an identifier that does not begin with two underscores",
+        )
+
+
+def _refused(what: str, name: str, listed: Iterable[str]) -> FaultError:
+    return FaultError(
+        Reason.ATTRIBUTE_NOT_ALLOWED,
+        f"{what} {name!r} is not listed on this server; it allows {', '.join(sorted(listed)) or 'none'}. The operator "
+        f"lists more with --allow-{what} {name}",
+    )

@@ -1,0 +1,45 @@
+"""`envwire certs`: certificates to begin with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def certs(
+    directory: Annotated[Path, typer.Argument(help="Where to write them.", metavar="DIR")],
+    host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name or address by which clients dial the server; repeat for more."),
+    ] = None,
+    client: Annotated[str, typer.Option(help="Name of the client.")] = "agent",
+) -> None:
+    """Make a development CA, and a server's and a client's certificate that it issued, in DIR. Keys have mode 0600."""
+    from envwire.server._certificates import make_certificates
+
+    if (directory / "ca-key.pem").exists():
+        typer.echo(
+            f"envwire certs: {directory} holds a CA already, whose certificates would no longer be trusted; name "
+            "another directory, or remove it first",
+            err=True,
+        )
+        raise typer.Exit(1)
+    hosts = ["localhost", "127.0.0.1", "::1", *(host or [])]
+    try:
+        paths = make_certificates(directory, dict.fromkeys(hosts), client)
+    except OSError as error:
+        typer.echo(f"envwire certs: {error}", err=True)
+        raise typer.Exit(1) from None
+    for path in paths:
+        typer.echo(path)
+    typer.echo(_ADVICE.format(directory=directory), nl=False)
+
+
+_ADVICE = """
+server:  envwire serve ... --tls-cert {directory}/server.pem --tls-key {directory}/server-key.pem \\
+             --tls-client-ca {directory}/ca.pem
+client:  export ENVWIRE_CA={directory}/ca.pem ENVWIRE_CERT={directory}/client.pem ENVWIRE_KEY={directory}/client-key.pem
+Keep ca-key.pem away from both.
+"""

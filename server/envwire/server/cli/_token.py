@@ -1,0 +1,30 @@
+"""`envwire token`: a new token for the operator's file."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from envwire.server._scopes import Scope
+from envwire.server._tokens import new_token
+
+
+def token(
+    name: Annotated[str, typer.Argument(help="Whose it is; limits count by this name.")],
+    scope: Annotated[
+        list[Scope] | None,
+        typer.Option(help="What it is for; repeat for more. play makes and drives environments."),
+    ] = None,
+) -> None:
+    """Make a token for NAME: print it, this once, and the line for the file of `envwire serve --tokens`."""
+    try:
+        made, line = new_token(name, scope or [Scope.PLAY])
+    except ValueError:
+        typer.echo(
+            f"envwire token: {name!r} is no name for a token; use letters, digits and . _ - @",
+            err=True,
+        )
+        raise typer.Exit(1) from None
+    typer.echo(f"token, for ENVWIRE_TOKEN: {made}")
+    typer.echo(f"line, for --tokens FILE:  {line}")

@@ -1,0 +1,129 @@
+"""One client's share: so many sessions, so many environments a minute, whatever the others do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envwire.client import CapacityError, Credentials, RemoteEnv
+from envwire.codec import FaultError, Reason
+from envwire.server import Server
+from envwire.server._limits import Rate
+from envwire.server._scopes import Scope
+from tests.conftest import ROOT
+from tests.hosted_envs import Fault
+from tests.secured import certificates, write_tokens
+
+ENV = "CartPole-v1"
+FAULTY = "tests/Faulty-v0"
+
+
+@pytest.fixture(params=["tokens", "certificates"])
+def clients(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[dict[str, Any], list[Any]]:
+    """Settings of a server that tells clients apart, and the credentials of two of them."""
+    if request.param == "tokens":
+        path = tmp_path / "tokens"
+        made = write_tokens(path, {"alice": [Scope.PLAY], "bob": [Scope.PLAY]})
+        return {"tokens": path}, [Credentials(token=token) for token in made.values()]
+    known = certificates()
+    both = [known.client(name) for name in ("client", "second-client")]
+    return known.server(ask_clients=True), both
+
+
+@pytest.fixture
+def opened() -> Iterator[list[RemoteEnv]]:
+    envs: list[RemoteEnv] = []
+    yield envs
+    for env in envs:
+        env.close()
+
+
+def test_sessions_of_one_client(
+    clients: tuple[dict[str, Any], list[Any]], opened: list[RemoteEnv]
+) -> None:
+    settings, (alice, bob) = clients
+    with Server([ENV], max_sessions_per_client=2, **settings) as server:
+        opened += [RemoteEnv(server.target, ENV, credentials=alice) for _ in range(2)]
+        for _ in range(2):
+            with pytest.raises(CapacityError, match="all that one client may have") as refused:
+                RemoteEnv(server.target, ENV, credentials=alice)
+        assert refused.value.reason == Reason.CLIENT_LIMIT_REACHED.value
+        assert refused.value.retry_after
+        opened.append(RemoteEnv(server.target, ENV, credentials=bob))
+        opened.pop(0).close()
+        opened.append(RemoteEnv(server.target, ENV, credentials=alice))
+        while opened:
+            opened.pop().close()
+
+
+def test_environments_a_minute(
+    clients: tuple[dict[str, Any], list[Any]], opened: list[RemoteEnv]
+) -> None:
+    settings, (alice, bob) = clients
+    with Server([ENV], max_makes_per_minute=2, **settings) as server:
+        for _ in range(2):
+            RemoteEnv(server.target, ENV, credentials=alice).close()
+        with pytest.raises(CapacityError, match="in a minute") as refused:
+            RemoteEnv(server.target, ENV, credentials=alice)
+        assert refused.value.reason == Reason.RATE_LIMITED.value
+        assert refused.value.retry_after is not None
+        assert 0 < refused.value.retry_after <= 30
+        RemoteEnv(server.target, ENV, credentials=bob).close()
+
+
+def test_what_ends_badly_gives_its_place_back() -> None:
+    with Server(
+        [FAULTY], imports=["tests.hosted_envs"], sys_path=(ROOT,), max_sessions_per_client=1
+    ) as server:
+        for _ in range(3):
+            with pytest.raises(TypeError):
+                RemoteEnv(server.target, FAULTY, no_such_argument=1)
+        env = RemoteEnv(server.target, FAULTY)
+        env.reset()
+        with pytest.raises(ConnectionError if False else Exception, match="SIGABRT"):
+            env.step(int(Fault.ABORT))
+        env.reset()
+        env.close()
+
+
+class Clock:
+    """Time that passes when told to."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_bucket_fills_again() -> None:
+    clock = Clock()
+    rate = Rate(6, clock)
+    assert [rate.wait("a") for _ in range(6)] == [0.0] * 6
+    assert rate.wait("a") == pytest.approx(10.0)
+    assert rate.wait("b") == 0.0
+    clock.now += 9.0
+    with pytest.raises(FaultError, match=r"wait 1\.0 s") as refused:
+        rate.check_make("a")
+    assert refused.value.retry_after == pytest.approx(1.0)
+    clock.now += 1.0
+    assert [rate.wait("a") for _ in range(2)] == [0.0, pytest.approx(10.0)]
+    clock.now += 3600.0
+    assert [rate.wait("a") for _ in range(7)][-2:] == [0.0, pytest.approx(10.0)]
+
+
+def test_no_limit_is_none() -> None:
+    rate = Rate(0, Clock())
+    assert not any(rate.wait("a") for _ in range(1000))
+
+
+def test_buckets_of_many_clients_are_forgotten() -> None:
+    clock = Clock()
+    rate = Rate(60, clock)
+    for number in range(10_000):
+        rate.wait(str(number))
+        clock.now += 0.5
+    assert len(rate._full_at) < 5000
