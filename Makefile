@@ -6,7 +6,7 @@ ZOO    := .venv-pettingzoo
 GUESTS := .venv-guests
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo lint format protos check-protos bench example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo lint format protos check-protos bench bench-peers example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -83,6 +83,10 @@ check-protos: protos ## Regenerate and fail on a difference.
 bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside bare gRPC.
 	$(BIN)/python benchmarks/step.py
 
+bench-peers: $(VENV)/.dev ## Measure beside raw TCP, grpcio, four rivals and vector envs (installs them; ARGS=--quick).
+	benchmarks/peers/install.sh $(PYTHON)
+	$(BIN)/python -m benchmarks.peers --json out/peers.json --plot out/peers.svg $(ARGS)
+
 example-sb3: $(VENV)/.dev ## Train PPO of stable-baselines3 on a remote CartPole (installs torch).
 	examples/install_sb3.sh $(BIN)/pip
 	$(BIN)/python examples/sb3_ppo.py
@@ -94,4 +98,4 @@ image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engin
 	docker/image-test.sh
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) .venv-protos out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) .venv-protos .venv-peers out examples/node/node_modules

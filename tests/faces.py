@@ -44,8 +44,8 @@ def _remote(transport: str) -> Face:
 def _secured(_: str, env_id: str, **kwargs: Any) -> Any:
     """Drives a server of its own: one that asks for a client certificate and a token."""
     there = secured()
-    settings = {"transport": "stream", "credentials": there.credentials, **kwargs}
-    return RemoteEnv(there.server.target, env_id, **settings)
+    settings: dict[str, Any] = {"transport": "stream", "credentials": there.credentials}
+    return RemoteEnv(there.server.target, env_id, **settings, **kwargs)
 
 
 def _gymnasium(target: str, env_id: str, **kwargs: Any) -> Any:

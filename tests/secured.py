@@ -33,15 +33,23 @@ class Certificates:
         """Returns the path of a PEM file."""
         return self.directory / f"{name}.pem"
 
-    def server(self, name: str = "server", *, ask_clients: bool = False) -> dict[str, Path]:
+    def server(self, name: str = "server", *, ask_clients: bool = False) -> dict[str, Any]:
         """Returns the settings of a server with this certificate."""
-        settings = {"tls_cert": self.path(name), "tls_key": self.path(f"{name}-key")}
+        settings: dict[str, Any] = {
+            "tls_cert": self.path(name),
+            "tls_key": self.path(f"{name}-key"),
+        }
         return settings | ({"tls_client_ca": self.path("ca")} if ask_clients else {})
 
     def client(self, name: str = "client", **settings: Any) -> Credentials:
         """Returns the credentials of a client with this certificate."""
-        given = {"ca": self.path("ca"), "cert": self.path(name), "key": self.path(f"{name}-key")}
-        return Credentials(**{"token": None, **given, **settings})
+        given: dict[str, Any] = {
+            "ca": self.path("ca"),
+            "cert": self.path(name),
+            "key": self.path(f"{name}-key"),
+            "token": None,
+        }
+        return Credentials(**{**given, **settings})
 
 
 @cache

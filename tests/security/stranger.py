@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import grpc
 
@@ -65,9 +65,8 @@ class Conversation:
 
     def __init__(self, channel: grpc.Channel, token: str | None = None) -> None:
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
-        self._replies = channel.stream_stream(PATH + "Interact")(
-            iter(self._requests.get, None), metadata=bearer(token), timeout=60
-        )
+        interact = cast("Any", channel.stream_stream(PATH + "Interact"))
+        self._replies = interact(iter(self._requests.get, None), metadata=bearer(token), timeout=60)
 
     def say(self, request: bytes) -> pb.InteractResponse:
         """Sends a message and returns the reply."""

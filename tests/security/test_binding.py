@@ -43,6 +43,12 @@ def test_loopback_needs_nothing(host: str) -> None:
     assert bind(host).loopback
 
 
+@pytest.mark.parametrize("name", ["max_sessions_per_client", "max_makes_per_minute"])
+def test_no_limit_is_below_none(name: str) -> None:
+    with pytest.raises(ValueError, match="0, for no limit"):
+        bind("127.0.0.1", **{name: -1})
+
+
 @pytest.mark.parametrize(
     "settings", [{"tls_cert": "c"}, {"tls_key": "k"}, CLIENTS, {"tls_cert": "c", **CLIENTS}]
 )

@@ -1,4 +1,4 @@
-"""TLS: nobody listens in, nobody passes for another, certificates are replaced without a restart, errors name the fix."""
+"""TLS: nobody listens in or passes for another, certificates change without a restart, errors name the fix."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import grpc
 import pytest
+from google.protobuf.message import DecodeError
 
 from envwire.client import Credentials, RemoteEnv, TlsError
+from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE
 from envwire.server import Server, ServerError
 from envwire.server._config import ServerConfig
 from envwire.server._tls import ServerTls
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
 from tests.secured import certificates
 
 ENV = "CartPole-v1"
@@ -69,7 +74,8 @@ def test_environments_behind_tls(plain: Server, tls: Server, mtls: Server, trans
     expected = play(plain, Credentials(), transport=transport)
     assert play(tls, only_ca(), transport=transport) == expected
     assert play(mtls, CERTS.client(), transport=transport) == expected
-    content = Credentials(**{name: CERTS.client().pem(name) for name in ("ca", "cert", "key")})
+    ca, cert, key = (CERTS.client().pem(name) for name in ("ca", "cert", "key"))
+    content = Credentials(ca, cert, key)
     assert play(mtls, content, transport=transport) == expected
 
 
@@ -117,8 +123,25 @@ def test_waiting_for_a_server_behind_tls_ends() -> None:
         RemoteEnv("127.0.0.1:1", ENV, credentials=only_ca(), connect_timeout=0.2)
 
 
+@pytest.mark.parametrize("credentials", [Credentials(token=None), only_ca(), CERTS.client()])
+def test_a_connection_that_breaks_says_nothing_about_tls(credentials: Credentials) -> None:
+    # What forwards a port to a server that is still starting takes connections and drops them.
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=drop_all, args=(listener,), daemon=True).start()
+        target = f"127.0.0.1:{listener.getsockname()[1]}"
+        with pytest.raises(ConnectionError, match="no server answers"):
+            RemoteEnv(target, ENV, credentials=credentials, connect_timeout=0.5)
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def drop_all(listener: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            listener.accept()[0].close()
+
+
 @pytest.fixture
-def changing(tmp_path: Path) -> tuple[dict[str, Path], Any]:
+def changing(tmp_path: Path) -> tuple[dict[str, Any], Any]:
     """Settings of a server whose certificates the test may replace, and the function that does."""
     settings = {"tls_cert": "server", "tls_key": "server-key", "tls_client_ca": "ca"}
     paths = {name: tmp_path / f"{name}.pem" for name in settings}
@@ -133,7 +156,7 @@ def changing(tmp_path: Path) -> tuple[dict[str, Path], Any]:
 
 @pytest.mark.parametrize("transport", ["stream", "unary"])
 def test_certificates_are_replaced_without_a_restart(
-    changing: tuple[dict[str, Path], Any], transport: str
+    changing: tuple[dict[str, Any], Any], transport: str
 ) -> None:
     paths, replace = changing
     with Server([ENV], **paths) as server:
@@ -153,7 +176,7 @@ def test_certificates_are_replaced_without_a_restart(
 
 @pytest.mark.parametrize("broken", [b"", b"-----BEGIN CERTIFICATE-----\nhalf", None])
 def test_broken_files_leave_the_former_ones(
-    changing: tuple[dict[str, Path], Any], broken: bytes | None
+    changing: tuple[dict[str, Any], Any], broken: bytes | None
 ) -> None:
     paths, replace = changing
     with Server([ENV], **paths) as server:
@@ -176,7 +199,7 @@ def test_broken_files_leave_the_former_ones(
         ({**CERTS.server(), "tls_client_ca": CERTS.path("ca-key")}, "holds no certificate"),
     ],
 )
-def test_a_server_does_not_start_with_wrong_files(settings: dict[str, Path], says: str) -> None:
+def test_a_server_does_not_start_with_wrong_files(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(ServerError, match=says):
         Server([ENV], **settings).start()
 
@@ -204,45 +227,99 @@ class Relay(threading.Thread):
                 threading.Thread(target=self._pass_on, args=pair, daemon=True).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
-        try:
+        with source, suppress(OSError):
             while data := source.recv(65536):
                 self.seen += data
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass
 
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.parametrize(("kind", "hidden"), [("plain", False), ("tls", True)])
 def test_nobody_listens_in(request: pytest.FixtureRequest, kind: str, hidden: bool) -> None:
     server = request.getfixturevalue(kind)
     with closing(Relay(server.target)) as relay:
         ca = CERTS.path("ca") if hidden else None
         credentials = Credentials(ca=ca, cert=None, key=None, token="a-token-nobody-asked-for")
-        env = RemoteEnv(relay.target, ENV, transport="stream", credentials=credentials)
+        env: Any = RemoteEnv(relay.target, ENV, transport="stream", credentials=credentials)
         env.reset(seed=1)
-        session: Any = env._session
-        for secret in (b"a-token-nobody-asked-for", session._secret, ENV.encode()):
+        for secret in (b"a-token-nobody-asked-for", env._session._secret, ENV.encode()):
             assert (secret not in relay.seen) is hidden
         env.close()
 
 
-@pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_who_passes_for_the_server_gets_no_token() -> None:
-    with Server([ENV], **CERTS.server("other-server")) as impostor:
-        with closing(Relay(impostor.target)) as relay, pytest.raises(TlsError, match="unknown"):
-            RemoteEnv(relay.target, ENV, credentials=only_ca(tls=True))
-        assert relay.seen
+class Impostor(threading.Thread):
+    """Answers in the server's place, with a certificate of another authority, and writes down what it is told."""
+
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self._context.load_cert_chain(CERTS.path("other-server"), CERTS.path("other-server-key"))
+        self._context.set_alpn_protocols(["h2"])
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.target = f"127.0.0.1:{self._listener.getsockname()[1]}"
+        self.asked = 0
+        self.heard = b""
+        self.start()
+
+    def run(self) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = self._listener.accept()
+                self.asked += 1
+                with connection, suppress(ssl.SSLError, ConnectionError):
+                    self._listen_to(connection)
+
+    def _listen_to(self, connection: socket.socket) -> None:
+        with self._context.wrap_socket(connection, server_side=True) as secure:
+            self.heard += secure.recv(9)
+
+    def close(self) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+
+
+@pytest.mark.parametrize("name", ["ca", "other-ca"])
+def test_who_passes_for_the_server_is_told_nothing(name: str) -> None:
+    credentials = Credentials(ca=CERTS.path(name), cert=None, key=None, token="a-token")
+    with closing(Impostor()) as impostor, pytest.raises(ConnectionError):
+        RemoteEnv(impostor.target, ENV, credentials=credentials, connect_timeout=1.0)
+    assert impostor.asked
+    assert bool(impostor.heard) is (name == "other-ca"), "it hears something once it is trusted"
+
+
+def welcomed_in_the_clear(address: str, made: pb.MakeResponse) -> bool:
+    """Returns whether a direct channel to the session opens there without TLS."""
+    hello = direct_pb2.HelloRequest(session_id=made.session_id, secret=made.secret)
+    message = hello.SerializeToString()
+    with socket.create_connection(("127.0.0.1", int(address[1:])), 10) as connection:
+        connection.sendall(PREAMBLE + HEADER.pack(len(message), 0, 0) + message)
+        with suppress(ConnectionError, DecodeError):
+            answer = connection.recv(4096)[HEADER_BYTES:]
+            return direct_pb2.HelloResponse.FromString(answer).HasField("welcome")
+    return False
+
+
+@pytest.mark.parametrize(("kind", "clear"), [("plain", True), ("tls", False)])
+def test_no_port_of_a_server_with_tls_speaks_in_the_clear(
+    request: pytest.FixtureRequest, kind: str, clear: bool
+) -> None:
+    target = request.getfixturevalue(kind).target
+    ca = grpc.ssl_channel_credentials(CERTS.path("ca").read_bytes())
+    with grpc.insecure_channel(target) if clear else grpc.secure_channel(target, ca) as channel:
+        make = cast("Any", channel.unary_unary("/envwire.v1.EnvironmentService/Make"))
+        asked = pb.MakeRequest(env_id=ENV).SerializeToString()
+        made = pb.MakeResponse.FromString(make(asked, timeout=20))
+    ports = [address for address in made.direct.addresses if address.startswith(":")]
+    assert any(welcomed_in_the_clear(port, made) for port in ports) is clear
 
 
 def test_contexts_for_other_sockets() -> None:
-    settings = {name: str(path) for name, path in CERTS.server(ask_clients=True).items()}
-    server = ServerTls(ServerConfig((ENV,), **settings))  # type: ignore[arg-type]
+    settings: dict[str, Any] = CERTS.server(ask_clients=True)
+    server = ServerTls(ServerConfig((ENV,), **settings))
     context = CERTS.client().ssl_context()
     assert context is not None
     ours, theirs = socket.socketpair()
@@ -264,8 +341,8 @@ def test_contexts_for_other_sockets() -> None:
 
 
 def test_contexts_refuse_strangers() -> None:
-    settings = {name: str(path) for name, path in CERTS.server(ask_clients=True).items()}
-    context = ServerTls(ServerConfig((ENV,), **settings)).ssl_context()  # type: ignore[arg-type]
+    settings: dict[str, Any] = CERTS.server(ask_clients=True)
+    context = ServerTls(ServerConfig((ENV,), **settings)).ssl_context()
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
     client = only_ca().ssl_context()

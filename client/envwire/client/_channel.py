@@ -13,14 +13,16 @@ import weakref
 
 import numpy as np
 
+from envwire.client._shared import SharedFrames
 from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
+from envwire.v1 import direct_pb2
 
 _SMALL_BYTES = 4096
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
 
 
 class Channel:
-    """One connection.
+    """One plain connection.
 
     Args:
         sock: A connected socket; the channel owns it.
@@ -32,6 +34,7 @@ class Channel:
         self._timeout = 0.0
         self._head = bytearray()
         self._attached = 0
+        self._shared: SharedFrames | None = None
         _channels.add(self)
         weakref.finalize(self, sock.close).atexit = False
 
@@ -39,15 +42,28 @@ class Channel:
         """Returns the descriptor to wait on."""
         return self._socket.fileno()
 
-    def greet(self, hello: bytes, timeout: float) -> bytes:
-        """Begins the conversation and returns the answer to the hello.
+    def greet(self, hello: bytes, timeout: float) -> direct_pb2.HelloResponse:
+        """Begins the conversation and returns the answer to the hello, taking over memory that comes with it.
 
         Raises:
             OSError: The connection broke, or no answer came in time.
         """
         self._socket.sendall(PREAMBLE)
         self.send(hello, timeout)
-        return self.receive().message
+        data, descriptors = self._receive_welcome()
+        try:
+            message = self._complete(self._some(data)).message
+            response = direct_pb2.HelloResponse.FromString(message)
+            if descriptors and response.welcome.HasField("shared_memory"):
+                self._shared = SharedFrames(descriptors[0], response.welcome.shared_memory)
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return response
+
+    def _receive_welcome(self) -> tuple[bytes, list[int]]:
+        data, descriptors, _, _ = socket.recv_fds(self._socket, _SMALL_BYTES, 1)
+        return data, descriptors
 
     def send(self, request: bytes, timeout: float) -> None:
         """Sends a request.
@@ -88,8 +104,8 @@ class Channel:
         received = self._socket.recvmsg_into([head, area.data])[0]
         if received < len(head):
             return self._complete(self._some(bytes(head[:received])))
-        length, _, attached = HEADER.unpack_from(head)
-        if HEADER_BYTES + length != len(head) or attached != len(area):
+        length, where, attached = HEADER.unpack_from(head)
+        if HEADER_BYTES + length != len(head) or attached != len(area) or where:
             return self._complete(bytes(head) + area[: received - len(head)].tobytes())
         self._fill(area, received - len(head))
         return Reply(bytes(memoryview(head)[HEADER_BYTES:]), area)
@@ -98,11 +114,13 @@ class Channel:
         """Receives the rest of a reply that begins with `data`."""
         while len(data) < HEADER_BYTES:
             data += self._some(self._socket.recv(HEADER_BYTES - len(data)))
-        length, _, attached = HEADER.unpack_from(data)
+        length, where, attached = HEADER.unpack_from(data)
         end = HEADER_BYTES + length
         if len(data) < end:
             data += self._exactly(end - len(data)).tobytes()
-        self._attached = attached
+        self._attached = 0 if where else attached
+        if where:
+            return Reply(data[HEADER_BYTES:end], self._in_memory(where, attached))
         if not attached:
             return Reply(data[HEADER_BYTES:end])
         self._head = bytearray(end)
@@ -111,6 +129,11 @@ class Channel:
         area[:early] = np.frombuffer(data, np.uint8, early, end)
         self._fill(area, early)
         return Reply(data[HEADER_BYTES:end], area)
+
+    def _in_memory(self, where: int, length: int) -> Area:
+        if self._shared is None:
+            raise ConnectionResetError("the server refers to memory that it does not share")
+        return self._shared.area(where, length)
 
     def _exactly(self, length: int) -> Area:
         area = np.empty(length, np.uint8)
@@ -133,6 +156,28 @@ class Channel:
     def close(self) -> None:
         """Ends the connection. Closing twice is harmless."""
         self._socket.close()
+
+
+class TlsChannel(Channel):
+    """One connection with TLS, which the kernel can neither time nor scatter."""
+
+    def _receive_welcome(self) -> tuple[bytes, list[int]]:
+        return self._socket.recv(_SMALL_BYTES), []
+
+    def _set_timeout(self, timeout: float) -> None:
+        self._timeout = timeout
+        self._socket.settimeout(timeout)
+
+    def _receive_like_the_last(self) -> Reply:
+        return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))
+
+    def _fill(self, area: Area, filled: int) -> None:
+        view = area.data
+        while filled < len(view):
+            received = self._socket.recv_into(view[filled:])
+            if not received:
+                raise ConnectionResetError("the connection ended inside a frame")
+            filled += received
 
 
 def _after_fork() -> None:

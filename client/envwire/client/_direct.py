@@ -9,7 +9,7 @@ import logging
 import socket
 from collections.abc import Callable, Iterable
 
-from envwire.client._channel import Channel
+from envwire.client._channel import Channel, TlsChannel
 from envwire.client._credentials import Credentials
 from envwire.client._targets import addresses, is_local
 from envwire.client._transport import Transport
@@ -31,6 +31,13 @@ _CONTROL = frozenset(
 #: A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds.
 _DIAL_SECONDS = 3.0
 _UNIX = "unix-abstract:"
+#: A connection that was cut without a word is noticed after about half a minute, idle or not.
+_LIVENESS = (
+    (socket.TCP_KEEPIDLE, 15),
+    (socket.TCP_KEEPINTVL, 5),
+    (socket.TCP_KEEPCNT, 3),
+    (socket.TCP_USER_TIMEOUT, 30_000),
+)
 
 #: Address families by the name of the transport that uses no other.
 KINDS = {"direct": (_UNIX, ":"), "direct-unix": (_UNIX,), "direct-tcp": (":",)}
@@ -57,6 +64,7 @@ class DirectTransport:
         self._kind = kind
         self._open_grpc = open_grpc
         self._context = credentials.ssl_context()
+        self._authority = credentials.override_authority
         self._control: Transport | None = open_grpc("unary")
         self._stream: Transport | None = None
         self._channel: Channel | None = None
@@ -69,8 +77,16 @@ class DirectTransport:
 
     def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        self.send(request, timeout)
-        return self.receive()
+        channel = self._channel
+        if channel is None or request[0] in _CONTROL or len(request) > self._limit:
+            self.send(request, timeout)
+            return self.receive()
+        self._timeout = timeout
+        try:
+            channel.send(request, timeout)
+            return channel.receive()
+        except BaseException as error:
+            raise self._given_up(error) from None
 
     def send(self, request: bytes, timeout: float) -> None:
         """Sends a request (see `Transport.send`)."""
@@ -92,8 +108,8 @@ class DirectTransport:
             raise too_large(self._target, f"{len(request)} bytes, and {self._limit} are accepted")
         try:
             channel.send(request, timeout)
-        except OSError as error:
-            raise self._broken(error) from error
+        except BaseException as error:
+            raise self._given_up(error) from None
 
     def receive(self) -> Reply:
         """Waits for the reply (see `Transport.receive`)."""
@@ -105,18 +121,17 @@ class DirectTransport:
             return self._stream.receive()
         try:
             return self._channel.receive()
-        except BlockingIOError:
-            self._hang_up()
-            raise timed_out(self._target, self._timeout) from None
-        except OSError as error:
-            raise self._broken(error) from error
-        except BaseException:  # a reply that is still to come belongs to nobody
-            self._hang_up()
-            raise
+        except BaseException as error:
+            raise self._given_up(error) from None
 
-    def _broken(self, error: OSError) -> ServerUnavailableError:
+    def _given_up(self, error: BaseException) -> BaseException:
+        """Ends the channel, whose next reply belongs to nobody, and returns what to raise."""
         self._hang_up()
-        return ServerUnavailableError(f"the direct channel to {self._target} broke: {error}")
+        if isinstance(error, (BlockingIOError, TimeoutError)):
+            return timed_out(self._target, self._timeout)
+        if isinstance(error, OSError):
+            return ServerUnavailableError(f"the direct channel to {self._target} broke: {error}")
+        return error
 
     def _hang_up(self) -> None:
         if self._channel is not None:
@@ -133,7 +148,9 @@ class DirectTransport:
         return reply
 
     def _introduce(self, made: pb.MakeResponse) -> None:
-        hello = direct_pb2.HelloRequest(session_id=made.session_id, secret=made.secret)
+        hello = direct_pb2.HelloRequest(
+            session_id=made.session_id, secret=made.secret, shared_memory=True
+        )
         self._hello = hello.SerializeToString()
         self._addresses = list(self._usable(made.direct.addresses, made.address))
         if self._dial():
@@ -161,15 +178,15 @@ class DirectTransport:
         for address in self._addresses:
             channel = None
             try:
-                channel = Channel(_connect(address, _DIAL_SECONDS))
-                answer = channel.greet(self._hello, _DIAL_SECONDS)
+                channel = self._connect(address)
+                response = channel.greet(self._hello, _DIAL_SECONDS)
             except OSError as error:
                 failures.append(f"{address}: {error}")
                 refused = refused and isinstance(error, ConnectionRefusedError)
                 if channel is not None:
                     channel.close()
                 continue
-            return self._settle(channel, direct_pb2.HelloResponse.FromString(answer))
+            return self._settle(channel, response)
         _log.debug(
             "no direct channel to %s (%s)", self._target, "; ".join(failures) or "none offered"
         )
@@ -180,6 +197,15 @@ class DirectTransport:
             unavailable.refused = refused
             raise unavailable
         return False
+
+    def _connect(self, address: str) -> Channel:
+        if address.startswith(_UNIX):
+            return Channel(_connect_unix(address.removeprefix(_UNIX)))
+        connection = _connect_tcp(address)
+        if self._context is None:
+            return Channel(connection)
+        name = self._authority or address.rpartition(":")[0]
+        return TlsChannel(self._context.wrap_socket(connection, server_hostname=name))
 
     def _settle(self, channel: Channel, response: direct_pb2.HelloResponse) -> bool:
         if response.HasField("error"):
@@ -211,17 +237,21 @@ class DirectTransport:
             self._stream.close()
 
 
-def _connect(address: str, timeout: float) -> socket.socket:
-    if address.startswith(_UNIX):
-        local = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            local.connect("\0" + address.removeprefix(_UNIX))
-        except BaseException:
-            local.close()
-            raise
-        return local
+def _connect_unix(name: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(f"\0{name}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_tcp(address: str) -> socket.socket:
     host, _, port = address.rpartition(":")
-    sock = socket.create_connection((host, int(port)), timeout)
-    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    return sock
+    connection = socket.create_connection((host, int(port)), _DIAL_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _LIVENESS:
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
+    return connection

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 from typing import Any
 
 import grpc
@@ -21,13 +21,18 @@ from envwire.v1 import environment_pb2 as pb
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
 _ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
 _RENEW_SECONDS = 10.0
+_PROBE = f"/{_SERVICE.full_name}/GetServerInfo"
+_PROBE_PAUSE = 0.1
 _STATUS_KEY = "grpc-status-details-bin"
 
 _UNAVAILABLE = frozenset(
     {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN}
 )
 
+_NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+
 _OPTIONS = (
+    ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
     # One connection for each environment: a large frame of one does not delay the steps of another.
@@ -66,22 +71,27 @@ class Connection:
             raise
 
     def _await_ready(self, timeout: float, credentials: Credentials) -> None:
+        """Asks something small until the server answers: watching the channel would take a thread that polls."""
         deadline = time.monotonic() + timeout
-        states: SimpleQueue[grpc.ChannelConnectivity] = SimpleQueue()
-        self.channel.subscribe(states.put, try_to_connect=True)
+        probe: Any = self.channel.unary_unary(_PROBE)
+        while not self._is_there(probe, deadline):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ServerUnavailableError(
+                    f"no server answers at {self.target} within {timeout:g} s; is it running (envwire serve ...), and "
+                    "is the address right?"
+                )
+            # A server may still appear; a certificate that is refused now will be refused again.
+            if fault := tls_fault(self.target, credentials, left):
+                raise fault
+            time.sleep(min(_PROBE_PAUSE, left))
+
+    def _is_there(self, probe: Any, deadline: float) -> bool:
         try:
-            while (state := _next(states, deadline)) is not grpc.ChannelConnectivity.READY:
-                # A server may still appear; a certificate that is refused now will be refused again.
-                failed = state is grpc.ChannelConnectivity.TRANSIENT_FAILURE
-                if failed and (fault := tls_fault(self.target, credentials)):
-                    raise fault
-        except Empty:
-            raise ServerUnavailableError(
-                f"no server answers at {self.target} within {timeout:g} s; is it running "
-                "(envwire serve ...), and is the address right?"
-            ) from None
-        finally:
-            self.channel.unsubscribe(states.put)
+            probe(b"", timeout=max(0.0, deadline - time.monotonic()), metadata=self.metadata)
+        except grpc.RpcError as error:  # whatever it answers, it is there
+            return isinstance(error, grpc.Call) and error.code() not in _NOT_THERE
+        return True
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
         """Returns the exception for a call that failed without an answer of the server's own."""
@@ -115,12 +125,6 @@ def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
     )
     options = (("grpc.ssl_target_name_override", name),) if name else ()
     return grpc.secure_channel(target, certificates, _OPTIONS + options)
-
-
-def _next(
-    states: SimpleQueue[grpc.ChannelConnectivity], deadline: float
-) -> grpc.ChannelConnectivity:
-    return states.get(timeout=max(0.0, deadline - time.monotonic()))
 
 
 def _methods() -> Iterator[tuple[int, int, str]]:

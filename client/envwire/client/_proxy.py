@@ -118,7 +118,7 @@ class RemoteProxy:
         self._open_transport: Callable[[], Transport] = partial(
             open_transport, transport, target, connect_timeout, credentials
         )
-        self._make_request = _make_request(
+        self._make_request = make_request(
             env_id,
             RENDERED if render_mode == HUMAN else render_mode,
             wrappers,
@@ -345,7 +345,7 @@ def _entry_point(remake: Callable[..., Any]) -> Callable[..., Any]:
     return make_remote
 
 
-def _make_request(
+def make_request(
     env_id: str,
     render_mode: str | None,
     wrappers: Iterable[WrapperLike],
@@ -354,6 +354,11 @@ def _make_request(
     lease: float | None,
     kwargs: Mapping[str, Any],
 ) -> environment_pb2.MakeRequest:
+    """Returns the request for an environment.
+
+    Raises:
+        InvalidRequestError: A keyword argument has no wire form.
+    """
     request = environment_pb2.MakeRequest(env_id=env_id, render_mode=render_mode)
     request.library = library or ""
     request.prefer = "" if library else family.name

@@ -76,7 +76,7 @@ class RemoteSession:
             RemoteError: The server refused, or the environment could not be made.
         """
         raw = pb.InteractRequest(make=request).SerializeToString()
-        reply, _ = _parsed(self._transport.exchange(raw, self._wait))
+        reply, _ = parsed(self._transport.exchange(raw, self._wait))
         made = reply.make
         self._id, self._secret = made.session_id, made.secret
         self._writer = StepRequestWriter(self._id, self._secret)
@@ -97,10 +97,10 @@ class RemoteSession:
         request = pb.InteractRequest()
         body = request.reset
         if seed is not None:
-            self._encode(encode_value, seed, body.seed, "seed")
+            encoded(encode_value, seed, body.seed, "seed")
         if options is not None:
             body.options.SetInParent()
-            self._encode(encode_mapping, options, body.options, "options")
+            encoded(encode_mapping, options, body.options, "options")
         _mirror(body, random_state, mirror)
         answer, area = self._ask(request, body)
         reply = answer.reset
@@ -116,13 +116,13 @@ class RemoteSession:
         if reply is None:
             request = pb.InteractRequest()
             body = request.step
-            self._encode(encode_value, action, body.action, "action")
+            encoded(encode_value, action, body.action, "action")
             _mirror(body, random_state, mirror)
             answer, area = self._ask(request, body)
         elif (result := self._reader.read(*reply)) is not None:
             return result, None
         else:
-            answer, area = _parsed(reply)
+            answer, area = parsed(reply)
             self._check(answer)
         step = answer.step
         return self._step_result(step, area), step.random if mirror else None
@@ -187,7 +187,7 @@ class RemoteSession:
         request = pb.InteractRequest()
         body = request.set_attribute
         body.name, body.force = name, force
-        self._encode(encode_value, value, body.value, name)
+        encoded(encode_value, value, body.value, name)
         return self._ask(request, body)[0].set_attribute.set
 
     def call_method(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -195,8 +195,8 @@ class RemoteSession:
         request = pb.InteractRequest()
         body = request.call_method
         body.name = name
-        self._encode(encode_values, args, body.args, "args")
-        self._encode(encode_mapping, kwargs, body.kwargs, "kwargs")
+        encoded(encode_values, args, body.args, "args")
+        encoded(encode_mapping, kwargs, body.kwargs, "kwargs")
         answer, area = self._ask(request, body)
         return decode_value(answer.call_method.result, self._family, area=area)
 
@@ -228,12 +228,6 @@ class RemoteSession:
         """Frees the transport of a session that is gone."""
         self._transport.close()
 
-    def _encode(self, encode: Callable[..., None], value: Any, message: Any, path: str) -> None:
-        try:
-            encode(value, message, path)
-        except CodecError as error:
-            raise InvalidRequestError(str(error)) from error
-
     def _ask(self, request: pb.InteractRequest, body: Any) -> Answer:
         """Numbers a request of the session, sends it, and returns the answer and what is attached to it."""
         with self._lock:
@@ -259,7 +253,7 @@ class RemoteSession:
         return answer
 
     def _exchange(self, request: pb.InteractRequest) -> Answer:
-        return _parsed(self._transport.exchange(request.SerializeToString(), self._wait))
+        return parsed(self._transport.exchange(request.SerializeToString(), self._wait))
 
     def _check(self, reply: pb.InteractResponse) -> None:
         """Raises the error that a reply holds, and gives the warnings that it carries."""
@@ -276,7 +270,20 @@ class RemoteSession:
             warnings.warn_explicit(text, category, self._label, 0, "envwire.remote", self._warned)
 
 
-def _parsed(reply: Reply) -> Answer:
+def encoded(encode: Callable[..., None], value: Any, message: Any, path: str) -> None:
+    """Writes a value into a request.
+
+    Raises:
+        InvalidRequestError: It has no wire form.
+    """
+    try:
+        encode(value, message, path)
+    except CodecError as error:
+        raise InvalidRequestError(str(error)) from error
+
+
+def parsed(reply: Reply) -> Answer:
+    """Reads a reply; whether it holds an error is for the caller to see."""
     return pb.InteractResponse.FromString(reply.message), reply.area
 
 

@@ -10,6 +10,7 @@ from envwire.client._credentials import Credentials
 from envwire.client._targets import addresses
 from envwire.client.errors import TlsError
 
+#: A server that is there answers sooner.
 _SECONDS = 3.0
 
 #: What OpenSSL has against a server's certificate, and what to do about it.
@@ -27,11 +28,20 @@ _COMPLAINTS = {
 }
 
 
-def tls_fault(target: str, credentials: Credentials) -> TlsError | None:
-    """Returns what is wrong with TLS on the way to `target`; None when something else is, or nothing can be told."""
+def tls_fault(target: str, credentials: Credentials, timeout: float) -> TlsError | None:
+    """Returns what is wrong with TLS on the way to a server.
+
+    Args:
+        target: HOST:PORT, or any gRPC name.
+        credentials: What the client showed, or would have.
+        timeout: Seconds that finding out may take; a few are enough.
+
+    Returns:
+        The exception to raise; None when something else is wrong, or nothing can be told.
+    """
     try:
         host, port = addresses(target)[0]
-        with socket.create_connection((host, port), _SECONDS) as connection:
+        with socket.create_connection((host, port), min(timeout, _SECONDS)) as connection:
             text = _complaint(connection, credentials, credentials.override_authority or host)
     except (OSError, LookupError):
         return None
@@ -49,9 +59,10 @@ def _complaint(connection: socket.socket, credentials: Credentials, name: str) -
         what = _COMPLAINTS.get(error.verify_code, f"was refused: {error.verify_message}")
         return f"the server's certificate {what}"
     except ssl.SSLError as error:
-        return _refusal(credentials) if _is_alert(error) else _NO_TLS
-    except ConnectionError:
-        return _NO_TLS
+        if _is_alert(error):
+            return _refusal(credentials)
+        # Not so a connection that breaks: what stands in front of a server that is only starting does that, too.
+        return _NO_TLS if error.reason == "WRONG_VERSION_NUMBER" else None
     with secure:
         return _refusal(credentials) if _ends_at_once(secure) else None
 
@@ -70,8 +81,6 @@ def _complaint_without_tls(connection: socket.socket) -> str | None:
     except ssl.SSLError as error:
         if not _is_alert(error):
             return None
-    except ConnectionError:
-        return None
     return "the server speaks TLS and this client does not; give its CA as Credentials(ca=...) or ENVWIRE_CA"
 
 

@@ -28,6 +28,7 @@ class Family:
         Wrapper: Its wrapper class.
         spaces: Its module of spaces.
         error: Its module of exceptions.
+        vector: Its module of vector environments.
         EnvSpec: Its specification of an environment.
         WrapperSpec: Its specification of a wrapper.
         GraphInstance: Its sample of a Graph space.
@@ -39,6 +40,7 @@ class Family:
     Wrapper: type[Any]
     spaces: ModuleType
     error: ModuleType
+    vector: ModuleType
     EnvSpec: type[Any]
     WrapperSpec: type[Any]
     GraphInstance: type[Any]
@@ -90,6 +92,7 @@ def _collect(name: str) -> Family:
         Wrapper=core.Wrapper,
         spaces=spaces,
         error=error,
+        vector=vector,
         EnvSpec=registration.EnvSpec,
         WrapperSpec=registration.WrapperSpec,
         GraphInstance=spaces.GraphInstance,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from google.protobuf.message import DecodeError
 
-from envwire.codec.usual import UNUSUAL, ValueReader, ValueWriter
+from envwire.codec.usual import UNUSUAL, Model, ValueReader, ValueWriter
 from envwire.codec.values import decode_mapping, decode_value, encode_mapping
 from envwire.codec.varints import (
     FIXED64,
@@ -51,6 +51,9 @@ _FLAGS: Final = {
 }
 _FLAGS_READ: Final = {written: flags for flags, written in _FLAGS.items()}
 _FLAG_BYTES: Final = 4
+
+#: What follows the observation in a plain step: tag and reward, both flags, an empty info.
+_TAIL: Final = struct.Struct("<1sd4s2s")
 
 #: Reward and flags of another type than a plain number and plain booleans, in the order in which they are written.
 _TYPED: Final = tuple(
@@ -123,6 +126,8 @@ class StepResponseWriter:
     def __init__(self) -> None:
         self._observation = ValueWriter()
         self._typed = tuple(ValueWriter() for _ in _TYPED)
+        self._head = b""
+        self._before = b""
 
     def write(self, result: StepResult, attachments: Attachments | None = None) -> bytes | None:
         """Returns the InteractResponse of a step; None when it is not a usual one.
@@ -134,13 +139,31 @@ class StepResponseWriter:
         Raises:
             CodecError: The info has no wire form.
         """
-        observation = self._observation.write(result[0], attachments)
-        outcome = self._outcome(result) if observation is not None else None
-        if observation is None or outcome is None:
+        observation, reward, terminated, truncated, info = result
+        parts = self._observation.parts(observation, attachments)
+        if parts is None:
             return None
-        parts = (_OBSERVATION, varint(len(observation)), observation, outcome, _info(result[4]))
-        body = b"".join(parts)
+        plain = type(reward) is float and type(terminated) is bool and type(truncated) is bool
+        if plain and not info:
+            return self._plain(
+                *parts, _TAIL.pack(_REWARD, reward, _FLAGS[terminated, truncated], _NO_INFO)
+            )
+        outcome = self._outcome(result)
+        if outcome is None:
+            return None
+        value = parts[0] + parts[1]
+        body = b"".join((_OBSERVATION, varint(len(value)), value, outcome, _info(info)))
         return b"".join((_RESPONSE, varint(len(body)), body))
+
+    def _plain(self, head: bytes, elements: bytes, tail: bytes) -> bytes:
+        """Returns an answer that differs from the last one in elements, reward and flags."""
+        if head is not self._head:
+            self._head = head
+            length = len(head) + len(elements)
+            begin = _OBSERVATION + varint(length) + head
+            body = len(begin) + len(elements) + len(tail)
+            self._before = _RESPONSE + varint(body) + begin
+        return b"".join((self._before, elements, tail))
 
     def _outcome(self, result: StepResult) -> bytes | None:
         """Returns reward and flags."""
@@ -191,6 +214,9 @@ class StepResponseReader:
         self._family = family
         self._observation = ValueReader()
         self._typed = tuple(ValueReader() for _ in _TYPED)
+        self._length = -1
+        self._before = b""
+        self._model: Model | None = None
 
     def read(self, raw: bytes, area: Area | None = None) -> StepResult | None:
         """Returns what `Env.step` returned; None when the answer is not a usual one, for protobuf to read.
@@ -202,6 +228,10 @@ class StepResponseReader:
         Raises:
             CodecError: The answer breaks the contract.
         """
+        if len(raw) == self._length and raw.startswith(self._before):
+            result = self._plain(raw, area)
+            if result is not None:
+                return result
         start = behind_length(raw) if raw[:1] == _RESPONSE else 0
         if start == 0 or raw[start : start + 1] != _OBSERVATION:
             return None
@@ -209,6 +239,30 @@ class StepResponseReader:
             return self._read(raw, start + 1, area)
         except (DecodeError, struct.error):  # protobuf says better what is wrong
             return None
+
+    def _plain(self, raw: bytes, area: Area | None) -> StepResult | None:
+        """Reads an answer that differs from the last one in elements, reward and flags."""
+        mark, reward, flags, rest = _TAIL.unpack_from(raw, len(raw) - _TAIL.size)
+        outcome, model = _FLAGS_READ.get(flags), self._model
+        if outcome is None or model is None or mark != _REWARD or rest != _NO_INFO:
+            return None
+        if len(self._before) + _TAIL.size < len(raw):
+            observation = model.read_inline(raw, len(self._before))
+        elif area is not None and area.size == model.length:
+            observation = model.read_beside(area)
+        else:
+            return None
+        return None if observation is UNUSUAL else (observation, reward, *outcome, {})
+
+    def _remember(self, raw: bytes) -> None:
+        """Takes a plain answer as the model of those to come."""
+        model, end = self._observation.model, len(raw) - _TAIL.size
+        if model is None:
+            return
+        for start, head in ((end - model.length, model.inline), (end, model.beside)):
+            if start > 0 and raw.endswith(head, 0, start):
+                self._length, self._before, self._model = len(raw), raw[:start], model
+                return
 
     def _read(self, raw: bytes, index: int, area: Area | None) -> StepResult | None:
         observation, index = self._value(self._observation, raw, index, area)
@@ -219,6 +273,7 @@ class StepResponseReader:
         plain = (_DOUBLE.unpack_from(raw, index + 1)[0], *outcome)
         index = flags + _FLAG_BYTES
         if raw[index:] == _NO_INFO:
+            self._remember(raw)
             return (observation, *plain, {})
         values, index = self._typed_values(raw, index, plain)
         info = self._info(raw, index, area)

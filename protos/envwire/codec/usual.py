@@ -82,15 +82,22 @@ class ValueWriter:
         self._integers: dict[int, bytes] = {}
         self._model: Model | None = None
 
-    def write(self, value: Any, attachments: Attachments | None = None) -> bytes | None:
-        """Returns the Value; None for one that is left to protobuf.
+    def write(self, value: Any) -> bytes | None:
+        """Returns the Value; None for one that is left to protobuf."""
+        parts = self.parts(value)
+        return None if parts is None else parts[0] + parts[1]
+
+    def parts(
+        self, value: Any, attachments: Attachments | None = None
+    ) -> tuple[bytes, bytes] | None:
+        """Returns the Value in two parts, of which the first is one and the same object for values that are alike.
 
         Args:
-            value: Anything.
+            value: Anything; what is left to protobuf gives None.
             attachments: Empty; takes the elements of a large array.
         """
         if type(value) is int:
-            return self._integers.get(value) or self._remember(value)
+            return self._integers.get(value) or self._remember(value), b""
         if not hasattr(value, "dtype"):
             return None
         model = self._model
@@ -99,10 +106,9 @@ class ValueWriter:
             if model is None:
                 return None
         if attachments is None or model.length < ATTACHED_FROM:
-            elements: bytes = value.tobytes()
-            return model.inline + elements
+            return model.inline, value.tobytes()
         attachments.add(value)
-        return model.beside
+        return model.beside, b""
 
     def _remember(self, value: int) -> bytes:
         message = values_pb2.Value()
@@ -114,13 +120,17 @@ class ValueWriter:
 
 
 class ValueReader:
-    """Reads the values of one place."""
+    """Reads the values of one place.
 
-    __slots__ = ("_integers", "_model")
+    Attributes:
+        model: What the last array or scalar was like.
+    """
+
+    __slots__ = ("_integers", "model")
 
     def __init__(self) -> None:
         self._integers: dict[bytes, int] = {}
-        self._model: Model | None = None
+        self.model: Model | None = None
 
     def learn(self, value: Any, raw: bytes) -> None:
         """Takes a value, read by protobuf from `raw`, as the model of those to come."""
@@ -128,11 +138,11 @@ class ValueReader:
             if len(self._integers) < _REMEMBERED:
                 self._integers[raw] = value
         elif hasattr(value, "dtype"):
-            self._model = _model_of(value)
+            self.model = _model_of(value)
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
         """Returns the value between `start` and `end`; UNUSUAL for one that is left to protobuf."""
-        model = self._model
+        model = self.model
         if model is not None:
             data = start + len(model.inline)
             if data + model.length == end and raw[start:data] == model.inline:

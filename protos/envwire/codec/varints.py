@@ -28,6 +28,8 @@ def varint(number: int) -> bytes:
 
 def read_varint(raw: bytes, index: int) -> tuple[int, int]:
     """Returns the number at `index` and where it ends; one that has no end in these bytes ends nowhere near them."""
+    if index < len(raw) and raw[index] < 0x80:  # most of them
+        return raw[index], index + 1
     number, shift = 0, 0
     while index < len(raw) and shift < 70:
         digit = raw[index]

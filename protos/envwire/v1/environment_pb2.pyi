@@ -138,7 +138,7 @@ class VectorRequest(google.protobuf.message.Message):
     VECTORIZATION_MODE_FIELD_NUMBER: builtins.int
     AUTORESET_MODE_FIELD_NUMBER: builtins.int
     num_envs: builtins.int
-    """How many; required."""
+    """How many; at least one, at most `max_envs_per_session` of GetServerInfo."""
     vectorization_mode: builtins.str
     """How the environments are stepped, in the library's own words: "sync" or "vector_entry_point"; empty for "sync"."""
     autoreset_mode: builtins.str
@@ -382,6 +382,7 @@ class ResetRequest(google.protobuf.message.Message):
     OPTIONS_FIELD_NUMBER: builtins.int
     NP_RANDOM_FIELD_NUMBER: builtins.int
     MIRROR_NP_RANDOM_FIELD_NUMBER: builtins.int
+    MEMBER_OPTIONS_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """The session."""
     secret: builtins.bytes
@@ -402,6 +403,10 @@ class ResetRequest(google.protobuf.message.Message):
     def np_random(self) -> envwire.v1.spaces_pb2.RandomState:
         """State to give the environment's generator first; absent to leave it."""
 
+    @property
+    def member_options(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.values_pb2.ValueMap]:
+        """Options of each member of a vector environment, in order; without any, `options` are everybody's."""
+
     def __init__(
         self,
         *,
@@ -412,9 +417,10 @@ class ResetRequest(google.protobuf.message.Message):
         options: envwire.v1.values_pb2.ValueMap | None = ...,
         np_random: envwire.v1.spaces_pb2.RandomState | None = ...,
         mirror_np_random: builtins.bool = ...,
+        member_options: collections.abc.Iterable[envwire.v1.values_pb2.ValueMap] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["np_random", b"np_random", "options", b"options", "seed", b"seed"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "options", b"options", "secret", b"secret", "seed", b"seed", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["member_options", b"member_options", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "options", b"options", "secret", b"secret", "seed", b"seed", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
 
 global___ResetRequest = ResetRequest
 
@@ -740,6 +746,7 @@ class GetAttributeResponse(google.protobuf.message.Message):
     EXISTS_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     RANDOM_FIELD_NUMBER: builtins.int
+    MEMBER_RANDOM_FIELD_NUMBER: builtins.int
     callable: builtins.bool
     """True: it is a method, for CallMethod to call. A probe that found anything answers so as well."""
     exists: builtins.bool
@@ -756,6 +763,10 @@ class GetAttributeResponse(google.protobuf.message.Message):
     def random(self) -> global___RandomMirror:
         """The environment's generator, when "np_random" was asked for."""
 
+    @property
+    def member_random(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___RandomMirror]:
+        """The generators of a vector environment's members, in order, when "np_random" was asked for and they have their own."""
+
     def __init__(
         self,
         *,
@@ -764,9 +775,10 @@ class GetAttributeResponse(google.protobuf.message.Message):
         exists: builtins.bool = ...,
         warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
         random: global___RandomMirror | None = ...,
+        member_random: collections.abc.Iterable[global___RandomMirror] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["callable", b"callable", "random", b"random", "result", b"result", "value", b"value"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["callable", b"callable", "exists", b"exists", "random", b"random", "result", b"result", "value", b"value", "warnings", b"warnings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["callable", b"callable", "exists", b"exists", "member_random", b"member_random", "random", b"random", "result", b"result", "value", b"value", "warnings", b"warnings"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["result", b"result"]) -> typing.Literal["value", "callable"] | None: ...
 
 global___GetAttributeResponse = GetAttributeResponse
@@ -1000,6 +1012,8 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     STEP_TIMEOUT_FIELD_NUMBER: builtins.int
     MAX_MESSAGE_BYTES_FIELD_NUMBER: builtins.int
     DRAINING_FIELD_NUMBER: builtins.int
+    CPU_COUNT_FIELD_NUMBER: builtins.int
+    MAX_ENVS_PER_SESSION_FIELD_NUMBER: builtins.int
     version: builtins.str
     """Version of the server."""
     max_sessions: builtins.int
@@ -1012,6 +1026,10 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     """Largest message accepted, in bytes."""
     draining: builtins.bool
     """True while the server finishes its sessions and takes no new ones."""
+    cpu_count: builtins.int
+    """Processors that sessions run on; as many sessions can work at the same time."""
+    max_envs_per_session: builtins.int
+    """How many environments a session of a vector environment takes at most."""
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """What it can do beyond the unary calls, by name: "interact", "direct", "vector"."""
@@ -1046,9 +1064,11 @@ class GetServerInfoResponse(google.protobuf.message.Message):
         step_timeout: google.protobuf.duration_pb2.Duration | None = ...,
         max_message_bytes: builtins.int = ...,
         draining: builtins.bool = ...,
+        cpu_count: builtins.int = ...,
+        max_envs_per_session: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["default_lease", b"default_lease", "max_lease", b"max_lease", "step_timeout", b"step_timeout"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "capabilities", b"capabilities", "default_lease", b"default_lease", "draining", b"draining", "incarnation", b"incarnation", "libraries", b"libraries", "max_lease", b"max_lease", "max_message_bytes", b"max_message_bytes", "max_sessions", b"max_sessions", "step_timeout", b"step_timeout", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "capabilities", b"capabilities", "cpu_count", b"cpu_count", "default_lease", b"default_lease", "draining", b"draining", "incarnation", b"incarnation", "libraries", b"libraries", "max_envs_per_session", b"max_envs_per_session", "max_lease", b"max_lease", "max_message_bytes", b"max_message_bytes", "max_sessions", b"max_sessions", "step_timeout", b"step_timeout", "version", b"version"]) -> None: ...
 
 global___GetServerInfoResponse = GetServerInfoResponse
 

@@ -11,6 +11,8 @@ import struct
 from collections.abc import Iterator
 
 from envwire.codec.frames import HEADER, HEADER_BYTES, Packet
+from envwire.server._shared import SharedSlots
+from envwire.v1 import direct_pb2
 
 _RECEIVE_BYTES = 65536
 #: A slow reader holds up its own session only; after this long it has to open another channel.
@@ -28,14 +30,16 @@ class Channel:
     Args:
         sock: The socket; the channel owns it.
         limit: Largest request, in bytes.
+        shared: Memory for large replies; None for none.
     """
 
-    def __init__(self, sock: socket.socket, limit: int) -> None:
+    def __init__(self, sock: socket.socket, limit: int, shared: SharedSlots | None = None) -> None:
         sock.setblocking(True)
         seconds = struct.pack("ll", _SEND_SECONDS, 0)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
         self._socket = sock
         self._limit = limit
+        self._shared = shared
         self._buffer = bytearray()
 
     def fileno(self) -> int:
@@ -87,9 +91,29 @@ class Channel:
         try:
             if attachments is None or not attachments.length:
                 self._socket.sendall(HEADER.pack(len(message), 0, 0) + message)
+            elif self._shared is not None and (where := self._shared.put(attachments)):
+                self._socket.sendall(HEADER.pack(len(message), where, attachments.length) + message)
             else:
                 head = HEADER.pack(len(message), 0, attachments.length) + message
                 self._gather([head, *attachments.buffers])
+        except OSError as error:
+            raise ChannelError(str(error)) from error
+
+    def welcome(self, limit: int) -> None:
+        """Answers the hello, and hands the shared memory over.
+
+        Raises:
+            ChannelError: The connection is gone.
+        """
+        welcome = direct_pb2.Welcome(max_message_bytes=limit)
+        descriptors: list[int] = []
+        if self._shared is not None:
+            welcome.shared_memory.CopyFrom(self._shared.layout)
+            descriptors.append(self._shared.descriptor)
+        message = direct_pb2.HelloResponse(welcome=welcome).SerializeToString()
+        frame = HEADER.pack(len(message), 0, 0) + message
+        try:
+            socket.send_fds(self._socket, [frame], descriptors)
         except OSError as error:
             raise ChannelError(str(error)) from error
 
@@ -104,5 +128,8 @@ class Channel:
                 sent -= len(buffer)
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Ends the connection; the client keeps the shared memory as long as it uses it."""
         self._socket.close()
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None

@@ -25,7 +25,9 @@ class ServerConfig:
         port: Port to bind; 0 for any free one.
         advertise: HOST:PORT that clients are told; empty for the bound one.
         direct_port: Port of the direct channel; 0 for any free one, -1 for no direct channel.
+        shared_memory: Bytes that a session may share with a client on the same machine, for large frames; 0 for none.
         max_sessions: Sessions held at most.
+        max_envs_per_session: Environments of a vector environment that one session takes at most; it counts as one.
         sessions_per_process: Sessions that share a process; one that crashes or hangs takes the others along.
         lease: Time without an open stream and without a request after which a session ends.
         max_lease: Longest lease that a client may ask for.
@@ -54,7 +56,9 @@ class ServerConfig:
     port: int = 50051
     advertise: str = ""
     direct_port: int = 0
+    shared_memory: int = 0
     max_sessions: int = 64
+    max_envs_per_session: int = 1024
     sessions_per_process: int = 1
     lease: float = 60.0
     max_lease: float = 3600.0
@@ -94,6 +98,7 @@ class ServerConfig:
             self._check_protected()
         for name in (
             "max_sessions",
+            "max_envs_per_session",
             "sessions_per_process",
             "lease",
             "max_lease",
@@ -103,6 +108,12 @@ class ServerConfig:
         ):
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0")
+
+        for name in ("max_sessions_per_client", "max_makes_per_minute"):
+            if getattr(self, name) < 0:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; it must be 0, for no limit, or more"
+                )
 
     def _check_protected(self) -> None:
         missing = "TLS (--tls-cert, --tls-key)" if not self.tls_cert else ""
@@ -133,6 +144,7 @@ class ServerConfig:
             any_kwargs=self.loopback,
             allow_kwargs=self.allow_kwargs,
             allow_wrappers=self.allow_wrappers,
+            max_envs=self.max_envs_per_session,
         )
 
     @property

@@ -17,6 +17,8 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE
+from envwire.server._tls import server_tls
+from envwire.server._tls_relay import end_tls
 from envwire.v1 import direct_pb2
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class DirectListener:
     def __init__(self, config: ServerConfig, sessions: Sessions) -> None:
         self._config = config
         self._sessions = sessions
+        self._tls = server_tls(config)
         self._listeners: list[socket.socket] = []
         self._undecided: set[asyncio.Task[None]] = set()
         self.addresses: list[str] = []
@@ -103,18 +106,31 @@ class DirectListener:
         task.add_done_callback(self._undecided.discard)
 
     async def _decide(self, connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError, asyncio.TimeoutError):
-            if connection.family != socket.AF_UNIX:
-                _prepare(connection)
-            try:
-                await asyncio.wait_for(self._admit(connection), _HELLO_SECONDS)
-            except FaultError as fault:
-                await _refuse(connection, fault)
+        local = connection.family == socket.AF_UNIX
+        with contextlib.suppress(OSError, asyncio.TimeoutError):
+            if not local:
+                connection = await asyncio.wait_for(self._prepared(connection), _HELLO_SECONDS)
+            with connection:
+                try:
+                    await asyncio.wait_for(self._admit(connection, local), _HELLO_SECONDS)
+                except FaultError as fault:
+                    await _refuse(connection, fault)
 
-    async def _admit(self, connection: socket.socket) -> None:
+    async def _prepared(self, connection: socket.socket) -> socket.socket:
+        """Returns a plain socket to a client elsewhere, with TLS ended where there is any."""
+        try:
+            _set_options(connection)
+            if self._tls is None:
+                return connection
+            return await end_tls(connection, self._tls.ssl_context())
+        except BaseException:
+            connection.close()
+            raise
+
+    async def _admit(self, connection: socket.socket, local: bool) -> None:
         hello = await _receive_hello(connection)
         session = self._sessions.find(hello.session_id, hello.secret)
-        await session.admit(connection)
+        await session.admit(connection, hello.shared_memory and local)
 
     def stop(self) -> None:
         """Stops listening; open channels live as long as their sessions. Stopping twice is harmless."""
@@ -126,7 +142,7 @@ class DirectListener:
             listener.close()
 
 
-def _prepare(connection: socket.socket) -> None:
+def _set_options(connection: socket.socket) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEPALIVE:

@@ -11,6 +11,8 @@ import socket
 import struct
 from typing import NamedTuple
 
+#: What comes through the door with a connection: the session's place, and whether its client takes shared memory.
+DOOR = struct.Struct("<I?")
 _HEADER = struct.Struct("<II")
 HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES = 65536

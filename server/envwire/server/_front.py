@@ -24,6 +24,7 @@ from envwire.server._hosted import HostedSession, closed
 from envwire.server._limits import Rate
 from envwire.server._operations import SESSION_REQUESTS
 from envwire.server._process import Process
+from envwire.server._processors import cpu_count
 from envwire.server._scopes import TRUSTED, Client
 from envwire.server._sessions import Sessions
 from envwire.server._stream import Stream
@@ -279,6 +280,8 @@ class Front:
             step_timeout=_duration(config.step_timeout),
             max_message_bytes=config.max_message_bytes,
             draining=self._draining,
+            cpu_count=cpu_count(),
+            max_envs_per_session=config.max_envs_per_session,
         )
         return pb.InteractResponse(get_server_info=info)
 

@@ -89,8 +89,12 @@ class HostedSession:
         self.last_used = self.clock()
         self.busy_since = self.last_used if self._pending else None
 
-    async def admit(self, connection: socket.socket) -> None:
+    async def admit(self, connection: socket.socket, shares_memory: bool) -> None:
         """Hands a client's connection over to the process: a direct channel.
+
+        Args:
+            connection: The connection, which stays the caller's to close here.
+            shares_memory: Whether the client takes large frames from shared memory.
 
         Raises:
             FaultError: The session has ended.
@@ -99,7 +103,7 @@ class HostedSession:
             raise afresh(self.fate)
         self.last_used = self.clock()
         try:
-            self.process.admit(self._place, connection)
+            self.process.admit(self._place, connection, shares_memory)
         except DoorError:
             raise await self._told_fate() from None
 

@@ -59,6 +59,10 @@ class Library:
         """Makes an environment the way the library's users do."""
         return self.module.make(env_id, **kwargs)
 
+    def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Makes a vector environment the way the library's users do."""
+        return self.module.make_vec(env_id, **kwargs)
+
     def matching(self, pattern: str) -> dict[str, Any]:
         """Returns the specifications that an operator's pattern lists."""
         return {

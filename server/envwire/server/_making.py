@@ -20,6 +20,7 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.server._libraries import Catalogue
+from envwire.server._vectors import NativeHost, describe_vector, make_vector
 from envwire.v1 import environment_pb2, values_pb2
 
 _ANY_REWARD = (-float("inf"), float("inf"))
@@ -45,6 +46,8 @@ def make_environment(
     ]
     if request.HasField("render_mode"):
         kwargs["render_mode"] = request.render_mode
+    if request.HasField("vector"):
+        return make_vector(listing.library, request, wrappers, kwargs), family
     try:
         env = listing.library.make(request.env_id, **kwargs)
     except Exception as error:
@@ -96,6 +99,8 @@ def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
     encode_value(_reward_range(env), response.reward_range, "reward_range", opaque=True)
     if env.spec is not None:
         encode_env_spec(env.spec, response.spec)
+    if isinstance(env, NativeHost):
+        describe_vector(env, response.vector)
     return response
 
 

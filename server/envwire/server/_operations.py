@@ -26,6 +26,7 @@ from envwire.codec.steps import truth
 from envwire.server import _randomness
 from envwire.server._reach import EVERYTHING, Reach
 from envwire.server._states import Event
+from envwire.server._vectors import MembersHost
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 
@@ -116,6 +117,8 @@ def reset(
         kwargs["seed"] = _value(request.seed, family)
     if request.HasField("options"):
         kwargs["options"] = _mapping(request.options, family)
+    if request.member_options:
+        kwargs["member_options"] = _member_options(hosted, request)
     if request.HasField("np_random"):
         _restore(hosted, request)
     observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
@@ -124,6 +127,14 @@ def reset(
     if request.mirror_np_random:
         _mirror(hosted, response.random)
     return Event.RESET
+
+
+def _member_options(hosted: Hosted, request: pb.ResetRequest) -> list[dict[Any, Any]]:
+    if not isinstance(hosted.env, MembersHost):
+        raise FaultError(
+            Reason.UNSUPPORTED, "this environment has no members with options of their own"
+        )
+    return [_mapping(options, hosted.family) for options in request.member_options]
 
 
 def _pair(result: Any) -> tuple[Any, Any]:
@@ -261,9 +272,7 @@ def get_attribute(
         return
     hosted.reach.check_read(name)
     if name in _GENERATORS:
-        hosted.call(getattr, env.unwrapped, name)  # reading "np_random" creates the generator
-        response.exists = True
-        _mirror(hosted, response.random)
+        _mirror_generators(hosted, name, response)
         return
     value = _found(hosted, name)
     response.exists = True
@@ -271,6 +280,16 @@ def get_attribute(
         response.callable = True
     else:
         encode_value(value, response.value, name, opaque=True, attachments=attachments)
+
+
+def _mirror_generators(hosted: Hosted, name: str, response: pb.GetAttributeResponse) -> None:
+    response.exists = True
+    members = hosted.env.members if isinstance(hosted.env, MembersHost) else ()
+    for env in members or (hosted.env,):
+        hosted.call(getattr, env.unwrapped, name)  # reading "np_random" creates the generator
+        random = response.member_random.add() if members else response.random
+        random.SetInParent()
+        _randomness.mirror(env, random)
 
 
 def _has(hosted: Hosted, name: str) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from envwire.codec import Family, fault_from_exception, gymnasium_family
+from envwire.codec import Family, FaultError, Reason, fault_from_exception, gymnasium_family
 from envwire.server._agents import HOSTS
 from envwire.server._libraries import PETTINGZOO_PREFIX, Library
 
@@ -66,6 +66,18 @@ class PettingZoo(Library):
     def make(self, env_id: str, /, **kwargs: Any) -> Any:
         """Makes an environment the way PettingZoo's users do."""
         return self.module.make(self.kind, env_id, **kwargs)
+
+    def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Refuses: PettingZoo has no vector environments.
+
+        Raises:
+            FaultError: Always, UNSUPPORTED.
+        """
+        del kwargs
+        raise FaultError(
+            Reason.UNSUPPORTED,
+            f"{self.name} has no vector environments, of {env_id} neither; make single ones",
+        )
 
     def wrapper(self, name: str) -> Any:
         """Returns PettingZoo's wrapper of that name for environments of this kind, or None."""

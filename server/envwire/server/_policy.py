@@ -33,15 +33,22 @@ class Policy:
         any_kwargs: Whether keyword arguments that are not listed may be passed (the default on loopback).
         kwargs: What each keyword argument may be, by its name, by id or wrapper; under "" for all of them.
         wrappers: Wrappers beyond the libraries' own, "module:Class", and reserved ones by name.
+        max_envs: Environments of a vector environment that one session takes at most.
     """
 
     any_kwargs: bool = True
     kwargs: Rules = field(default_factory=dict[str, dict[str, Rule]])
     wrappers: frozenset[str] = frozenset()
+    max_envs: int = 1024
 
     @classmethod
     def from_lists(
-        cls, *, any_kwargs: bool, allow_kwargs: Iterable[str], allow_wrappers: Iterable[str]
+        cls,
+        *,
+        any_kwargs: bool,
+        allow_kwargs: Iterable[str],
+        allow_wrappers: Iterable[str],
+        max_envs: int = 1024,
     ) -> Policy:
         """Reads the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `_rules`).
 
@@ -53,18 +60,34 @@ class Policy:
             found = _OWNED.fullmatch(item)
             owner, rules = found.groups() if found else (None, item)
             kwargs.setdefault(owner or _EVERYWHERE, {}).update(read_rules(rules))
-        return cls(any_kwargs, kwargs, frozenset(allow_wrappers))
+        return cls(any_kwargs, kwargs, frozenset(allow_wrappers), max_envs)
 
     def check(self, request: environment_pb2.MakeRequest) -> None:
         """Refuses what the operator did not list.
 
         Raises:
-            FaultError: KWARGS_NOT_ALLOWED or WRAPPER_NOT_ALLOWED, with the names and the option that lists them.
+            FaultError: KWARGS_NOT_ALLOWED or WRAPPER_NOT_ALLOWED, with the names and the option that lists them;
+                CAPACITY_REACHED for a vector environment of too many.
         """
+        if request.HasField("vector"):
+            self._check_number(request.vector.num_envs)
         self._check_kwargs(request.env_id, request.kwargs)
         for wrapper in request.wrappers:
             self._check_wrapper(wrapper.name)
             self._check_kwargs(wrapper.name, wrapper.kwargs)
+
+    def _check_number(self, num_envs: int) -> None:
+        if num_envs == 0:
+            raise FaultError(
+                Reason.INVALID_VALUE, "a vector environment of 0 environments; ask for 1 or more"
+            )
+        if num_envs > self.max_envs:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"a session takes {self.max_envs} environments at most here, not {num_envs}; spread them over more "
+                "sessions. The operator changes that with --max-envs-per-session",
+                metadata={"max_envs_per_session": str(self.max_envs)},
+            )
 
     def _check_kwargs(self, owner: str, kwargs: values_pb2.ValueMap) -> None:
         listed = {**self.kwargs.get(_EVERYWHERE, {}), **self.kwargs.get(owner, {})}

@@ -7,10 +7,10 @@ import contextlib
 import os
 import signal
 import socket
-import struct
 from typing import TYPE_CHECKING
 
 from envwire.server._board import make_board
+from envwire.server._frames import DOOR
 from envwire.server._link import Link, LinkLostError
 from envwire.server._output import OutputTail
 from envwire.server._template_link import TemplateLink
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 5.0
 #: Time to wait for the news of how a process ended.
 NEWS_SECONDS = 1.0
-_PLACE = struct.Struct("<I")
 
 
 class DoorError(Exception):
@@ -99,14 +98,14 @@ class Process:
         """
         return self._link.ask(place, message)
 
-    def admit(self, place: int, connection: socket.socket) -> None:
+    def admit(self, place: int, connection: socket.socket, shares_memory: bool) -> None:
         """Hands a client's connection over to a session.
 
         Raises:
             DoorError: The process is gone or does not take any more.
         """
         try:
-            socket.send_fds(self._door, [_PLACE.pack(place)], [connection.fileno()])
+            socket.send_fds(self._door, [DOOR.pack(place, shares_memory)], [connection.fileno()])
         except OSError as error:
             raise DoorError(str(error)) from error
 

@@ -91,6 +91,11 @@ class Session:
         self._reader = StepRequestReader()
         self._writer = StepResponseWriter()
 
+    @property
+    def observation_space(self) -> Any:
+        """The environment's space of observations."""
+        return self._hosted.env.observation_space
+
     def handle(self, raw: bytes, attach: bool = False) -> Packet:
         """Serves one InteractRequest and returns the InteractResponse; whatever goes wrong is in it.
 

@@ -12,7 +12,6 @@ import gc
 import os
 import select
 import socket
-import struct
 import sys
 import traceback
 from collections import deque
@@ -26,15 +25,14 @@ from envwire.server._board import Board
 from envwire.server._channel import Channel, ChannelError
 from envwire.server._config import ServerConfig
 from envwire.server._faults import fault_reply
-from envwire.server._frames import Frame, FrameSocket, send_frame
+from envwire.server._frames import DOOR, Frame, FrameSocket, send_frame
 from envwire.server._libraries import Catalogue
 from envwire.server._making import describe, make_environment
 from envwire.server._session import Session, WarningLog
+from envwire.server._shared import share
 from envwire.server._states import State
-from envwire.v1 import direct_pb2, environment_pb2
+from envwire.v1 import environment_pb2
 
-_PLACE = struct.Struct("<I")
-_HELLO_BYTES = 4096
 #: The front notes that a session was closed at once; should it be stopped, the client is not kept waiting longer.
 _NOTICE_SECONDS = 2.0
 
@@ -66,6 +64,7 @@ class Worker:
         self._catalogue = catalogue
         self._packed = config.sessions_per_process > 1
         self._limit = config.max_message_bytes
+        self._shared_bytes = config.shared_memory
         self._warnings = WarningLog()
         self._sessions: dict[int, Session] = {}
         self._channels: dict[int, Channel] = {}
@@ -153,26 +152,24 @@ class Worker:
         self._over = not self._packed
 
     def _open_channel(self) -> None:
-        packet, descriptors, _, _ = socket.recv_fds(self._door, _HELLO_BYTES, 1)
+        packet, descriptors, _, _ = socket.recv_fds(self._door, DOOR.size, 1)
         if not descriptors:  # the front is gone; the link tells as much
             self._poll.unregister(self._door.fileno())
             return
-        (place,) = _PLACE.unpack_from(packet)
-        channel = Channel(socket.socket(fileno=descriptors[0]), self._limit)
+        (place, shares) = DOOR.unpack(packet)
+        connection = socket.socket(fileno=descriptors[0])
         self._close_channel(place)
-        if place not in self._sessions:
-            channel.close()
+        session = self._sessions.get(place)
+        if session is None:
+            connection.close()
             return
+        shared = share(self._shared_bytes, session.observation_space) if shares else None
+        channel = Channel(connection, self._limit, shared)
         self._channels[place] = channel
         self._watch(channel, partial(self._serve_channel, place, channel))
         self._board.connect(place, True)
-        self._welcome(place, channel)
-
-    def _welcome(self, place: int, channel: Channel) -> None:
-        welcome = direct_pb2.Welcome(max_message_bytes=self._limit)
-        response = direct_pb2.HelloResponse(welcome=welcome)
         try:
-            channel.send(Packet(response.SerializeToString()))
+            channel.welcome(self._limit)
         except ChannelError:
             self._close_channel(place)
 

@@ -100,6 +100,17 @@ def test_responses_are_read_alike_by_protobuf_and_by_the_reader(results: list[Re
         assert written is None or reader.read(written) is not None
 
 
+def test_a_model_that_changed_under_an_info_is_not_mistaken_for_the_last_plain_one() -> None:
+    writer, reader = StepResponseWriter(), StepResponseReader(envwire_family())
+    small, large = np.arange(2, dtype=np.float32), np.arange(2, dtype=np.float64)
+    infos: tuple[dict[str, Any], ...] = ({}, {}, {"a": 1}, {}, {})
+    for observation, info in zip((small, small, large, small, large), infos, strict=True):
+        result = (observation, 1.0, False, False, info)
+        written = writer.write(result)
+        assert written is not None
+        assert identical(reader.read(written), result)
+
+
 def native(result: Result) -> Result:
     """Returns a result as it arrives: arrays in this machine's byte order."""
     observation = result[0]

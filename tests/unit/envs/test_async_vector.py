@@ -153,12 +153,14 @@ def test_both_halves_of_a_call(make):
         envs.step_wait()
 
 
-def test_what_was_begun_is_finished_by_closing(make):
-    envs = make(Walk)
-    envs.reset_async(seed=1)
+@pytest.mark.parametrize("terminate", [False, True])
+def test_closing_warns_of_what_was_begun(make, terminate):
+    envs = make(Troubled)
+    envs.reset(seed=1)
+    envs.step_async(np.array([3 if terminate else 0]))
     with pytest.warns(UserWarning, match="pending"):
-        envs.close()
-    assert envs.processes[0].exitcode == 0
+        envs.close(terminate=terminate)
+    assert (envs.processes[0].exitcode == 0) is not terminate
 
 
 def test_an_exception_is_raised_here_and_leaves_the_environments(make):

@@ -287,7 +287,8 @@ OBSERVATIONS = [
     (lambda s: s.MultiBinary(2), [np.zeros(2, np.int8), [0, 1]]),
     (lambda s: s.MultiDiscrete([2, 3]), [np.zeros(2, np.int64), [0, 1]]),
     (lambda s: s.Tuple((s.Discrete(2), s.Box(0, 1, (1,)))),
-     [(1, np.zeros(1, np.float32)), [1, np.zeros(1, np.float32)], (1,), (1.0, [2])]),
+     [(1, np.zeros(1, np.float32)), [1, np.zeros(1, np.float32)], (1,), (1.0, [2]),
+      {"a": 1, "b": 2}, "ab", 3]),
     (lambda s: s.Dict(a=s.Discrete(2)), [{"a": 1}, {"a": 5}, {"b": 1}, {}, 3, {"a": 1, "b": 2}]),
 ]  # fmt: skip
 

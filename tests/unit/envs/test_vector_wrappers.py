@@ -187,8 +187,22 @@ def test_infos_as_lists():
         {"a": 1, "b": {}, "plain": "x"},
         {"b": {"c": 4.0}, "plain": "y"},
     ]
-    with pytest.raises(ValueError, match="2 elements"):
-        info_list({"a": np.arange(3)}, 2)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"a": np.arange(3)},
+        {"a": np.arange(2), "_a": np.ones(3, bool)},
+        {"nested": {"a": np.arange(3)}},
+    ],
+)
+@pytest.mark.parametrize("gym", LIBRARIES, ids=["ours", "theirs"])
+def test_columns_of_infos_are_as_long_as_the_batch(gym, columns):
+    env = gym.make_vec("CartPole-v1", 2, vectorization_mode="sync")
+    env.step = lambda actions: (*(np.zeros(2) for _ in range(4)), columns)
+    with pytest.raises(AssertionError, match=r"2|num_envs"):
+        gym.wrappers.vector.DictInfoToList(env).step(np.zeros(2, int))
 
 
 def test_filtered_batches_of_dicts():

@@ -154,8 +154,8 @@ def _(space: spaces.Tuple, obs: Any, pre: str) -> None:
     warn_unless(isinstance(obs, tuple), f"{pre} was expecting a tuple, actual type: {type(obs)}")
     sizes = f"obs length: {len(obs)}, space length: {len(space.spaces)}"
     require(len(obs) == len(space.spaces), f"{pre} has another length than its space, {sizes}")
-    for index, child in enumerate(space.spaces):
-        _check_type(child, obs[index], f"{pre}, at [{index}],")
+    for index, (part, child) in enumerate(zip(obs, space.spaces, strict=True)):
+        _check_type(child, part, f"{pre}, at [{index}],")
 
 
 @_check_observation.register

@@ -278,7 +278,9 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             **kwargs: Ignored.
         """
         del kwargs
-        terminate = terminate or not self._finish_pending(timeout)
+        if self._state is not AsyncState.DEFAULT:
+            logger.warn(f"`close` while a call to `{self._state.value}` is pending")
+            terminate = terminate or not self._finish_pending(timeout)
         for process in self.processes if terminate else ():
             process.terminate()
         if not terminate:
@@ -290,9 +292,6 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
 
     def _finish_pending(self, timeout: float | None) -> bool:
         """Collects and forgets the results of what was begun; false if that takes too long."""
-        if self._state is AsyncState.DEFAULT:
-            return True
-        logger.warn(f"Calling `close` while waiting for a pending call to `{self._state.value}`.")
         if not self._poll(timeout):
             return False
         for pipe in self.parent_pipes:

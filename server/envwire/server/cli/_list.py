@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,21 +25,33 @@ def list_environments(
 
     try:
         transport = open_transport("unary", target, _CONNECT_SECONDS)
-        listing = call(
-            transport,
-            pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()),
-            _CONNECT_SECONDS,
-        )
-        info = call(
-            transport,
-            pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()),
-            _CONNECT_SECONDS,
-        )
-        transport.close()
+        with contextlib.closing(transport):
+            listing, info = (
+                _answer(call(transport, request, _CONNECT_SECONDS))
+                for request in (
+                    pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()),
+                    pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()),
+                )
+            )
     except RemoteError as error:
         typer.echo(f"envwire list: {error}", err=True)
         raise typer.Exit(1) from None
     _show(listing.list_environments, info.get_server_info)
+
+
+def _answer(response: pb.InteractResponse) -> pb.InteractResponse:
+    """Returns a response that is no error.
+
+    Raises:
+        RemoteError: It is one.
+    """
+    from envwire.client.errors import exception
+    from envwire.codec import decode_fault, envwire_family
+
+    if response.HasField("error"):
+        family = envwire_family()
+        raise exception(decode_fault(response.error, family), family)
+    return response
 
 
 def _show(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:

@@ -43,9 +43,37 @@ def serve(
             rich_help_panel=_HOSTING,
         ),
     ] = "",
+    direct_port: Annotated[
+        int,
+        typer.Option(
+            help="Port of the direct channel, which Python clients prefer; 0 for any free one, -1 for none.",
+            rich_help_panel=_HOSTING,
+        ),
+    ] = _DEFAULTS.direct_port,
+    sessions_per_process: Annotated[
+        int,
+        typer.Option(
+            help="Environments that share a process: less memory, less isolation.",
+            rich_help_panel=_HOSTING,
+        ),
+    ] = _DEFAULTS.sessions_per_process,
+    shared_memory: Annotated[
+        int,
+        typer.Option(
+            help="Bytes of memory that an environment may share with a client on this machine, for large frames.",
+            rich_help_panel=_HOSTING,
+        ),
+    ] = _DEFAULTS.shared_memory,
     max_sessions: Annotated[
         int, typer.Option(help="Environments held at once.", rich_help_panel=_LIMITS)
     ] = _DEFAULTS.max_sessions,
+    max_envs_per_session: Annotated[
+        int,
+        typer.Option(
+            help="Environments that step together as one session's vector environment.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = _DEFAULTS.max_envs_per_session,
     lease: Annotated[
         float,
         typer.Option(help="Life of an environment whose client is gone.", rich_help_panel=_LIMITS),
@@ -162,7 +190,11 @@ def serve(
             host=host,
             port=port,
             advertise=advertise,
+            direct_port=direct_port,
+            sessions_per_process=sessions_per_process,
+            shared_memory=shared_memory,
             max_sessions=max_sessions,
+            max_envs_per_session=max_envs_per_session,
             lease=lease,
             max_lease=max_lease,
             step_timeout=step_timeout,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from envwire.envs._generic import ActType, ArrayType, ObsType
 from envwire.envs.spaces.narrow import is_dict
+from envwire.envs.utils.verdicts import require
 from envwire.envs.vector.vector_env import VectorWrapper
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def info_list(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
     A column without a mask belongs to every sub-environment.
 
     Raises:
-        ValueError: A column or a mask has another length.
+        AssertionError: A column or a mask has another length.
     """
     each: list[dict[str, Any]] = [{} for _ in range(num_envs)]
     for key, column in infos.items():
@@ -48,8 +49,11 @@ def info_list(infos: dict[str, Any], num_envs: int) -> list[dict[str, Any]]:
             continue
         values = cast("Sequence[Any]", info_list(column, num_envs) if is_dict(column) else column)
         mask = infos.get(f"_{key}", [True] * num_envs)
-        if len(values) != num_envs or len(mask) != num_envs:
-            raise ValueError(f"infos[{key!r}] must have {num_envs} elements, got {len(values)}")
+        require(
+            len(values) == len(mask) == num_envs,
+            f"infos[{key!r}] and its mask must have {num_envs} elements, "
+            f"got {len(values)} and {len(mask)}",
+        )
         for info, value, present in zip(each, values, mask, strict=True):
             if present:
                 info[key] = value

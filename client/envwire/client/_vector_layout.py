@@ -1,0 +1,104 @@
+"""Which session, on which server, holds which environments of a vector environment: evenly, and in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Share(NamedTuple):
+    """The environments of one session: from `start` up to `stop`.
+
+    Attributes:
+        place: Which of the targets holds it.
+        start: Index of its first environment.
+        stop: Index behind its last one.
+    """
+
+    place: int
+    start: int
+    stop: int
+
+    @property
+    def size(self) -> int:
+        """How many environments it has."""
+        return self.stop - self.start
+
+
+class Capacity(NamedTuple):
+    """What a server says of itself.
+
+    Attributes:
+        processors: How many sessions can work at the same time.
+        envs_per_session: How many environments one session takes at most; 0 when it does not say.
+    """
+
+    processors: int
+    envs_per_session: int
+
+
+def lay_out(
+    num_envs: int, sessions: int | None, batch_size: int, capacities: Sequence[Capacity]
+) -> list[Share]:
+    """Returns the shares in the order of their environments.
+
+    Args:
+        num_envs: How many environments there are.
+        sessions: How many sessions; None for one for each processor of the servers.
+        batch_size: Environments of one batch; whole sessions have to make it up.
+        capacities: What the servers say of themselves, one for each target.
+
+    Raises:
+        ValueError: The numbers do not go together.
+    """
+    count = sessions or _default_sessions(num_envs, batch_size, capacities)
+    if not len(capacities) <= count <= num_envs:
+        raise ValueError(
+            f"{num_envs} environments cannot be spread over {count} sessions on {len(capacities)} targets: each target "
+            "takes a session at least, and each session an environment"
+        )
+    if batch_size != num_envs and (num_envs % count or batch_size % (num_envs // count)):
+        raise ValueError(
+            f"batch_size={batch_size} is not made up of whole sessions of {num_envs}/{count} environments each; "
+            "choose sessions= or batch_size= so that it is"
+        )
+    places = _places(count, capacities)
+    bounds = _bounds(num_envs, count)
+    return [
+        Share(place, start, stop)
+        for place, start, stop in zip(places, bounds, bounds[1:], strict=False)
+    ]
+
+
+def _default_sessions(num_envs: int, batch_size: int, capacities: Sequence[Capacity]) -> int:
+    processors = sum(capacity.processors for capacity in capacities)
+    limits = [capacity.envs_per_session for capacity in capacities if capacity.envs_per_session]
+    needed = -(-num_envs // min(limits)) if limits else 1
+    wanted = min(num_envs, max(processors, needed, len(capacities)))
+    if batch_size == num_envs:
+        return wanted
+    # Every session the same number of environments, and a batch whole sessions: `num_envs` sessions always are.
+    return next(
+        (
+            count
+            for count in range(wanted, num_envs)
+            if num_envs % count == 0 and batch_size % (num_envs // count) == 0
+        ),
+        num_envs,
+    )
+
+
+def _places(count: int, capacities: Sequence[Capacity]) -> list[int]:
+    """Returns the target of each session: by their processors where there is a session for each, else evenly."""
+    by_processor = [
+        place for place, capacity in enumerate(capacities) for _ in range(capacity.processors)
+    ]
+    if len(by_processor) == count:
+        return by_processor
+    return [session * len(capacities) // count for session in range(count)]
+
+
+def _bounds(num_envs: int, count: int) -> list[int]:
+    """Returns where each session begins, and the end; the first ones have one more when it does not come out even."""
+    size, more = divmod(num_envs, count)
+    return [session * size + min(session, more) for session in range(count + 1)]

@@ -1,0 +1,88 @@
+"""Infos of a vector environment's members, gathered into columns in which no value has changed.
+
+A `SyncVectorEnv` gives a column the type of the first value that it sees: a later 0.5 becomes 0 in a column of integers.
+Which value is the first is known where all environments come together, and that is not here. So a column of one type is
+an array, and one of several types an array of objects, for the client to give it the type that it has among all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_NUMBERS = frozenset({bool, int, float})
+
+
+class _Gathered:
+    """The values of one key: by member, or as infos of their own."""
+
+    __slots__ = ("indices", "nested", "values")
+
+    def __init__(self) -> None:
+        self.indices: list[int] = []
+        self.values: list[Any] = []
+        self.nested: dict[Any, _Gathered] = {}
+
+
+Gathering = dict[Any, _Gathered]
+
+
+def gather(gathered: Gathering, info: Mapping[Any, Any], index: int) -> Gathering:
+    """Takes in the info of one member; a drop-in for `VectorEnv._add_info`."""
+    for key, value in info.items():
+        column = gathered.get(key)
+        if column is None:
+            column = gathered[key] = _Gathered()
+        column.indices.append(index)
+        if isinstance(value, dict) and key != "final_obs":
+            gather(column.nested, value, index)  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            column.values.append(value)
+    return gathered
+
+
+def columns(gathered: Gathering, num_envs: int) -> dict[Any, Any]:
+    """Returns the infos as columns, each `key` before `_key`, the mask of who has it.
+
+    Raises:
+        TypeError: A key holds a dict for one member and something else for another.
+    """
+    infos: dict[Any, Any] = {}
+    for key, column in gathered.items():
+        mask = np.zeros(num_envs, np.bool_)
+        mask[column.indices] = True
+        if column.nested and column.values:
+            raise TypeError(f"info {key!r} is a dict in one environment and not in another")
+        empty_dicts = not column.values
+        infos[key] = columns(column.nested, num_envs) if empty_dicts else _column(key, column, num_envs)
+        infos[f"_{key}"] = mask
+    return infos
+
+
+def _column(key: Any, column: _Gathered, num_envs: int) -> npt.NDArray[Any]:
+    first, values = column.values[0], column.values
+    if key == "final_obs" or not _is_numeric(first) or not _is_uniform(values):
+        objects = np.full(num_envs, None, dtype=object)
+        for index, value in zip(column.indices, values, strict=True):
+            objects[index] = value
+        return objects
+    array: npt.NDArray[Any] = np.zeros_like(first, shape=(num_envs, *np.shape(first)), subok=False)
+    array[column.indices] = values
+    return array
+
+
+def _is_numeric(value: object) -> bool:
+    return type(value) in _NUMBERS or isinstance(value, np.number | np.ndarray)
+
+
+def _is_uniform(values: list[Any]) -> bool:
+    kind = type(values[0])
+    if any(type(value) is not kind for value in values):
+        return False
+    if kind is not np.ndarray:
+        return True
+    model = values[0].dtype, values[0].shape
+    return all((value.dtype, value.shape) == model for value in values)

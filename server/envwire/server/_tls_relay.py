@@ -1,0 +1,68 @@
+"""TLS for direct channels, ended in the front: the process that runs an environment never sees the server's key.
+
+What arrives is passed on over a pair of sockets, and back. The channel behind it is the same as without TLS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from typing import cast
+
+
+class _End(asyncio.Protocol):
+    """One end of a relay: what arrives here is written at the other end, as fast as that takes it."""
+
+    def __init__(self) -> None:
+        self._other: _End | None = None
+        self._transport: asyncio.Transport | None = None
+
+    def join(self, other: _End) -> None:
+        """Begins to pass on what arrives."""
+        self._other = other
+        if self._transport is not None:
+            self._transport.resume_reading()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        self._transport.pause_reading()  # until the other end is there
+
+    def data_received(self, data: bytes) -> None:
+        if self._other is not None and self._other._transport is not None:
+            self._other._transport.write(data)
+
+    def pause_writing(self) -> None:
+        if self._other is not None and self._other._transport is not None:
+            self._other._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self._other is not None and self._other._transport is not None:
+            self._other._transport.resume_reading()
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
+        self._transport = None
+        if self._other is not None and self._other._transport is not None:
+            self._other._transport.close()
+
+
+async def end_tls(connection: socket.socket, context: ssl.SSLContext) -> socket.socket:
+    """Shakes hands with a client and returns a plain socket to it.
+
+    Args:
+        connection: The client's connection; the relay owns it from now on.
+        context: The server's certificates.
+
+    Raises:
+        OSError: No secure connection came about.
+    """
+    loop = asyncio.get_running_loop()
+    outer, inner = _End(), _End()  # event loops differ in which protocol they return
+    await loop.connect_accepted_socket(lambda: outer, connection, ssl=context)
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    ours.setblocking(False)
+    await loop.create_connection(lambda: inner, sock=ours)
+    outer.join(inner)
+    inner.join(outer)
+    return theirs

@@ -1,0 +1,52 @@
+"""An environment that looks around in its process for what it could take."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import envwire.envs as gym
+
+
+class Spy(gym.Env[Any, Any]):
+    """Tells what it finds."""
+
+    observation_space = action_space = gym.spaces.Discrete(2)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[int, dict[str, Any]]:
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action: Any) -> tuple[int, float, bool, bool, dict[str, Any]]:
+        return 0, 0.0, False, False, {}
+
+    def open_files(self) -> list[str]:
+        """Returns what its descriptors lead to."""
+        own = Path("/proc/self/fd")
+        return [os.readlink(own / name) for name in os.listdir(own) if (own / name).exists()]
+
+    def tcp_sockets(self) -> list[str]:
+        """Returns the numbers of all TCP sockets of this machine."""
+        lines = [
+            line
+            for table in ("tcp", "tcp6")
+            for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+        ]
+        return [f"socket:[{line.split()[9]}]" for line in lines]
+
+    def modules(self) -> list[str]:
+        """Returns what is loaded."""
+        return list(sys.modules)
+
+    def surroundings(self) -> str:
+        """Returns the process's arguments and variables."""
+        return " ".join([*sys.argv, *os.environ.values()])
+
+
+gym.register(
+    id="hostile/Spy-v0", entry_point="tests.security.hostile_envs:Spy", disable_env_checker=True
+)

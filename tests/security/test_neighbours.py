@@ -1,0 +1,98 @@
+"""Clients of one server, and environments in it, keep out of each other's way."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+
+from envwire.client import Credentials, RemoteEnv
+from envwire.codec import Reason
+from envwire.server import Server
+from envwire.server._scopes import Scope
+from envwire.v1 import environment_pb2 as pb
+from tests.conftest import ROOT
+from tests.secured import certificates, write_tokens
+from tests.security.stranger import Conversation, refusal
+
+SPY = "hostile/Spy-v0"
+
+
+@pytest.fixture(scope="module")
+def tokens_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("tokens") / "tokens"
+
+
+@pytest.fixture(scope="module")
+def tokens(tokens_file: Path) -> dict[str, str]:
+    return write_tokens(tokens_file, {"alice": [Scope.PLAY], "mallory": [Scope.PLAY, Scope.ADMIN]})
+
+
+@pytest.fixture(scope="module")
+def shared(tokens_file: Path, tokens: dict[str, str]) -> Iterator[Server]:
+    with Server(
+        [SPY, "CartPole-v1"],
+        imports=["tests.security.hostile_envs"],
+        sys_path=(ROOT,),
+        tokens=tokens_file,
+        **certificates().server(),
+    ) as server:
+        yield server
+
+
+@pytest.fixture
+def make(shared: Server, tokens: dict[str, str]) -> Iterator[Any]:
+    made: list[RemoteEnv] = []
+
+    def make(env_id: str) -> RemoteEnv:
+        ca = certificates().path("ca")
+        credentials = Credentials(ca=ca, cert=None, key=None, token=tokens["alice"])
+        made.append(RemoteEnv(shared.target, env_id, transport="stream", credentials=credentials))
+        made[-1].reset(seed=1)
+        return made[-1]
+
+    yield make
+    for env in made:
+        env.close()
+
+
+def test_a_session_is_its_owners(shared: Server, tokens: dict[str, str], make: Any) -> None:
+    env = make("CartPole-v1")
+    session: Any = env._session
+    ca = certificates().path("ca").read_bytes()
+    guesses = (b"", bytes(16), session._secret[:-1], session._secret + b"x")
+    kinds = ("step", "reset", "close", "render", "renew_lease")
+    with (
+        grpc.secure_channel(shared.target, grpc.ssl_channel_credentials(ca)) as channel,
+        Conversation(channel, tokens["mallory"]) as stream,
+    ):
+        for kind, secret in itertools.product(kinds, guesses):
+            request = pb.InteractRequest()
+            body = getattr(request, kind)
+            body.session_id, body.secret = session._id, secret
+            answer = refusal(stream.say(request.SerializeToString()))
+            assert answer is Reason.WRONG_SECRET, kind
+    assert env.step(0)[4] == {}
+
+
+def test_an_environment_holds_nothing_of_the_server(make: Any) -> None:
+    spy, other = make(SPY), make("CartPole-v1")
+    files, sockets = (set(spy._call_method(name)) for name in ("open_files", "tcp_sockets"))
+    assert sockets, "there are connections to take"
+    assert not files & sockets
+    protected = ("server-key.pem", "tokens", "server.pem")
+    assert not [file for file in files if file.endswith(protected)]
+    modules = set(spy._call_method("modules"))
+    assert not modules & {"grpc", "envwire.server._tokens", "envwire.server._tls", "ssl"}
+    assert other.step(0)[4] == {}
+
+
+def test_an_environment_is_told_no_secret(make: Any, tokens: dict[str, str]) -> None:
+    spy, other = make(SPY), make("CartPole-v1")
+    found = spy._call_method("surroundings")
+    for secret in (tokens["alice"], other._session._id, "PRIVATE KEY"):
+        assert secret not in found
