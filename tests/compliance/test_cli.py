@@ -74,6 +74,27 @@ def test_run(target: str) -> None:
     assert first == again, "the same seed gives the same returns"
 
 
+def test_bench_tells_where_the_time_goes(target: str) -> None:
+    names = ("direct-unix", "direct-tcp", "stream", "unary")
+    shown = envwire("bench", target, "CartPole-v1", "--steps", "50").stdout
+    rows = [line for line in shown.splitlines() if line.startswith("│")]
+    assert [row.split()[1] for row in rows] == list(names)
+    for row in rows:
+        rate, p50, p99, env, server, _, _ = (
+            float(cell.replace(",", "")) for cell in row.split("│")[2:-1]
+        )
+        assert rate > 0
+        assert 0 < p50 <= p99
+        assert env > 0
+        assert server > 0
+
+
+def test_bench_names_what_it_could_not_measure(target: str) -> None:
+    failed = envwire("bench", target, "--transports", "pigeons", check=False)
+    assert failed.returncode == 1
+    assert "pigeons" in failed.stdout
+
+
 def test_run_shows_text(target: str) -> None:
     shown = envwire(
         "run",

@@ -15,7 +15,7 @@ from envwire.client._targets import addresses, is_local
 from envwire.client._transport import Transport
 from envwire.client.errors import ServerUnavailableError, timed_out, too_large
 from envwire.codec.frames import Reply
-from envwire.codec.varints import wrap
+from envwire.codec.varints import varint, wrap
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 
@@ -24,9 +24,10 @@ _log = logging.getLogger("envwire.client")
 _MADE = pb.InteractResponse.DESCRIPTOR.fields_by_name["make"].number
 _ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
 _MADE_TAG = _MADE << 3 | 2
+#: First bytes of the requests that the front answers itself.
 _CONTROL = frozenset(
-    pb.InteractRequest.DESCRIPTOR.fields_by_name[name].number << 3 | 2
-    for name in ("list_environments", "make", "renew_lease", "get_server_info")
+    varint(pb.InteractRequest.DESCRIPTOR.fields_by_name[name].number << 3 | 2)[0]
+    for name in ("list_environments", "make", "renew_lease", "get_server_info", "get_session_stats")
 )
 #: A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds.
 _DIAL_SECONDS = 3.0

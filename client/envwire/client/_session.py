@@ -206,6 +206,15 @@ class RemoteSession:
         request.renew_lease.session_id, request.renew_lease.secret = self._id, self._secret
         self._transport.keep_alive(request.SerializeToString())
 
+    def stats(self) -> pb.GetSessionStatsResponse:
+        """Returns how the session's time was spent on the server."""
+        request = pb.InteractRequest()
+        body = request.get_session_stats
+        body.session_id, body.secret = self._id, self._secret
+        reply, _ = self._exchange(request)
+        self._check(reply)
+        return reply.get_session_stats
+
     def close(self, timeout: float | None = None) -> None:
         """Closes the environment and frees the transport.
 

@@ -28,10 +28,10 @@ def varint(number: int) -> bytes:
 
 def read_varint(raw: bytes, index: int) -> tuple[int, int]:
     """Returns the number at `index` and where it ends; one that has no end in these bytes ends nowhere near them."""
-    if index < len(raw) and raw[index] < 0x80:  # most of them
-        return raw[index], index + 1
     number, shift = 0, 0
-    while index < len(raw) and shift < 70:
+    if 0 <= index < len(raw) and raw[index] < 0x80:  # most of them
+        return raw[index], index + 1
+    while 0 <= index < len(raw) and shift < 70:
         digit = raw[index]
         number |= (digit & 0x7F) << shift
         index, shift = index + 1, shift + 7
@@ -52,12 +52,13 @@ def wrap(number: int, message: bytes) -> bytes:
 
 
 def unwrap(message: bytes) -> tuple[int, bytes]:
-    """Returns the number and the bytes of the only field of a message, whose number is below 16.
+    """Returns the number and the bytes of the only field of a message.
 
     Raises:
         ValueError: It is not all there is.
     """
-    start = behind_length(message)
-    if start == 0:
+    key, index = read_varint(message, 0)
+    length, start = read_varint(message, index)
+    if index < 0 or start + length != len(message) or key & 7 != LENGTH_DELIMITED:
         raise ValueError("not a message with one embedded message")
-    return message[0] >> 3, message[start:]
+    return key >> 3, message[start:]

@@ -962,6 +962,59 @@ class RenewLeaseResponse(google.protobuf.message.Message):
 global___RenewLeaseResponse = RenewLeaseResponse
 
 @typing.final
+class GetSessionStatsRequest(google.protobuf.message.Message):
+    """Asks how a session's time was spent."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    SECRET_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """The session."""
+    secret: builtins.bytes
+    """The session's secret."""
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        secret: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["secret", b"secret", "session_id", b"session_id"]) -> None: ...
+
+global___GetSessionStatsRequest = GetSessionStatsRequest
+
+@typing.final
+class GetSessionStatsResponse(google.protobuf.message.Message):
+    """What a session did since it was made."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REQUESTS_FIELD_NUMBER: builtins.int
+    SERVING_FIELD_NUMBER: builtins.int
+    STEPPING_FIELD_NUMBER: builtins.int
+    requests: builtins.int
+    """Requests served."""
+    @property
+    def serving(self) -> google.protobuf.duration_pb2.Duration:
+        """Time spent on them: reading, the environment, writing."""
+
+    @property
+    def stepping(self) -> google.protobuf.duration_pb2.Duration:
+        """Part of it that the environment's own steps took."""
+
+    def __init__(
+        self,
+        *,
+        requests: builtins.int = ...,
+        serving: google.protobuf.duration_pb2.Duration | None = ...,
+        stepping: google.protobuf.duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["serving", b"serving", "stepping", b"stepping"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["requests", b"requests", "serving", b"serving", "stepping", b"stepping"]) -> None: ...
+
+global___GetSessionStatsResponse = GetSessionStatsResponse
+
+@typing.final
 class GetServerInfoRequest(google.protobuf.message.Message):
     """Asks about the server."""
 
@@ -1089,6 +1142,7 @@ class InteractRequest(google.protobuf.message.Message):
     CALL_METHOD_FIELD_NUMBER: builtins.int
     RENEW_LEASE_FIELD_NUMBER: builtins.int
     GET_SERVER_INFO_FIELD_NUMBER: builtins.int
+    GET_SESSION_STATS_FIELD_NUMBER: builtins.int
     @property
     def list_environments(self) -> global___ListEnvironmentsRequest:
         """As ListEnvironments."""
@@ -1133,6 +1187,10 @@ class InteractRequest(google.protobuf.message.Message):
     def get_server_info(self) -> global___GetServerInfoRequest:
         """As GetServerInfo."""
 
+    @property
+    def get_session_stats(self) -> global___GetSessionStatsRequest:
+        """As GetSessionStats."""
+
     def __init__(
         self,
         *,
@@ -1147,10 +1205,11 @@ class InteractRequest(google.protobuf.message.Message):
         call_method: global___CallMethodRequest | None = ...,
         renew_lease: global___RenewLeaseRequest | None = ...,
         get_server_info: global___GetServerInfoRequest | None = ...,
+        get_session_stats: global___GetSessionStatsRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "request", b"request", "reset", b"reset", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "request", b"request", "reset", b"reset", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["request", b"request"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info"] | None: ...
+    def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "request", b"request", "reset", b"reset", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "request", b"request", "reset", b"reset", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["request", b"request"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info", "get_session_stats"] | None: ...
 
 global___InteractRequest = InteractRequest
 
@@ -1171,6 +1230,7 @@ class InteractResponse(google.protobuf.message.Message):
     CALL_METHOD_FIELD_NUMBER: builtins.int
     RENEW_LEASE_FIELD_NUMBER: builtins.int
     GET_SERVER_INFO_FIELD_NUMBER: builtins.int
+    GET_SESSION_STATS_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
     @property
     def list_environments(self) -> global___ListEnvironmentsResponse:
@@ -1217,6 +1277,10 @@ class InteractResponse(google.protobuf.message.Message):
         """Of GetServerInfo."""
 
     @property
+    def get_session_stats(self) -> global___GetSessionStatsResponse:
+        """Of GetSessionStats."""
+
+    @property
     def error(self) -> envwire.v1.status_pb2.Status:
         """What went wrong."""
 
@@ -1234,10 +1298,11 @@ class InteractResponse(google.protobuf.message.Message):
         call_method: global___CallMethodResponse | None = ...,
         renew_lease: global___RenewLeaseResponse | None = ...,
         get_server_info: global___GetServerInfoResponse | None = ...,
+        get_session_stats: global___GetSessionStatsResponse | None = ...,
         error: envwire.v1.status_pb2.Status | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "reset", b"reset", "response", b"response", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "reset", b"reset", "response", b"response", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["response", b"response"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info", "error"] | None: ...
+    def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "reset", b"reset", "response", b"response", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "reset", b"reset", "response", b"response", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["response", b"response"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info", "get_session_stats", "error"] | None: ...
 
 global___InteractResponse = InteractResponse

@@ -86,6 +86,11 @@ class EnvironmentServiceStub(object):
                 request_serializer=envwire_dot_v1_dot_environment__pb2.RenewLeaseRequest.SerializeToString,
                 response_deserializer=envwire_dot_v1_dot_environment__pb2.RenewLeaseResponse.FromString,
                 _registered_method=True)
+        self.GetSessionStats = channel.unary_unary(
+                '/envwire.v1.EnvironmentService/GetSessionStats',
+                request_serializer=envwire_dot_v1_dot_environment__pb2.GetSessionStatsRequest.SerializeToString,
+                response_deserializer=envwire_dot_v1_dot_environment__pb2.GetSessionStatsResponse.FromString,
+                _registered_method=True)
         self.GetServerInfo = channel.unary_unary(
                 '/envwire.v1.EnvironmentService/GetServerInfo',
                 request_serializer=envwire_dot_v1_dot_environment__pb2.GetServerInfoRequest.SerializeToString,
@@ -173,6 +178,13 @@ class EnvironmentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetSessionStats(self, request, context):
+        """Tells how a session's time was spent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GetServerInfo(self, request, context):
         """Tells version, capabilities, capacity and limits.
         """
@@ -239,6 +251,11 @@ def add_EnvironmentServiceServicer_to_server(servicer, server):
                     servicer.RenewLease,
                     request_deserializer=envwire_dot_v1_dot_environment__pb2.RenewLeaseRequest.FromString,
                     response_serializer=envwire_dot_v1_dot_environment__pb2.RenewLeaseResponse.SerializeToString,
+            ),
+            'GetSessionStats': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSessionStats,
+                    request_deserializer=envwire_dot_v1_dot_environment__pb2.GetSessionStatsRequest.FromString,
+                    response_serializer=envwire_dot_v1_dot_environment__pb2.GetSessionStatsResponse.SerializeToString,
             ),
             'GetServerInfo': grpc.unary_unary_rpc_method_handler(
                     servicer.GetServerInfo,
@@ -523,6 +540,33 @@ class EnvironmentService(object):
             '/envwire.v1.EnvironmentService/RenewLease',
             envwire_dot_v1_dot_environment__pb2.RenewLeaseRequest.SerializeToString,
             envwire_dot_v1_dot_environment__pb2.RenewLeaseResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSessionStats(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/envwire.v1.EnvironmentService/GetSessionStats',
+            envwire_dot_v1_dot_environment__pb2.GetSessionStatsRequest.SerializeToString,
+            envwire_dot_v1_dot_environment__pb2.GetSessionStatsResponse.FromString,
             options,
             channel_credentials,
             insecure,

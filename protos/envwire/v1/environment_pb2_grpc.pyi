@@ -86,6 +86,12 @@ class EnvironmentServiceStub:
     ]
     """Says that the client is alive. Streams do not need it: an open stream that used a session keeps it."""
 
+    GetSessionStats: grpc.UnaryUnaryMultiCallable[
+        envwire.v1.environment_pb2.GetSessionStatsRequest,
+        envwire.v1.environment_pb2.GetSessionStatsResponse,
+    ]
+    """Tells how a session's time was spent."""
+
     GetServerInfo: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.GetServerInfoRequest,
         envwire.v1.environment_pb2.GetServerInfoResponse,
@@ -162,6 +168,12 @@ class EnvironmentServiceAsyncStub:
         envwire.v1.environment_pb2.RenewLeaseResponse,
     ]
     """Says that the client is alive. Streams do not need it: an open stream that used a session keeps it."""
+
+    GetSessionStats: grpc.aio.UnaryUnaryMultiCallable[
+        envwire.v1.environment_pb2.GetSessionStatsRequest,
+        envwire.v1.environment_pb2.GetSessionStatsResponse,
+    ]
+    """Tells how a session's time was spent."""
 
     GetServerInfo: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.GetServerInfoRequest,
@@ -259,6 +271,14 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.RenewLeaseResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.RenewLeaseResponse]]:
         """Says that the client is alive. Streams do not need it: an open stream that used a session keeps it."""
+
+    @abc.abstractmethod
+    def GetSessionStats(
+        self,
+        request: envwire.v1.environment_pb2.GetSessionStatsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[envwire.v1.environment_pb2.GetSessionStatsResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.GetSessionStatsResponse]]:
+        """Tells how a session's time was spent."""
 
     @abc.abstractmethod
     def GetServerInfo(

@@ -10,8 +10,8 @@ import mmap
 import os
 import time
 
-_ROW = 4
-_BUSY, _SERVED, _CONNECTED = range(3)
+_ROW = 5
+_BUSY, _SERVED, _CONNECTED, _SERVING, _STEPPING = range(_ROW)
 _NUMBER_BYTES = 8
 
 
@@ -31,9 +31,16 @@ class Board:
         """Notes that a request is being served."""
         self._numbers[row * _ROW + _BUSY] = time.monotonic_ns()
 
-    def end(self, row: int) -> None:
-        """Notes that it was served."""
+    def end(self, row: int, stepping: int) -> None:
+        """Notes that it was served.
+
+        Args:
+            row: The session's row.
+            stepping: Nanoseconds that the environment's steps took so far.
+        """
         numbers, first = self._numbers, row * _ROW
+        numbers[first + _SERVING] += time.monotonic_ns() - numbers[first + _BUSY]
+        numbers[first + _STEPPING] = stepping
         numbers[first + _BUSY] = 0
         numbers[first + _SERVED] += 1
 
@@ -54,6 +61,11 @@ class Board:
     def served(self, row: int) -> int:
         """Returns how many requests were served."""
         return self._numbers[row * _ROW + _SERVED]
+
+    def times(self, row: int) -> tuple[int, int]:
+        """Returns the nanoseconds spent on requests, and those of them that the environment's steps took."""
+        first = row * _ROW
+        return self._numbers[first + _SERVING], self._numbers[first + _STEPPING]
 
     def connected(self, row: int) -> bool:
         """Returns whether a direct channel is open."""

@@ -13,6 +13,18 @@ if TYPE_CHECKING:
     from envwire.server._policy import Policy
     from envwire.server._reach import Reach
 
+_POSITIVE = (
+    "max_sessions",
+    "max_envs_per_session",
+    "sessions_per_process",
+    "lease",
+    "max_lease",
+    "step_timeout",
+    "make_timeout",
+    "max_message_bytes",
+)
+_LIMITS_OR_NONE = ("max_sessions_per_client", "max_makes_per_minute")
+
 
 @dataclass(frozen=True)
 class ServerConfig:
@@ -96,24 +108,13 @@ class ServerConfig:
             )
         if not self.loopback and not self.insecure:
             self._check_protected()
-        for name in (
-            "max_sessions",
-            "max_envs_per_session",
-            "sessions_per_process",
-            "lease",
-            "max_lease",
-            "step_timeout",
-            "make_timeout",
-            "max_message_bytes",
-        ):
+        for name in _POSITIVE:
             if getattr(self, name) <= 0:
                 raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0")
-
-        for name in ("max_sessions_per_client", "max_makes_per_minute"):
+        for name in _LIMITS_OR_NONE:
             if getattr(self, name) < 0:
-                raise ValueError(
-                    f"{name} is {getattr(self, name)}; it must be 0, for no limit, or more"
-                )
+                found = getattr(self, name)
+                raise ValueError(f"{name} is {found}; it must be 0, for no limit, or more")
 
     def _check_protected(self) -> None:
         missing = "TLS (--tls-cert, --tls-key)" if not self.tls_cert else ""

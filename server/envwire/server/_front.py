@@ -82,6 +82,7 @@ class Front:
             "make": self._make,
             "renew_lease": self._renew_lease,
             "get_server_info": self._get_server_info,
+            "get_session_stats": self._get_session_stats,
         }
 
     async def start(self) -> None:
@@ -262,6 +263,16 @@ class Front:
         return pb.InteractResponse(
             renew_lease=pb.RenewLeaseResponse(lease=_duration(session.lease))
         )
+
+    async def _get_session_stats(
+        self, request: pb.GetSessionStatsRequest, _: Client
+    ) -> pb.InteractResponse:
+        session = self._sessions.find(request.session_id, request.secret)
+        requests, serving, stepping = session.stats()
+        stats = pb.GetSessionStatsResponse(
+            requests=requests, serving=_duration(serving), stepping=_duration(stepping)
+        )
+        return pb.InteractResponse(get_session_stats=stats)
 
     async def _get_server_info(self, _: pb.GetServerInfoRequest, __: Client) -> pb.InteractResponse:
         config = self._config

@@ -114,6 +114,12 @@ class HostedSession:
             self._served = served
             self.last_used = self.clock()
 
+    def stats(self) -> tuple[int, float, float]:
+        """Returns the requests served, the seconds spent on them, and those that the environment's steps took."""
+        board = self.process.board
+        serving, stepping = board.times(self._place)
+        return board.served(self._place), serving / 1e9, stepping / 1e9
+
     def overdue(self, now: float) -> bool:
         """Whether the present request has taken longer than it may."""
         asked = 0.0 if self.busy_since is None else now - self.busy_since

@@ -27,7 +27,9 @@ ORDINARY = frozenset({Scope.PLAY, Scope.OBSERVE})
 _SUFFICIENT: dict[str, frozenset[Scope]] = {
     "list_environments": frozenset({Scope.PLAY, Scope.OBSERVE}),
     "get_server_info": frozenset({Scope.PLAY, Scope.OBSERVE}),
-    **dict.fromkeys(("make", "renew_lease", *SESSION_REQUESTS), frozenset({Scope.PLAY})),
+    **dict.fromkeys(
+        ("make", "renew_lease", "get_session_stats", *SESSION_REQUESTS), frozenset({Scope.PLAY})
+    ),
 }
 
 

@@ -7,6 +7,7 @@ well; its error is the reply that is kept.
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -73,6 +74,10 @@ class Session:
         family: The library whose classes it speaks.
         warning_log: Where its warnings are collected.
         reach: Which of its attributes and methods clients may reach.
+
+    Attributes:
+        state: Where the session stands.
+        stepping: Nanoseconds that the environment's steps took.
     """
 
     def __init__(
@@ -85,6 +90,7 @@ class Session:
         self.state = State.READY
         self._hosted = Hosted(env, family, reach)
         self._warnings = warning_log or WarningLog()
+        self.stepping = 0
         self._sequence = 0
         self._request = b""
         self._reply = Packet(b"")
@@ -154,7 +160,9 @@ class Session:
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         """Takes a step; the usual answer is written without building a message."""
+        begun = time.perf_counter_ns()
         result = take_step(self._hosted, action)
+        self.stepping += time.perf_counter_ns() - begun
         if not mirror and not self._warnings.given and type(result[4]) is dict:
             written = self._writer.write(result, attachments)
             if written is not None:

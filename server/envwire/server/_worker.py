@@ -118,7 +118,10 @@ class Worker:
             # A session that could not be made is no session: its process goes once the reason is told.
             self._over = not self._packed and place not in self._sessions
             return
-        send_frame(self._link, place, self._bounded(session.handle(frame.message)).message)
+        self._board.begin(place)
+        packet = self._bounded(session.handle(frame.message))
+        self._board.end(place, session.stepping)
+        send_frame(self._link, place, packet.message)
         if session.state is State.CLOSED:
             self._leave(place)
 
@@ -191,7 +194,7 @@ class Worker:
         session = self._sessions[place]
         self._board.begin(place)
         packet = self._bounded(session.handle(raw, True))
-        self._board.end(place)
+        self._board.end(place, session.stepping)
         if session.state is State.CLOSED:
             self._give_notice(place)
             channel.send(packet)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from envwire.server._version import VERSION
+from envwire.server.cli._bench import bench
 from envwire.server.cli._certs import certs
 from envwire.server.cli._health import health
 from envwire.server.cli._list import list_environments
@@ -22,6 +23,7 @@ app = typer.Typer(
 app.command()(serve)
 app.command("list")(list_environments)
 app.command()(run)
+app.command()(bench)
 app.command()(health)
 app.command()(certs)
 app.command()(token)

@@ -29,8 +29,8 @@ def run(
         typer.Option(help="'random', or module:function that maps an observation to an action."),
     ] = "random",
     transport: Annotated[
-        str, typer.Option(help="How to talk to the server: stream or unary.")
-    ] = "stream",
+        str, typer.Option(help="How to talk to the server: direct, stream or unary.")
+    ] = "direct",
     render: Annotated[
         Render | None, typer.Option(help="Show the first episode: as text, or as a GIF.")
     ] = None,

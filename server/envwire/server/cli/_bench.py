@@ -1,0 +1,79 @@
+"""`envwire bench`: what a step costs on a server of one's own, and where its time goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from envwire.server.cli._measuring import Timing
+
+_CONNECT_SECONDS = 5.0
+
+
+def bench(
+    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
+    env_id: Annotated[str, typer.Argument(help="Environment id.")] = "CartPole-v1",
+    steps: Annotated[int, typer.Option(min=10, help="Steps over each transport.")] = 2000,
+    transports: Annotated[
+        str, typer.Option(help="Transports to compare, separated by commas.")
+    ] = "direct-unix,direct-tcp,stream,unary",
+) -> None:
+    """Measure a step of ENV_ID at TARGET over each transport, and show where its time goes."""
+    from rich.progress import Progress
+
+    from envwire.client import RemoteError
+
+    timings: dict[str, Timing | Exception] = {}
+    names = [name.strip() for name in transports.split(",") if name.strip()]
+    with Progress(transient=True) as progress:
+        for name in names:
+            advance = partial(progress.advance, progress.add_task(name, total=steps))
+            try:
+                timings[name] = _measure(target, env_id, name, steps, advance)
+            except (RemoteError, LookupError, ValueError) as error:
+                timings[name] = error
+    _show(env_id, timings)
+    if all(isinstance(timing, Exception) for timing in timings.values()):
+        raise typer.Exit(1)
+
+
+def _measure(
+    target: str, env_id: str, name: str, steps: int, advance: Callable[[], None]
+) -> Timing:
+    from envwire.client import RemoteEnv
+    from envwire.client._transports import open_transport
+    from envwire.server.cli._measuring import TimedTransport, measure
+
+    transport = TimedTransport(open_transport(name, target, _CONNECT_SECONDS))
+    env = RemoteEnv(target, env_id, transport=transport)
+    try:
+        measure(env, transport, max(10, steps // 10), lambda: None)  # warms both sides up
+        return measure(env, transport, steps, advance)
+    finally:
+        env.close()
+
+
+def _show(env_id: str, timings: dict[str, Timing | Exception]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"A step of {env_id}, in microseconds")
+    columns = ("steps/s", "p50", "p99", "env", "server", "wire", "client")
+    table.add_column("transport", no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="right")
+    console = Console()
+    for name, timing in timings.items():
+        if isinstance(timing, Exception):
+            console.print(f"{name}: {timing}", style="yellow")
+            continue
+        numbers = (1e6 / timing.mean, timing.percentile(50), timing.percentile(99))
+        parts = (timing.stepping, timing.server, timing.wire, timing.client)
+        table.add_row(name, *(f"{number:,.0f}" for number in (*numbers, *parts)))
+    console.print(table)
+    console.print("env: its own step; server: reading the action and writing the answer;")
+    console.print("wire: the way there and back, with all waiting; client: as server, on this side.")
