@@ -41,11 +41,15 @@ def _remote(transport: str) -> Face:
     return make
 
 
-def _secured(_: str, env_id: str, **kwargs: Any) -> Any:
+def _secured(transport: str) -> Face:
     """Drives a server of its own: one that asks for a client certificate and a token."""
-    there = secured()
-    settings: dict[str, Any] = {"transport": "stream", "credentials": there.credentials}
-    return RemoteEnv(there.server.target, env_id, **settings, **kwargs)
+
+    def make(_: str, env_id: str, **kwargs: Any) -> Any:
+        there = secured()
+        settings: dict[str, Any] = {"transport": transport, "credentials": there.credentials}
+        return RemoteEnv(there.server.target, env_id, **settings, **kwargs)
+
+    return make
 
 
 def _gymnasium(target: str, env_id: str, **kwargs: Any) -> Any:
@@ -63,7 +67,8 @@ REMOTE: dict[str, Face] = {
     "stream": _remote("stream"),
     "direct over TCP": _remote("direct-tcp"),
     "direct over a Unix socket": _remote("direct-unix"),
-    "stream, mTLS and token": _secured,
+    "stream, mTLS and token": _secured("stream"),
+    "direct, mTLS and token": _secured("direct-tcp"),
     "gymnasium face": _gymnasium,
     "gymnasium.make": _gymnasium_make,
 }
