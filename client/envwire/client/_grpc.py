@@ -73,7 +73,8 @@ class Connection:
     def _await_ready(self, timeout: float, credentials: Credentials) -> None:
         """Asks something small until the server answers: watching the channel would take a thread that polls."""
         deadline = time.monotonic() + timeout
-        probe: Any = self.channel.unary_unary(_PROBE)
+        unary: Any = self.channel.unary_unary
+        probe = unary(_PROBE)
         while not self._is_there(probe, deadline):
             left = deadline - time.monotonic()
             if left <= 0:

@@ -38,8 +38,13 @@ class ResumingTransport:
         self._request = b""
         self._timeout = 0.0
         self._failure: ServerUnavailableError | None = None
+        self._ending = False
         self.lease = 0.0
         self.resumed = 0
+
+    def end(self) -> None:
+        """Says that a Close comes: it is repeated once and no more, for the lease makes its failure good."""
+        self._ending = True
 
     def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request, again if need be, and returns its reply (see `Transport.exchange`)."""
@@ -66,6 +71,8 @@ class ResumingTransport:
             return self._resume(self._request, self._timeout, failure)
 
     def _resume(self, request: bytes, timeout: float, failure: ServerUnavailableError) -> Reply:
+        if self._ending:
+            return self._transport.exchange(request, timeout)
         begun = time.monotonic()
         span, pause = min(self.lease, timeout), _FIRST_PAUSE
         if span:

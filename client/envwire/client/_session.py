@@ -228,6 +228,7 @@ class RemoteSession:
         try:
             if self._id and self._lock.acquire(timeout=self._wait):
                 self._lock.release()
+                self._transport.end()
                 request = pb.InteractRequest()
                 self._ask(request, request.close)
         finally:

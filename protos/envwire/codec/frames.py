@@ -65,8 +65,9 @@ class Attachments:
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return flat.view(np.uint8).data
+    flat: Any = np.ascontiguousarray(array).reshape(-1)
+    elements: Area = flat.view(np.uint8)
+    return elements.data
 
 
 class Packet(NamedTuple):

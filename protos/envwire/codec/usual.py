@@ -41,7 +41,8 @@ class Model:
     __slots__ = ("_dtype", "_shape", "_type", "beside", "inline", "length")
 
     def __init__(self, value: Any) -> None:
-        self._type, self._dtype, self._shape = type(value), value.dtype, value.shape
+        self._type: type[Any] = type(value)
+        self._dtype, self._shape = value.dtype, value.shape
         self.length: int = value.nbytes
         kind = _ARRAY if self._type is np.ndarray else _SCALAR
         head = values_pb2.Tensor(data_type=data_type_of(value.dtype), shape=value.shape)
@@ -58,7 +59,7 @@ class Model:
 
     def read_inline(self, raw: bytes, start: int) -> Any:
         """Returns the value whose elements begin at `start`."""
-        view: Array = np.ndarray(self._shape, self._dtype, raw, start)
+        view: Any = np.ndarray(self._shape, self._dtype, raw, start)
         if self._dtype.kind == "b" and view.view(np.uint8).max() > 1:
             return UNUSUAL
         return np.array(view) if self._type is np.ndarray else view[()]
@@ -69,7 +70,8 @@ class Model:
 
 
 def _model_of(value: Any) -> Model | None:
-    usual = isinstance(value, np.generic) or type(value) is np.ndarray
+    kind: type[Any] = type(value)
+    usual = kind is np.ndarray or issubclass(kind, np.generic)
     return Model(value) if usual and value.nbytes and is_portable(value.dtype) else None
 
 
