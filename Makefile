@@ -9,7 +9,7 @@ GUESTS := .venv-guests
 .PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo lint format protos check-protos bench bench-peers example-sb3 example-node image-test clean
 
 help: ## Show this list.
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 # One stamp for each set of packages: an install runs again when pyproject.toml changed.
 $(VENV)/bin/python:
