@@ -119,7 +119,7 @@ GOALS = (
     ),
     *(
         goal
-        for transport in (TCP, "stream")
+        for transport in (TCP, f"{TCP}, packed", "stream")
         for goal in (
             Goal(
                 "clients",

@@ -91,8 +91,9 @@ def _tcp() -> tuple[Case, ...]:
     )
 
 
-def _envwire() -> tuple[Case, ...]:
-    return tuple(Case(f"envwire {name}", "envwire", Setup(variant=name)) for name in _transports())
+def _envwire(*more: str) -> tuple[Case, ...]:
+    variants = (*_transports(), *more)
+    return tuple(Case(f"envwire {name}", "envwire", Setup(variant=name)) for name in variants)
 
 
 def _grpc() -> tuple[Case, ...]:
@@ -118,7 +119,7 @@ def _up_to(most: int, why: str, cases: tuple[Case, ...], name: str, count: int) 
 
 
 def _sized(size: int) -> tuple[Case, ...]:
-    cases = (*_tcp(), *_envwire(), *_grpc(), *_rivals())
+    cases = (*_tcp(), *_envwire("direct-shm"), *_grpc(), *_rivals())
     cases = _up_to(1_000_000, "the first step takes more than a minute", cases, "remote-gym", size)
     return tuple(case.on(size=size) for case in cases)
 
@@ -166,7 +167,7 @@ def vector() -> Section:
 
 def clients() -> Section:
     """Many clients of one server, all connected all the time."""
-    cases = (_tcp()[0], *_envwire(), *_grpc(), *_rivals())
+    cases = (_tcp()[0], *_envwire("direct-tcp, packed"), *_grpc(), *_rivals())
     # Its pool has four threads more than there are cores; a further client waits for ever, without an error.
     cases = _up_to(4, "its server hangs with so many clients", cases, "remote-gym", max(CLIENTS))
     group = Group("clients", tuple(case.on(clients=max(CLIENTS)) for case in cases), CLIENTS, 3.0)
