@@ -4,9 +4,11 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 ZOO    := .venv-pettingzoo
 GUESTS := .venv-guests
+FAULTS ?= 10000
+FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo lint format protos check-protos bench bench-peers example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo test-faults fuzz lint format protos check-protos bench bench-peers example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -58,6 +60,15 @@ $(ZOO)/.ready: pyproject.toml
 
 test-pettingzoo: $(ZOO)/.ready ## Run PettingZoo's own tests on remote environments (installs its games).
 	$(ZOO)/bin/python -m pytest tests/pettingzoo
+
+test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
+	$(BIN)/python -m pytest -m 'long or not long' tests/faults
+	for transport in unary stream direct-tcp; do \
+		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 3 + 1)) --transport $$transport || exit; \
+	done
+
+fuzz: $(VENV)/.dev ## Throw nonsense at whatever reads a peer's bytes, for FUZZ_SECONDS.
+	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)
 
 lint: $(VENV)/.dev ## Check style, types, imports, protos and Dockerfiles.
 	$(BIN)/ruff check .

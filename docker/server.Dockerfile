@@ -37,7 +37,7 @@ ENV PATH=/opt/envwire/bin:$PATH \
 # Mount modules of your own here and name them with --import.
 WORKDIR /srv/envwire
 USER 10001:10001
-EXPOSE 50051
+EXPOSE 50051 50052
 STOPSIGNAL SIGTERM
 # A server that drains counts as unhealthy: it takes no more sessions.
 HEALTHCHECK --interval=15s --timeout=10s --start-period=30s --retries=3 \
@@ -46,6 +46,7 @@ HEALTHCHECK --interval=15s --timeout=10s --start-period=30s --retries=3 \
 ENTRYPOINT ["/usr/bin/tini", "--", "envwire"]
 # --insecure: a container must bind all its addresses to be reached at all. Whoever reaches the port
 # can run environments, so let only those in who may: publish it on loopback
-# (-p 127.0.0.1:50051:50051) or keep it on a private network.
+# (-p 127.0.0.1:50051:50051 -p 127.0.0.1:50052:50052) or keep it on a private network.
+# --direct-port: Python clients step several times faster over it; without it they use gRPC.
 # --drain-timeout: with the 5 s that a hung simulator is given, it fits in the 10 s of `docker stop`.
-CMD ["serve", "CartPole-v1", "--host", "0.0.0.0", "--insecure", "--drain-timeout", "4"]
+CMD ["serve", "CartPole-v1", "--host", "0.0.0.0", "--insecure", "--direct-port", "50052", "--drain-timeout", "4"]

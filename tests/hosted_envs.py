@@ -40,7 +40,8 @@ class SimulatorError(Exception):
 class Faulty(gym.Env[np.ndarray, int]):
     """Counts its steps; each action is a fault to commit first.
 
-    `hang_on_close` makes it hang when closed; `raise_on_make` raises in the constructor.
+    `hang_on_close` makes it hang when closed; `raise_on_make` raises in the constructor; `anonymous` keeps the number
+    of its process to itself, so that another process gives the same answers.
     """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 30}
@@ -50,6 +51,7 @@ class Faulty(gym.Env[np.ndarray, int]):
         render_mode: str | None = None,
         raise_on_make: bool = False,
         hang_on_close: bool = False,
+        anonymous: bool = False,
     ) -> None:
         if raise_on_make:
             raise RuntimeError("no simulator here")
@@ -58,11 +60,13 @@ class Faulty(gym.Env[np.ndarray, int]):
         self.action_space = gym.spaces.Discrete(len(Fault))
         self.steps = 0
         self._hang_on_close = hang_on_close
+        self._anonymous = anonymous
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         super().reset(seed=seed)
         self.steps = 0
-        return np.zeros(1), {"pid": os.getpid(), "options": options}
+        pid = 0 if self._anonymous else os.getpid()
+        return np.zeros(1), {"pid": pid, "options": options}
 
     def step(self, action: int) -> Any:
         _commit(Fault(action))
@@ -172,6 +176,54 @@ class Doubling(gym.ActionWrapper):  # type: ignore[type-arg]
         return action
 
 
+class Wavering(gym.Env[np.ndarray, int]):
+    """Goes its own way from a given step on, however it was seeded."""
+
+    def __init__(self, certain: int = 100) -> None:
+        self.observation_space = gym.spaces.Box(0, 1, (2,), np.float64)
+        self.action_space = gym.spaces.Discrete(2)
+        self._certain = certain
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self._steps = 0
+        return self.np_random.random(2), {"options": options}
+
+    def step(self, action: int) -> Any:
+        self._steps += 1
+        chance = self.np_random if self._steps <= self._certain else np.random.default_rng()
+        info = {"episode": {"t": time.perf_counter()}, "where": object()}
+        return chance.random(2), float(action), False, False, info
+
+
+class Saving(gym.Env[np.ndarray, int]):
+    """Offers its state, a sum of actions and draws."""
+
+    def __init__(self) -> None:
+        self.observation_space = gym.spaces.Box(-np.inf, np.inf, (2,), np.float64)
+        self.action_space = gym.spaces.Discrete(10)
+        self._sum = np.zeros(2)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        self._sum = np.zeros(2)
+        return self._sum.copy(), {}
+
+    def step(self, action: int) -> Any:
+        self._sum += (action, self.np_random.random())
+        return self._sum.copy(), 0.0, False, False, {}
+
+    def save_state(self) -> np.ndarray:
+        """Returns a state that no step changes."""
+        return self._sum.copy()
+
+    def restore_state(self, state: np.ndarray) -> None:
+        """Goes back to a state."""
+        self._sum = state.copy()
+
+
+gym.register(id="tests/Wavering-v0", entry_point="tests.hosted_envs:Wavering")
+gym.register(id="tests/Saving-v0", entry_point="tests.hosted_envs:Saving", max_episode_steps=20)
 gym.register(id="tests/Faulty-v0", entry_point="tests.hosted_envs:Faulty", disable_env_checker=True)
 gym.register(
     id="tests/Awkward-v0", entry_point="tests.hosted_envs:Awkward", disable_env_checker=True

@@ -5,7 +5,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -62,6 +65,44 @@ def test_training_ends_with_the_same_weights(
     assert local.keys() == remote.keys()
     different = [name for name in local if not torch.equal(local[name], remote[name])]
     assert not different
+
+
+def _kill_sessions(server: Server) -> None:
+    for template in _children(server.pid):
+        for session in _children(template):
+            os.kill(session, signal.SIGKILL)
+
+
+def _children(pid: int) -> list[int]:
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
+class _Killing(gymnasium.Wrapper):  # type: ignore[type-arg]
+    """Disturbs an environment before some of its steps."""
+
+    def __init__(self, env: Any, disturb: Callable[[], None], at: Collection[int]) -> None:
+        super().__init__(env)
+        self._disturb, self._at, self._steps = disturb, at, 0
+
+    def step(self, action: Any) -> Any:
+        self._steps += 1
+        if self._steps in self._at:
+            self._disturb()
+        return self.env.step(action)
+
+
+def test_training_does_not_notice_that_its_environment_dies() -> None:
+    algorithm, env_id, steps, settings = CASES[0].values
+    undisturbed = _train(algorithm, gymnasium.make(env_id), steps, settings)
+    with Server([env_id]) as first, Server([env_id]) as second:
+        env = RemoteEnv([first.target, second.target], env_id, on_lost="replay")
+        killing = _Killing(env, lambda: _kill_sessions(first), (100, 700, 701, 1500))
+        last = _Killing(killing, lambda: os.kill(first.pid, signal.SIGKILL), (1900,))
+        disturbed = _train(algorithm, last, steps, settings)
+        assert env.connection_stats[1:] == (5, 5)
+    assert undisturbed.keys() == disturbed.keys()
+    assert all(torch.equal(undisturbed[name], disturbed[name]) for name in undisturbed)
 
 
 def test_the_checker_of_stable_baselines3_passes(server: Server) -> None:

@@ -116,6 +116,9 @@ def test_wrappers_of_gymnasium_on_both_sides(server: Server) -> None:
     there.close()
 
 
+@pytest.mark.skipif(
+    not hasattr(gymnasium.wrappers, "StickyAction"), reason="Gymnasium has it since 1.0"
+)
 def test_a_wrapper_that_draws_from_np_random(server: Server) -> None:
     def sticky(env: Any) -> Any:
         return gymnasium.wrappers.StickyAction(env, 0.5)

@@ -91,9 +91,6 @@ def test_a_real_window(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not pygame.display.get_init()
 
 
-@pytest.mark.skipif(
-    gymnasium.__version__.startswith("0."), reason="no wrapper of that time shows its _np_random"
-)
 def test_gymnasiums_checker_watches(server: Server, screen: Screen) -> None:
     env = GymnasiumRemoteEnv(server.target, "CartPole-v1", render_mode="human")
     check_env(env)

@@ -190,6 +190,20 @@ def test_the_file_may_change_while_sessions_run(
         each.close()
 
 
+def test_a_file_that_is_gone_is_told_once_and_its_tokens_stay(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "tokens"
+    tokens = write_tokens(path, {"alice": [Scope.PLAY]})
+    file = TokenFile(str(path))
+    path.unlink()
+    assert all(file.find(tokens["alice"]) for _ in range(10))
+    assert len(caplog.records) == 1
+    renewed = write_tokens(path, {"alice": [Scope.PLAY]})
+    assert file.find(renewed["alice"])
+    assert not file.find(tokens["alice"])
+
+
 def test_comparing_takes_as_long_wherever_the_token_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,7 +8,10 @@
 from __future__ import annotations
 
 from envwire.client._credentials import Credentials
+from envwire.client._home import ConnectionStats
 from envwire.client._remote_env import RemoteEnv
+from envwire.client._remote_vector_env import RemoteVectorEnv
+from envwire.client._saving import SavedState
 from envwire.client._transport import Transport
 from envwire.client.errors import (
     CapacityError,
@@ -16,6 +19,8 @@ from envwire.client.errors import (
     NotAllowedError,
     RemoteEnvError,
     RemoteError,
+    ReplayError,
+    ReplayMismatchError,
     RequestTimeoutError,
     ServerUnavailableError,
     SessionClosedError,
@@ -28,13 +33,18 @@ from envwire.client.errors import (
 
 __all__ = [
     "CapacityError",
+    "ConnectionStats",
     "Credentials",
     "InvalidRequestError",
     "NotAllowedError",
     "RemoteEnv",
     "RemoteEnvError",
     "RemoteError",
+    "RemoteVectorEnv",
+    "ReplayError",
+    "ReplayMismatchError",
     "RequestTimeoutError",
+    "SavedState",
     "ServerUnavailableError",
     "SessionClosedError",
     "SessionError",

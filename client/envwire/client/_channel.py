@@ -12,12 +12,16 @@ import struct
 import weakref
 
 import numpy as np
+from google.protobuf.message import DecodeError
 
 from envwire.client._shared import SharedFrames
 from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
 from envwire.v1 import direct_pb2
 
 _SMALL_BYTES = 4096
+#: Whatever a server's limit is, its errors may be as long as this.
+_LEAST_LIMIT = 2**20
+_FOREVER = 1e9
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
 
 
@@ -26,15 +30,20 @@ class Channel:
 
     Args:
         sock: A connected socket; the channel owns it.
+
+    Attributes:
+        place: Where the attachments of the next reply shall go if they are just as long; only for that one.
     """
 
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(True)
         self._socket = sock
         self._timeout = 0.0
+        self._limit = _LEAST_LIMIT
         self._head = bytearray()
         self._attached = 0
         self._shared: SharedFrames | None = None
+        self.place: Area | None = None
         _channels.add(self)
         weakref.finalize(self, sock.close).atexit = False
 
@@ -54,8 +63,11 @@ class Channel:
         try:
             message = self._complete(self._some(data)).message
             response = direct_pb2.HelloResponse.FromString(message)
+            self._limit = max(_LEAST_LIMIT, response.welcome.max_message_bytes)
             if descriptors and response.welcome.HasField("shared_memory"):
                 self._shared = SharedFrames(descriptors[0], response.welcome.shared_memory)
+        except DecodeError as error:
+            raise ConnectionResetError(f"not an answer to a hello: {error}") from error
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -82,7 +94,8 @@ class Channel:
     def _set_timeout(self, timeout: float) -> None:
         # The kernel watches the time: Python's own timeouts would cost a system call more for each message.
         self._timeout = timeout
-        span = struct.pack("ll", int(timeout), int(timeout % 1 * 1e6))
+        seconds, rest = divmod(min(timeout, _FOREVER), 1)
+        span = struct.pack("ll", int(seconds), max(1, int(rest * 1e6)))  # all 0 would be no limit
         for option in (socket.SO_RCVTIMEO, socket.SO_SNDTIMEO):
             self._socket.setsockopt(socket.SOL_SOCKET, option, span)
 
@@ -93,14 +106,16 @@ class Channel:
             BlockingIOError: None came in time.
             OSError: The connection broke.
         """
-        if self._attached:
-            return self._receive_like_the_last()
-        data = self._some(self._socket.recv(_SMALL_BYTES))
-        return self._complete(data)
+        try:
+            if self._attached:
+                return self._receive_like_the_last()
+            return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))
+        finally:
+            self.place = None
 
     def _receive_like_the_last(self) -> Reply:
         """Receives into the places that a reply like the last one would take."""
-        head, area = self._head, np.empty(self._attached, np.uint8)
+        head, area = self._head, self._room(self._attached)
         received = self._socket.recvmsg_into([head, area.data])[0]
         if received < len(head):
             return self._complete(self._some(bytes(head[:received])))
@@ -116,6 +131,8 @@ class Channel:
             data += self._some(self._socket.recv(HEADER_BYTES - len(data)))
         length, where, attached = HEADER.unpack_from(data)
         end = HEADER_BYTES + length
+        if length + attached > self._limit or len(data) > end + (0 if where else attached):
+            raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {where}")
         if len(data) < end:
             data += self._exactly(end - len(data)).tobytes()
         self._attached = 0 if where else attached
@@ -124,11 +141,16 @@ class Channel:
         if not attached:
             return Reply(data[HEADER_BYTES:end])
         self._head = bytearray(end)
-        area = np.empty(attached, np.uint8)
+        area = self._room(attached)
         early = len(data) - end
         area[:early] = np.frombuffer(data, np.uint8, early, end)
         self._fill(area, early)
         return Reply(data[HEADER_BYTES:end], area)
+
+    def _room(self, length: int) -> Area:
+        """Returns where attachments of this length go."""
+        place = self.place
+        return place if place is not None and len(place) == length else np.empty(length, np.uint8)
 
     def _in_memory(self, where: int, length: int) -> Area:
         if self._shared is None:
@@ -154,8 +176,9 @@ class Channel:
         return data
 
     def close(self) -> None:
-        """Ends the connection. Closing twice is harmless."""
+        """Ends the connection; arrays keep the shared memory that they are in. Closing twice is harmless."""
         self._socket.close()
+        self._shared = None
 
 
 class TlsChannel(Channel):
@@ -166,7 +189,7 @@ class TlsChannel(Channel):
 
     def _set_timeout(self, timeout: float) -> None:
         self._timeout = timeout
-        self._socket.settimeout(timeout)
+        self._socket.settimeout(min(timeout, _FOREVER))
 
     def _receive_like_the_last(self) -> Reply:
         return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))

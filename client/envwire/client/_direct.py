@@ -5,6 +5,7 @@ Where no direct channel comes about, because a firewall is in between for instan
 
 from __future__ import annotations
 
+import errno
 import logging
 import socket
 from collections.abc import Callable, Iterable
@@ -14,7 +15,7 @@ from envwire.client._credentials import Credentials
 from envwire.client._targets import addresses, is_local
 from envwire.client._transport import Transport
 from envwire.client.errors import ServerUnavailableError, timed_out, too_large
-from envwire.codec.frames import Reply
+from envwire.codec.frames import Area, Reply
 from envwire.codec.varints import varint, wrap
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -40,8 +41,8 @@ _LIVENESS = (
     (socket.TCP_USER_TIMEOUT, 30_000),
 )
 
-#: Address families by the name of the transport that uses no other.
-KINDS = {"direct": (_UNIX, ":"), "direct-unix": (_UNIX,), "direct-tcp": (":",)}
+#: Whether Unix sockets are used, by the name of the transport.
+KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
 
 
 class DirectTransport:
@@ -128,7 +129,10 @@ class DirectTransport:
     def _given_up(self, error: BaseException) -> BaseException:
         """Ends the channel, whose next reply belongs to nobody, and returns what to raise."""
         self._hang_up()
-        if isinstance(error, (BlockingIOError, TimeoutError)):
+        died = (
+            isinstance(error, OSError) and error.errno == errno.ETIMEDOUT
+        )  # the kernel gave it up
+        if isinstance(error, (BlockingIOError, TimeoutError)) and not died:
             return timed_out(self._target, self._timeout)
         if isinstance(error, OSError):
             return ServerUnavailableError(f"the direct channel to {self._target} broke: {error}")
@@ -160,16 +164,20 @@ class DirectTransport:
     def _usable(self, offered: Iterable[str], advertised: str) -> Iterable[str]:
         """Yields the addresses that are ours to try: a name of this machine's only where the server is on it."""
         for address in offered:
-            if not address.startswith(KINDS[self._kind]):
+            unix = address.startswith(_UNIX)
+            if unix not in KINDS[self._kind]:
                 continue
-            if not address.startswith(_UNIX):
-                host = next(iter(addresses(advertised or self._target)), ("", 0))[0]
-                yield f"{host}{address}"
+            if not unix:
+                known = next(iter(addresses(advertised or self._target)), ("", 0))[0]
+                host, _, port = address.rpartition(":")
+                yield f"{host.strip('[]') or known}:{port}"
             elif is_local(self._target):
                 yield address
 
     def _dial(self) -> bool:
         """Opens the channel at the first address that answers; a refusal becomes the reply to come.
+
+        A new session is known: who does not know it is another server, behind a forwarded port for instance.
 
         Raises:
             ServerUnavailableError: No address answers, and this transport falls back to nothing.
@@ -187,7 +195,12 @@ class DirectTransport:
                 if channel is not None:
                     channel.close()
                 continue
-            return self._settle(channel, response)
+            if self._was_open or response.HasField("welcome"):
+                self._addresses = [address]
+                return self._settle(channel, response)
+            channel.close()
+            failures.append(f"{address}: {response.error.message}")
+            refused = False
         _log.debug(
             "no direct channel to %s (%s)", self._target, "; ".join(failures) or "none offered"
         )
@@ -221,6 +234,11 @@ class DirectTransport:
     def fileno(self) -> int:
         """Returns the channel's descriptor; -1 when a reply is here already or comes over gRPC."""
         return -1 if self._channel is None or self._early is not None else self._channel.fileno()
+
+    def offer(self, place: Area) -> None:
+        """Says where the attachments of the next reply shall go if they are just as long."""
+        if self._channel is not None:
+            self._channel.place = place
 
     def keep_alive(self, request: bytes) -> None:
         """Does nothing while a channel or stream is open, which keeps the session."""

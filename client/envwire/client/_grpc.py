@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -116,6 +117,7 @@ def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
     Raises:
         TlsError: The certificates cannot be used.
     """
+    _stay_up(os.getpid())
     name = credentials.override_authority
     if not credentials.secure:
         options = (("grpc.default_authority", name),) if name else ()
@@ -126,6 +128,16 @@ def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
     )
     options = (("grpc.ssl_target_name_override", name),) if name else ()
     return grpc.secure_channel(target, certificates, _OPTIONS + options)
+
+
+@cache
+def _stay_up(pid: int) -> grpc.Channel:  # noqa: ARG001 - a forked child needs one of its own
+    """Holds a channel that is never connected nor closed.
+
+    With the last of its channels gRPC takes itself down, in threads of its own; a child forked meanwhile inherits locks
+    that nobody will ever release, and hangs in its first channel. The direct channel would close that last one.
+    """
+    return grpc.insecure_channel("localhost")
 
 
 def _methods() -> Iterator[tuple[int, int, str]]:

@@ -7,6 +7,8 @@ call when it changed here, and comes back with every answer.
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from envwire.codec import (
@@ -55,6 +57,18 @@ class MirroredRandom:
         """Puts the caller's generator in its place; it goes out with the next call."""
         self.active, self.generator, self.seed = True, generator, -1
         self._synchronised = None
+
+    def draw_again(self, state: spaces_pb2.RandomState | None) -> None:
+        """Brings the generator to where draws here had brought it; None when there were none."""
+        if state is not None and self.generator is not None:
+            restore_random_state(state, self.generator)
+
+    def copy(self) -> MirroredRandom:
+        """Returns a mirror of another environment whose generator is in the same state."""
+        twin = MirroredRandom(self._family)
+        twin.__dict__.update(self.__dict__)
+        twin.generator = copy.deepcopy(self.generator)
+        return twin
 
     def reseeded(self) -> None:
         """Notes that the environment is about to be seeded: its seed is worth knowing again."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from envwire.client._transport import Transport
 from envwire.client.errors import ServerUnavailableError
-from envwire.codec.frames import Reply
+from envwire.codec.frames import Area, Reply
 
 _log = logging.getLogger("envwire.client")
 
@@ -34,6 +35,7 @@ class ResumingTransport:
 
     def __init__(self, transport: Transport, label: str) -> None:
         self._transport = transport
+        self._offer: Callable[[Area], None] | None = getattr(transport, "offer", None)
         self._label = label
         self._request = b""
         self._timeout = 0.0
@@ -84,7 +86,8 @@ class ResumingTransport:
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
             try:
-                reply = self._transport.exchange(request, max(span - passed, pause))
+                # Once it is connected the lease stands still, and the environment has all of its time.
+                reply = self._transport.exchange(request, max(timeout - passed, pause))
             except ServerUnavailableError as again:
                 failure = again
             else:
@@ -95,6 +98,11 @@ class ResumingTransport:
     def fileno(self) -> int:
         """Returns what is readable once a reply has come (see `Transport.fileno`)."""
         return -1 if self._failure is not None else self._transport.fileno()
+
+    def offer(self, place: Area) -> None:
+        """Says where the attachments of the next reply shall go, to a transport that receives them in place."""
+        if self._offer is not None:
+            self._offer(place)
 
     def keep_alive(self, request: bytes) -> None:
         """Renews a lease (see `Transport.keep_alive`)."""

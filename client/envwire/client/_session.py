@@ -10,9 +10,10 @@ from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
+from envwire.client._recording import Recording, RecordingTransport
 from envwire.client._resuming import ResumingTransport
 from envwire.client._transport import Transport
-from envwire.client.errors import InvalidRequestError, exception
+from envwire.client.errors import InvalidRequestError, ReplayError, exception
 from envwire.codec import (
     CodecError,
     Family,
@@ -48,12 +49,22 @@ class RemoteSession:
         family: Classes to build spaces and errors of.
         timeout: Seconds to wait for a reply; None for a little more than the server allows itself.
         label: Shown as the place of warnings that the environment gave.
+        recording: Takes what changes the environment; None to record nothing.
     """
 
     def __init__(
-        self, transport: Transport, family: Family, timeout: float | None, label: str
+        self,
+        transport: Transport,
+        family: Family,
+        timeout: float | None,
+        label: str,
+        recording: Recording | None = None,
     ) -> None:
-        self._transport = ResumingTransport(transport, label)
+        self._transport = (
+            ResumingTransport(transport, label)
+            if recording is None
+            else RecordingTransport(transport, label, recording)
+        )
         self._family = family
         self._timeout = timeout
         self._label = label
@@ -161,10 +172,11 @@ class RemoteSession:
         reply, area = self._ask(request, request.render)
         return decode_value(reply.render.frame, self._family, area=area)
 
-    def get_attribute(self, name: str) -> tuple[Any, bool]:
-        """Returns (the value, whether it is a method instead)."""
+    def get_attribute(self, name: str, members: Sequence[int] = ()) -> tuple[Any, bool]:
+        """Returns (the value, whether it is a method instead); of these members of a vector environment."""
         request = pb.InteractRequest()
         request.get_attribute.name = name
+        request.get_attribute.members.extend(members)
         answer, area = self._ask(request, request.get_attribute)
         reply = answer.get_attribute
         method = reply.WhichOneof("result") == "callable"
@@ -182,23 +194,71 @@ class RemoteSession:
         request.get_attribute.name, request.get_attribute.probe = name, True
         return self._ask(request, request.get_attribute)[0].get_attribute.exists
 
-    def set_attribute(self, name: str, value: Any, force: bool) -> bool:
-        """Sets an attribute; returns whether it was set."""
+    def set_attribute(
+        self, name: str, value: Any, force: bool, members: Sequence[int] = ()
+    ) -> bool:
+        """Sets an attribute, on these members of a vector environment; returns whether it was set."""
         request = pb.InteractRequest()
         body = request.set_attribute
+        body.members.extend(members)
         body.name, body.force = name, force
         encoded(encode_value, value, body.value, name)
         return self._ask(request, body)[0].set_attribute.set
 
-    def call_method(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Calls a method and returns its result."""
+    def call_method(
+        self,
+        name: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        members: Sequence[int] = (),
+    ) -> Any:
+        """Calls a method, of these members of a vector environment, and returns its result."""
         request = pb.InteractRequest()
         body = request.call_method
+        body.members.extend(members)
         body.name = name
         encoded(encode_values, args, body.args, "args")
         encoded(encode_mapping, kwargs, body.kwargs, "kwargs")
         answer, area = self._ask(request, body)
         return decode_value(answer.call_method.result, self._family, area=area)
+
+    def replay(self, recording: Recording) -> None:
+        """Brings the environment to where a recording ends.
+
+        Raises:
+            ReplayMismatchError: It went another way.
+            ReplayError: It cannot be replayed here.
+        """
+        served = 0
+        while served < len(recording):
+            request = pb.InteractRequest()
+            recording.part(served, request.replay)
+            answer = self._ask(request, request.replay)[0].replay
+            recording.check(served, answer)
+            if answer.served <= served:
+                raise ReplayError(f"the server served none of the requests from {served} on")
+            served = answer.served
+
+    def save_state(self) -> int:
+        """Keeps the environment's state in the session and returns its number."""
+        request = pb.InteractRequest()
+        return self._ask(request, request.save_state)[0].save_state.state
+
+    def restore_state(self, state: int) -> None:
+        """Brings the environment back to a state."""
+        request = pb.InteractRequest()
+        request.restore_state.state = state
+        self._ask(request, request.restore_state)
+
+    @property
+    def reference(self) -> pb.SessionReference:
+        """Names the session to its server."""
+        return pb.SessionReference(session_id=self._id, secret=self._secret)
+
+    @property
+    def resumed(self) -> int:
+        """Returns how often the session went on after its connection broke."""
+        return self._transport.resumed
 
     def keep_alive(self) -> None:
         """Renews the lease, without waiting."""

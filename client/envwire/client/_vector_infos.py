@@ -7,10 +7,12 @@ first value of all decides on the type of a column, here as in a `SyncVectorEnv`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from envwire.envs.spaces.narrow import is_array, is_dict
 
 Infos = dict[Any, Any]
 _NUMBERS = (bool, int, float)
@@ -34,14 +36,14 @@ def merge_infos(parts: Iterable[tuple[int, int, Infos]], num_envs: int) -> Infos
 
 def restore_infos(infos: Infos, num_envs: int) -> Infos:
     """Gives the columns of one session that is all of the batch the types that they have."""
-    if any(_is_raw(column) or type(column) is dict for column in infos.values()):
+    if any(_is_raw(column) or is_dict(column) for column in infos.values()):
         return merge_infos([(0, num_envs, infos)], num_envs)
     return infos
 
 
 def _is_raw(column: Any) -> bool:
     """Tells whether a column holds the values as they were."""
-    return isinstance(column, np.ndarray) and column.dtype == object and column.ndim == 1  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    return is_array(column) and column.dtype == object and column.ndim == 1
 
 
 def _columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.bool_]]]:
@@ -55,9 +57,8 @@ def _columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np
 
 def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> None:
     for key, column, mask in _columns(infos, size):
-        if type(column) is dict:
-            nested = cast("Infos", merged.setdefault(key, {}))
-            _take(nested, cast("Infos", column), start, size, num_envs)
+        if is_dict(column):
+            _take(merged.setdefault(key, {}), column, start, size, num_envs)
         elif _is_raw(column):
             _put_values(merged, key, column, mask, start, num_envs)
         else:
@@ -86,10 +87,14 @@ def _put_values(
 
 def _empty(key: Any, value: Any, num_envs: int) -> npt.NDArray[Any]:
     """Returns a column for values like this one."""
-    numeric = type(value) in _NUMBERS or isinstance(value, np.number | np.ndarray)
+    numeric = _is_number(value) or is_array(value)
     if key == "final_obs" or not numeric:
         return np.full(num_envs, None, dtype=object)
-    return np.zeros_like(value, shape=(num_envs, *np.shape(value)), subok=False)
+    return np.zeros_like(value, shape=(num_envs, *getattr(value, "shape", ())), subok=False)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in _NUMBERS or isinstance(value, np.number)
 
 
 def _put_array(
@@ -109,4 +114,6 @@ def _put_array(
         return
     for index in np.flatnonzero(mask).tolist():
         value = column[index]
-        whole[start + index] = value.item() if column.dtype in _PYTHONS and value.ndim == 0 else value
+        whole[start + index] = (
+            value.item() if column.dtype in _PYTHONS and value.ndim == 0 else value
+        )

@@ -7,13 +7,22 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from envwire.client._session import RemoteSession, encoded, parsed
+from envwire.client._transport import Transport
 from envwire.client.errors import (
     ServerUnavailableError,
     SessionClosedError,
     SessionLostError,
 )
-from envwire.codec import decode_mapping, decode_random_state, decode_value, encode_mapping, encode_value
-from envwire.codec.frames import Reply
+from envwire.codec import (
+    Family,
+    decode_mapping,
+    decode_random_state,
+    decode_value,
+    encode_mapping,
+    encode_value,
+)
+from envwire.codec.batches import BatchResponseReader
+from envwire.codec.frames import Area, Reply
 from envwire.v1 import environment_pb2 as pb
 
 #: What says that a session is no more.
@@ -25,8 +34,13 @@ Read = Callable[[Reply], Any]
 class VectorSession(RemoteSession):
     """A session of a vector environment; for its arguments see `RemoteSession`."""
 
-    _read: Read | None = None
-    """Reads the reply that is still to come; None when there is none."""
+    def __init__(
+        self, transport: Transport, family: Family, timeout: float | None, label: str
+    ) -> None:
+        super().__init__(transport, family, timeout, label)
+        self._reader = BatchResponseReader(family)
+        #: Reads the reply that is still to come; None when there is none.
+        self._read: Read | None = None
 
     def begin_step(self, actions: Any) -> None:
         """Sends a step; `finish` returns the five of `VectorEnv.step`."""
@@ -91,6 +105,15 @@ class VectorSession(RemoteSession):
     def fileno(self) -> int:
         """Returns what is readable once `finish` need not wait; -1 where only `finish` can tell."""
         return self._transport.fileno()
+
+    def offer(self, place: Area) -> None:
+        """Says where a large observation of the next reply may go, to be received there and not copied."""
+        self._transport.offer(place)
+
+    @property
+    def timeout(self) -> float:
+        """Seconds to wait for a reply."""
+        return self._wait
 
     def get_generators(self) -> list[Any]:
         """Returns the generators as they are now: one for each member, or one for all."""

@@ -15,7 +15,9 @@ What an environment raises is raised again as the same class where there is one:
     └── SessionError
         ├── SessionClosedError      the environment was closed; reset() makes it again
         └── SessionLostError        its process died, hung or expired; reset() makes a new one
-            └── StepTimeoutError    (TimeoutError) it did not answer within the server's timeout
+            ├── StepTimeoutError    (TimeoutError) it did not answer within the server's timeout
+            └── ReplayError         it could not be brought back by replay
+                └── ReplayMismatchError     the replayed environment went another way
 """
 
 from __future__ import annotations
@@ -97,6 +99,21 @@ class SessionLostError(SessionError):
 
 class StepTimeoutError(SessionLostError, TimeoutError):
     """The environment did not answer within the server's timeout; its process was killed."""
+
+
+class ReplayError(SessionLostError):
+    """The session was lost, and could not be brought back by replay; `reset()` makes a new one."""
+
+
+class ReplayMismatchError(ReplayError):
+    """A replayed environment went another way than the lost one: it is not deterministic, or another version.
+
+    Attributes:
+        first: First request of those since the last seeded reset among which the first difference is.
+        last: Last of these.
+    """
+
+    first = last = 0
 
 
 class RemoteTracebackError(Exception):

@@ -21,6 +21,7 @@ def register() -> None:
     registration.register(
         id=REMOTE_ID,
         entry_point="envwire.client.gymnasium:make_remote",
+        vector_entry_point="envwire.client.gymnasium:make_remote_vec",
         # The server's own stack checks, orders and limits; twice would be once too often.
         disable_env_checker=True,
         order_enforce=False,

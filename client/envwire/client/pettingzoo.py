@@ -48,6 +48,8 @@ class _RemoteAgents:
     def __init__(
         self, target: str | None, env_id: str, *, render_mode: str | None = None, **settings: Any
     ) -> None:
+        if settings.get("on_lost") == "truncate":
+            raise ValueError('on_lost="truncate" ends the episode of one agent; use "raise" or "replay" here')
         env_id = re.sub(r"_v(\d+)$", r"-v\1", env_id)
         remote = _Remote(target, env_id, render_mode=render_mode, library=self._library, **settings)
         self._remote = remote
@@ -97,6 +99,7 @@ class ParallelEnv(_RemoteAgents, _ParallelBase):
         settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
 
     Raises:
+        ValueError: `on_lost` is "truncate".
         Exception: As `envwire.client.RemoteEnv`.
     """
 
@@ -133,6 +136,7 @@ class AECEnv(_RemoteAgents, _AECBase):
         settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
 
     Raises:
+        ValueError: `on_lost` is "truncate".
         Exception: As `envwire.client.RemoteEnv`.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import Any
 
 
@@ -17,6 +18,11 @@ def overridable(name: str) -> property:
         setattr(wrapper, own, value)
 
     return property(read, assign)
+
+
+def shown(name: str) -> property:
+    """The wrapped object's attribute, for reading only."""
+    return property(attrgetter(f"env.{name}"))
 
 
 def forwarded(name: str) -> property:

@@ -37,9 +37,15 @@ def fault_from_exception(
     """
     if isinstance(exc, FaultError):
         return exc
-    info = RemoteExceptionInfo(type_name(type(exc)), _text(exc), _sendable_args(exc))
+    info = _described(exc)
     lines = "".join(traceback.format_exception(exc)).splitlines()
     return FaultError(reason, _message(exc, info, reason), traceback=lines, exception=info)
+
+
+def _described(exc: BaseException) -> RemoteExceptionInfo:
+    if isinstance(exc, MemoryError):  # NumPy raises a class of its own, which nobody can name
+        return RemoteExceptionInfo(type_name(MemoryError), _text(exc), None)
+    return RemoteExceptionInfo(type_name(type(exc)), _text(exc), _sendable_args(exc))
 
 
 def exception_from_fault(error: FaultError, family: Family) -> BaseException | None:

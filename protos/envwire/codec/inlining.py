@@ -5,9 +5,10 @@ Only a reply that is asked for again on another carrier comes here, after a dire
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from envwire.codec.frames import Packet
+from envwire.codec.nested import nested
 from envwire.codec.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
 
@@ -29,17 +30,8 @@ def _fill(message: Message, attached: bytes) -> None:
     if isinstance(message, values_pb2.Tensor):
         _fill_tensor(message, attached)
         return
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            children: Any = value if _is_repeated(field) else (value,)
-            for child in children:
-                _fill(child, attached)
-
-
-def _is_repeated(field: Any) -> bool:
-    # protobuf 7 drops `label`, earlier ones have no `is_repeated`.
-    repeated: bool | None = getattr(field, "is_repeated", None)
-    return field.label == field.LABEL_REPEATED if repeated is None else repeated
+    for child in nested(message):
+        _fill(child, attached)
 
 
 def _fill_tensor(tensor: values_pb2.Tensor, attached: bytes) -> None:

@@ -157,6 +157,28 @@ class VectorRequest(google.protobuf.message.Message):
 global___VectorRequest = VectorRequest
 
 @typing.final
+class SessionReference(google.protobuf.message.Message):
+    """Names a session to whoever owns it."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    SECRET_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """The session."""
+    secret: builtins.bytes
+    """The session's secret."""
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        secret: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["secret", b"secret", "session_id", b"session_id"]) -> None: ...
+
+global___SessionReference = SessionReference
+
+@typing.final
 class MakeRequest(google.protobuf.message.Message):
     """Asks for an environment."""
 
@@ -170,6 +192,7 @@ class MakeRequest(google.protobuf.message.Message):
     LEASE_FIELD_NUMBER: builtins.int
     PREFER_FIELD_NUMBER: builtins.int
     VECTOR_FIELD_NUMBER: builtins.int
+    COPY_OF_FIELD_NUMBER: builtins.int
     env_id: builtins.str
     """Id as ListEnvironments gives it."""
     library: builtins.str
@@ -194,6 +217,12 @@ class MakeRequest(google.protobuf.message.Message):
     def vector(self) -> global___VectorRequest:
         """Makes a vector environment, around whose members `wrappers` go; absent for a single one."""
 
+    @property
+    def copy_of(self) -> global___SessionReference:
+        """Makes a copy of this session's environment in its present state instead, by a fork of its process; only `lease` is
+        looked at besides. Only where `capabilities` of MakeResponse names "fork".
+        """
+
     def __init__(
         self,
         *,
@@ -205,9 +234,10 @@ class MakeRequest(google.protobuf.message.Message):
         lease: google.protobuf.duration_pb2.Duration | None = ...,
         prefer: builtins.str = ...,
         vector: global___VectorRequest | None = ...,
+        copy_of: global___SessionReference | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "kwargs", b"kwargs", "lease", b"lease", "render_mode", b"render_mode", "vector", b"vector"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "env_id", b"env_id", "kwargs", b"kwargs", "lease", b"lease", "library", b"library", "prefer", b"prefer", "render_mode", b"render_mode", "vector", b"vector", "wrappers", b"wrappers"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "copy_of", b"copy_of", "kwargs", b"kwargs", "lease", b"lease", "render_mode", b"render_mode", "vector", b"vector"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "copy_of", b"copy_of", "env_id", b"env_id", "kwargs", b"kwargs", "lease", b"lease", "library", b"library", "prefer", b"prefer", "render_mode", b"render_mode", "vector", b"vector", "wrappers", b"wrappers"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_render_mode", b"_render_mode"]) -> typing.Literal["render_mode"] | None: ...
 
 global___MakeRequest = MakeRequest
@@ -291,6 +321,7 @@ class MakeResponse(google.protobuf.message.Message):
     WARNINGS_FIELD_NUMBER: builtins.int
     DIRECT_FIELD_NUMBER: builtins.int
     VECTOR_FIELD_NUMBER: builtins.int
+    CAPABILITIES_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """Names the session. Random and never used again: a server that does not know it answers NOT_FOUND."""
     secret: builtins.bytes
@@ -343,6 +374,10 @@ class MakeResponse(google.protobuf.message.Message):
     def vector(self) -> global___VectorInfo:
         """Set for a vector environment."""
 
+    @property
+    def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """What can be done with this session besides, by name: "replay", "save_state", "fork"."""
+
     def __init__(
         self,
         *,
@@ -362,9 +397,10 @@ class MakeResponse(google.protobuf.message.Message):
         warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
         direct: global___DirectChannel | None = ...,
         vector: global___VectorInfo | None = ...,
+        capabilities: collections.abc.Iterable[builtins.str] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "direct", b"direct", "lease", b"lease", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "address", b"address", "description", b"description", "direct", b"direct", "lease", b"lease", "library", b"library", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "secret", b"secret", "session_id", b"session_id", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector", "warnings", b"warnings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "address", b"address", "capabilities", b"capabilities", "description", b"description", "direct", b"direct", "lease", b"lease", "library", b"library", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "secret", b"secret", "session_id", b"session_id", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector", "warnings", b"warnings"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_render_mode", b"_render_mode"]) -> typing.Literal["render_mode"] | None: ...
 
 global___MakeResponse = MakeResponse
@@ -712,6 +748,7 @@ class GetAttributeRequest(google.protobuf.message.Message):
     SEQUENCE_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     PROBE_FIELD_NUMBER: builtins.int
+    MEMBERS_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """The session."""
     secret: builtins.bytes
@@ -722,6 +759,10 @@ class GetAttributeRequest(google.protobuf.message.Message):
     """Its name: an identifier that does not begin with two underscores."""
     probe: builtins.bool
     """Ask only whether it exists."""
+    @property
+    def members(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Members of a vector environment to look at, by index; empty for all."""
+
     def __init__(
         self,
         *,
@@ -730,8 +771,9 @@ class GetAttributeRequest(google.protobuf.message.Message):
         sequence: builtins.int = ...,
         name: builtins.str = ...,
         probe: builtins.bool = ...,
+        members: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["name", b"name", "probe", b"probe", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["members", b"members", "name", b"name", "probe", b"probe", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
 
 global___GetAttributeRequest = GetAttributeRequest
 
@@ -795,6 +837,7 @@ class SetAttributeRequest(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     VALUE_FIELD_NUMBER: builtins.int
     FORCE_FIELD_NUMBER: builtins.int
+    MEMBERS_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """The session."""
     secret: builtins.bytes
@@ -809,6 +852,10 @@ class SetAttributeRequest(google.protobuf.message.Message):
     def value(self) -> envwire.v1.values_pb2.Value:
         """The new value."""
 
+    @property
+    def members(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Members of a vector environment to set it on, by index; empty for all."""
+
     def __init__(
         self,
         *,
@@ -818,9 +865,10 @@ class SetAttributeRequest(google.protobuf.message.Message):
         name: builtins.str = ...,
         value: envwire.v1.values_pb2.Value | None = ...,
         force: builtins.bool = ...,
+        members: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["value", b"value"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["force", b"force", "name", b"name", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id", "value", b"value"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["force", b"force", "members", b"members", "name", b"name", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id", "value", b"value"]) -> None: ...
 
 global___SetAttributeRequest = SetAttributeRequest
 
@@ -860,6 +908,7 @@ class CallMethodRequest(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     ARGS_FIELD_NUMBER: builtins.int
     KWARGS_FIELD_NUMBER: builtins.int
+    MEMBERS_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """The session."""
     secret: builtins.bytes
@@ -876,6 +925,10 @@ class CallMethodRequest(google.protobuf.message.Message):
     def kwargs(self) -> envwire.v1.values_pb2.ValueMap:
         """Keyword arguments."""
 
+    @property
+    def members(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Members of a vector environment to call it on, by index; empty for all."""
+
     def __init__(
         self,
         *,
@@ -885,9 +938,10 @@ class CallMethodRequest(google.protobuf.message.Message):
         name: builtins.str = ...,
         args: envwire.v1.values_pb2.ValueList | None = ...,
         kwargs: envwire.v1.values_pb2.ValueMap | None = ...,
+        members: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["args", b"args", "kwargs", b"kwargs"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["args", b"args", "kwargs", b"kwargs", "name", b"name", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["args", b"args", "kwargs", b"kwargs", "members", b"members", "name", b"name", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
 
 global___CallMethodRequest = CallMethodRequest
 
@@ -917,6 +971,190 @@ class CallMethodResponse(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["result", b"result", "warnings", b"warnings"]) -> None: ...
 
 global___CallMethodResponse = CallMethodResponse
+
+@typing.final
+class ReplayRequest(google.protobuf.message.Message):
+    """Asks to apply recorded requests, as if each came by itself, and to say whether their answers are those of before.
+
+    A long recording comes in several of these, in order.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    SECRET_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
+    REQUESTS_FIELD_NUMBER: builtins.int
+    POSITION_FIELD_NUMBER: builtins.int
+    UNSEEN_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """The session."""
+    secret: builtins.bytes
+    """The session's secret."""
+    sequence: builtins.int
+    """Number of this request in its session; the recorded requests use none."""
+    position: builtins.int
+    """How many requests of the recording were served before; 0 begins one."""
+    @property
+    def requests(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
+        """The requests, in order, each a serialised InteractRequest with reset, step, render, set_attribute, call_method,
+        save_state or restore_state. Session, secret and number in them are not looked at.
+        """
+
+    @property
+    def unseen(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Positions in the recording of requests whose answers do not go into the digest: nobody saw them."""
+
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        secret: builtins.bytes = ...,
+        sequence: builtins.int = ...,
+        requests: collections.abc.Iterable[builtins.bytes] | None = ...,
+        position: builtins.int = ...,
+        unseen: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["position", b"position", "requests", b"requests", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id", "unseen", b"unseen"]) -> None: ...
+
+global___ReplayRequest = ReplayRequest
+
+@typing.final
+class ReplayResponse(google.protobuf.message.Message):
+    """How far a recording was served, and the digest of the answers.
+
+    docs/protocol.md says what goes into a digest.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SERVED_FIELD_NUMBER: builtins.int
+    CHECKPOINTS_FIELD_NUMBER: builtins.int
+    DIGEST_FIELD_NUMBER: builtins.int
+    WARNINGS_FIELD_NUMBER: builtins.int
+    served: builtins.int
+    """How many requests of the recording were served in all. When there are more left, send them from here on."""
+    digest: builtins.bytes
+    """The digest after the last request that was served."""
+    @property
+    def checkpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
+        """The digest after each 64th request of the recording that was served now, in order: 16 bytes each."""
+
+    @property
+    def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Warning]:
+        """Warnings given meanwhile."""
+
+    def __init__(
+        self,
+        *,
+        served: builtins.int = ...,
+        checkpoints: collections.abc.Iterable[builtins.bytes] | None = ...,
+        digest: builtins.bytes = ...,
+        warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["checkpoints", b"checkpoints", "digest", b"digest", "served", b"served", "warnings", b"warnings"]) -> None: ...
+
+global___ReplayResponse = ReplayResponse
+
+@typing.final
+class SaveStateRequest(google.protobuf.message.Message):
+    """Asks to keep the present state."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    SECRET_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """The session."""
+    secret: builtins.bytes
+    """The session's secret."""
+    sequence: builtins.int
+    """Number of this request in its session."""
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        secret: builtins.bytes = ...,
+        sequence: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+
+global___SaveStateRequest = SaveStateRequest
+
+@typing.final
+class SaveStateResponse(google.protobuf.message.Message):
+    """The state is kept. It never leaves the server, and ends with the session."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STATE_FIELD_NUMBER: builtins.int
+    WARNINGS_FIELD_NUMBER: builtins.int
+    state: builtins.int
+    """Names it in this session: 1 for the first, then one more each time."""
+    @property
+    def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Warning]:
+        """Warnings given meanwhile."""
+
+    def __init__(
+        self,
+        *,
+        state: builtins.int = ...,
+        warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["state", b"state", "warnings", b"warnings"]) -> None: ...
+
+global___SaveStateResponse = SaveStateResponse
+
+@typing.final
+class RestoreStateRequest(google.protobuf.message.Message):
+    """Asks to go back to a state."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    SECRET_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """The session."""
+    secret: builtins.bytes
+    """The session's secret."""
+    sequence: builtins.int
+    """Number of this request in its session."""
+    state: builtins.int
+    """Its name, from SaveState. INVALID_ARGUMENT when the session does not keep it, or not any more."""
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        secret: builtins.bytes = ...,
+        sequence: builtins.int = ...,
+        state: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["secret", b"secret", "sequence", b"sequence", "session_id", b"session_id", "state", b"state"]) -> None: ...
+
+global___RestoreStateRequest = RestoreStateRequest
+
+@typing.final
+class RestoreStateResponse(google.protobuf.message.Message):
+    """The environment is where it was."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    WARNINGS_FIELD_NUMBER: builtins.int
+    @property
+    def warnings(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Warning]:
+        """Warnings given meanwhile."""
+
+    def __init__(
+        self,
+        *,
+        warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["warnings", b"warnings"]) -> None: ...
+
+global___RestoreStateResponse = RestoreStateResponse
 
 @typing.final
 class RenewLeaseRequest(google.protobuf.message.Message):
@@ -1085,7 +1323,9 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     """How many environments a session of a vector environment takes at most."""
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What it can do beyond the unary calls, by name: "interact", "direct", "vector"."""
+        """What it can do beyond the unary calls, by name: "interact", "direct", "vector", "replay",
+        "save_state", "fork".
+        """
 
     @property
     def libraries(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___LibraryInfo]:
@@ -1142,6 +1382,9 @@ class InteractRequest(google.protobuf.message.Message):
     CALL_METHOD_FIELD_NUMBER: builtins.int
     RENEW_LEASE_FIELD_NUMBER: builtins.int
     GET_SERVER_INFO_FIELD_NUMBER: builtins.int
+    REPLAY_FIELD_NUMBER: builtins.int
+    SAVE_STATE_FIELD_NUMBER: builtins.int
+    RESTORE_STATE_FIELD_NUMBER: builtins.int
     GET_SESSION_STATS_FIELD_NUMBER: builtins.int
     @property
     def list_environments(self) -> global___ListEnvironmentsRequest:
@@ -1188,6 +1431,18 @@ class InteractRequest(google.protobuf.message.Message):
         """As GetServerInfo."""
 
     @property
+    def replay(self) -> global___ReplayRequest:
+        """As Replay."""
+
+    @property
+    def save_state(self) -> global___SaveStateRequest:
+        """As SaveState."""
+
+    @property
+    def restore_state(self) -> global___RestoreStateRequest:
+        """As RestoreState."""
+
+    @property
     def get_session_stats(self) -> global___GetSessionStatsRequest:
         """As GetSessionStats."""
 
@@ -1205,11 +1460,14 @@ class InteractRequest(google.protobuf.message.Message):
         call_method: global___CallMethodRequest | None = ...,
         renew_lease: global___RenewLeaseRequest | None = ...,
         get_server_info: global___GetServerInfoRequest | None = ...,
+        replay: global___ReplayRequest | None = ...,
+        save_state: global___SaveStateRequest | None = ...,
+        restore_state: global___RestoreStateRequest | None = ...,
         get_session_stats: global___GetSessionStatsRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "request", b"request", "reset", b"reset", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "request", b"request", "reset", b"reset", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["request", b"request"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info", "get_session_stats"] | None: ...
+    def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "request", b"request", "reset", b"reset", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "request", b"request", "reset", b"reset", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["request", b"request"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info", "replay", "save_state", "restore_state", "get_session_stats"] | None: ...
 
 global___InteractRequest = InteractRequest
 
@@ -1230,6 +1488,9 @@ class InteractResponse(google.protobuf.message.Message):
     CALL_METHOD_FIELD_NUMBER: builtins.int
     RENEW_LEASE_FIELD_NUMBER: builtins.int
     GET_SERVER_INFO_FIELD_NUMBER: builtins.int
+    REPLAY_FIELD_NUMBER: builtins.int
+    SAVE_STATE_FIELD_NUMBER: builtins.int
+    RESTORE_STATE_FIELD_NUMBER: builtins.int
     GET_SESSION_STATS_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
     @property
@@ -1277,6 +1538,18 @@ class InteractResponse(google.protobuf.message.Message):
         """Of GetServerInfo."""
 
     @property
+    def replay(self) -> global___ReplayResponse:
+        """Of Replay."""
+
+    @property
+    def save_state(self) -> global___SaveStateResponse:
+        """Of SaveState."""
+
+    @property
+    def restore_state(self) -> global___RestoreStateResponse:
+        """Of RestoreState."""
+
+    @property
     def get_session_stats(self) -> global___GetSessionStatsResponse:
         """Of GetSessionStats."""
 
@@ -1298,11 +1571,14 @@ class InteractResponse(google.protobuf.message.Message):
         call_method: global___CallMethodResponse | None = ...,
         renew_lease: global___RenewLeaseResponse | None = ...,
         get_server_info: global___GetServerInfoResponse | None = ...,
+        replay: global___ReplayResponse | None = ...,
+        save_state: global___SaveStateResponse | None = ...,
+        restore_state: global___RestoreStateResponse | None = ...,
         get_session_stats: global___GetSessionStatsResponse | None = ...,
         error: envwire.v1.status_pb2.Status | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "reset", b"reset", "response", b"response", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "reset", b"reset", "response", b"response", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["response", b"response"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info", "get_session_stats", "error"] | None: ...
+    def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "reset", b"reset", "response", b"response", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "reset", b"reset", "response", b"response", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["response", b"response"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info", "replay", "save_state", "restore_state", "get_session_stats", "error"] | None: ...
 
 global___InteractResponse = InteractResponse

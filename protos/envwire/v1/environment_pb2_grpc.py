@@ -81,6 +81,21 @@ class EnvironmentServiceStub(object):
                 request_serializer=envwire_dot_v1_dot_environment__pb2.CallMethodRequest.SerializeToString,
                 response_deserializer=envwire_dot_v1_dot_environment__pb2.CallMethodResponse.FromString,
                 _registered_method=True)
+        self.Replay = channel.unary_unary(
+                '/envwire.v1.EnvironmentService/Replay',
+                request_serializer=envwire_dot_v1_dot_environment__pb2.ReplayRequest.SerializeToString,
+                response_deserializer=envwire_dot_v1_dot_environment__pb2.ReplayResponse.FromString,
+                _registered_method=True)
+        self.SaveState = channel.unary_unary(
+                '/envwire.v1.EnvironmentService/SaveState',
+                request_serializer=envwire_dot_v1_dot_environment__pb2.SaveStateRequest.SerializeToString,
+                response_deserializer=envwire_dot_v1_dot_environment__pb2.SaveStateResponse.FromString,
+                _registered_method=True)
+        self.RestoreState = channel.unary_unary(
+                '/envwire.v1.EnvironmentService/RestoreState',
+                request_serializer=envwire_dot_v1_dot_environment__pb2.RestoreStateRequest.SerializeToString,
+                response_deserializer=envwire_dot_v1_dot_environment__pb2.RestoreStateResponse.FromString,
+                _registered_method=True)
         self.RenewLease = channel.unary_unary(
                 '/envwire.v1.EnvironmentService/RenewLease',
                 request_serializer=envwire_dot_v1_dot_environment__pb2.RenewLeaseRequest.SerializeToString,
@@ -171,6 +186,27 @@ class EnvironmentServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Replay(self, request, context):
+        """Applies recorded requests, to bring a new session to where one that was lost had come.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SaveState(self, request, context):
+        """Keeps the present state of the environment in the session. UNIMPLEMENTED where the environment does not offer it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreState(self, request, context):
+        """Brings the environment back to a state that the session keeps.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def RenewLease(self, request, context):
         """Says that the client is alive. Streams do not need it: an open stream that used a session keeps it.
         """
@@ -246,6 +282,21 @@ def add_EnvironmentServiceServicer_to_server(servicer, server):
                     servicer.CallMethod,
                     request_deserializer=envwire_dot_v1_dot_environment__pb2.CallMethodRequest.FromString,
                     response_serializer=envwire_dot_v1_dot_environment__pb2.CallMethodResponse.SerializeToString,
+            ),
+            'Replay': grpc.unary_unary_rpc_method_handler(
+                    servicer.Replay,
+                    request_deserializer=envwire_dot_v1_dot_environment__pb2.ReplayRequest.FromString,
+                    response_serializer=envwire_dot_v1_dot_environment__pb2.ReplayResponse.SerializeToString,
+            ),
+            'SaveState': grpc.unary_unary_rpc_method_handler(
+                    servicer.SaveState,
+                    request_deserializer=envwire_dot_v1_dot_environment__pb2.SaveStateRequest.FromString,
+                    response_serializer=envwire_dot_v1_dot_environment__pb2.SaveStateResponse.SerializeToString,
+            ),
+            'RestoreState': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreState,
+                    request_deserializer=envwire_dot_v1_dot_environment__pb2.RestoreStateRequest.FromString,
+                    response_serializer=envwire_dot_v1_dot_environment__pb2.RestoreStateResponse.SerializeToString,
             ),
             'RenewLease': grpc.unary_unary_rpc_method_handler(
                     servicer.RenewLease,
@@ -513,6 +564,87 @@ class EnvironmentService(object):
             '/envwire.v1.EnvironmentService/CallMethod',
             envwire_dot_v1_dot_environment__pb2.CallMethodRequest.SerializeToString,
             envwire_dot_v1_dot_environment__pb2.CallMethodResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Replay(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/envwire.v1.EnvironmentService/Replay',
+            envwire_dot_v1_dot_environment__pb2.ReplayRequest.SerializeToString,
+            envwire_dot_v1_dot_environment__pb2.ReplayResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SaveState(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/envwire.v1.EnvironmentService/SaveState',
+            envwire_dot_v1_dot_environment__pb2.SaveStateRequest.SerializeToString,
+            envwire_dot_v1_dot_environment__pb2.SaveStateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreState(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/envwire.v1.EnvironmentService/RestoreState',
+            envwire_dot_v1_dot_environment__pb2.RestoreStateRequest.SerializeToString,
+            envwire_dot_v1_dot_environment__pb2.RestoreStateResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -80,6 +80,24 @@ class EnvironmentServiceStub:
     ]
     """Calls a method, of the outermost wrapper that has it."""
 
+    Replay: grpc.UnaryUnaryMultiCallable[
+        envwire.v1.environment_pb2.ReplayRequest,
+        envwire.v1.environment_pb2.ReplayResponse,
+    ]
+    """Applies recorded requests, to bring a new session to where one that was lost had come."""
+
+    SaveState: grpc.UnaryUnaryMultiCallable[
+        envwire.v1.environment_pb2.SaveStateRequest,
+        envwire.v1.environment_pb2.SaveStateResponse,
+    ]
+    """Keeps the present state of the environment in the session. UNIMPLEMENTED where the environment does not offer it."""
+
+    RestoreState: grpc.UnaryUnaryMultiCallable[
+        envwire.v1.environment_pb2.RestoreStateRequest,
+        envwire.v1.environment_pb2.RestoreStateResponse,
+    ]
+    """Brings the environment back to a state that the session keeps."""
+
     RenewLease: grpc.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.RenewLeaseRequest,
         envwire.v1.environment_pb2.RenewLeaseResponse,
@@ -162,6 +180,24 @@ class EnvironmentServiceAsyncStub:
         envwire.v1.environment_pb2.CallMethodResponse,
     ]
     """Calls a method, of the outermost wrapper that has it."""
+
+    Replay: grpc.aio.UnaryUnaryMultiCallable[
+        envwire.v1.environment_pb2.ReplayRequest,
+        envwire.v1.environment_pb2.ReplayResponse,
+    ]
+    """Applies recorded requests, to bring a new session to where one that was lost had come."""
+
+    SaveState: grpc.aio.UnaryUnaryMultiCallable[
+        envwire.v1.environment_pb2.SaveStateRequest,
+        envwire.v1.environment_pb2.SaveStateResponse,
+    ]
+    """Keeps the present state of the environment in the session. UNIMPLEMENTED where the environment does not offer it."""
+
+    RestoreState: grpc.aio.UnaryUnaryMultiCallable[
+        envwire.v1.environment_pb2.RestoreStateRequest,
+        envwire.v1.environment_pb2.RestoreStateResponse,
+    ]
+    """Brings the environment back to a state that the session keeps."""
 
     RenewLease: grpc.aio.UnaryUnaryMultiCallable[
         envwire.v1.environment_pb2.RenewLeaseRequest,
@@ -263,6 +299,30 @@ class EnvironmentServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[envwire.v1.environment_pb2.CallMethodResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.CallMethodResponse]]:
         """Calls a method, of the outermost wrapper that has it."""
+
+    @abc.abstractmethod
+    def Replay(
+        self,
+        request: envwire.v1.environment_pb2.ReplayRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[envwire.v1.environment_pb2.ReplayResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.ReplayResponse]]:
+        """Applies recorded requests, to bring a new session to where one that was lost had come."""
+
+    @abc.abstractmethod
+    def SaveState(
+        self,
+        request: envwire.v1.environment_pb2.SaveStateRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[envwire.v1.environment_pb2.SaveStateResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.SaveStateResponse]]:
+        """Keeps the present state of the environment in the session. UNIMPLEMENTED where the environment does not offer it."""
+
+    @abc.abstractmethod
+    def RestoreState(
+        self,
+        request: envwire.v1.environment_pb2.RestoreStateRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[envwire.v1.environment_pb2.RestoreStateResponse, collections.abc.Awaitable[envwire.v1.environment_pb2.RestoreStateResponse]]:
+        """Brings the environment back to a state that the session keeps."""
 
     @abc.abstractmethod
     def RenewLease(

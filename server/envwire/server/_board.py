@@ -72,9 +72,11 @@ class Board:
         return bool(self._numbers[row * _ROW + _CONNECTED])
 
     def close(self) -> None:
-        """Gives the memory back; reading is over."""
+        """Gives the memory back; from now on all is quiet there."""
+        quiet = bytearray(self._numbers.nbytes)
         self._numbers.release()
-        self._memory.close()
+        self._memory.close()  # and the descriptor that it keeps
+        self._numbers = memoryview(quiet).cast("Q")
 
 
 def size(rows: int) -> int:

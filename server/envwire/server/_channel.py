@@ -16,7 +16,7 @@ from envwire.v1 import direct_pb2
 
 _RECEIVE_BYTES = 65536
 #: A slow reader holds up its own session only; after this long it has to open another channel.
-_SEND_SECONDS = 30
+SEND_SECONDS = 30
 _MOST_BUFFERS = 512
 
 
@@ -35,7 +35,7 @@ class Channel:
 
     def __init__(self, sock: socket.socket, limit: int, shared: SharedSlots | None = None) -> None:
         sock.setblocking(True)
-        seconds = struct.pack("ll", _SEND_SECONDS, 0)
+        seconds = struct.pack("ll", SEND_SECONDS, 0)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
         self._socket = sock
         self._limit = limit

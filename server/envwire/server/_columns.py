@@ -1,8 +1,8 @@
 """Infos of a vector environment's members, gathered into columns in which no value has changed.
 
-A `SyncVectorEnv` gives a column the type of the first value that it sees: a later 0.5 becomes 0 in a column of integers.
-Which value is the first is known where all environments come together, and that is not here. So a column of one type is
-an array, and one of several types an array of objects, for the client to give it the type that it has among all.
+A `SyncVectorEnv` gives a column the type of the first value that it sees, and a later 0.5 becomes 0 among integers.
+Which value is the first is known where all environments come together, and that is not here. So a column of one type
+is an array, and one of several types an array of objects, for the client to give it the type that it has among all.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from envwire.envs.spaces.narrow import is_dict
 
 _NUMBERS = frozenset({bool, int, float})
 
@@ -37,8 +39,8 @@ def gather(gathered: Gathering, info: Mapping[Any, Any], index: int) -> Gatherin
         if column is None:
             column = gathered[key] = _Gathered()
         column.indices.append(index)
-        if isinstance(value, dict) and key != "final_obs":
-            gather(column.nested, value, index)  # pyright: ignore[reportUnknownArgumentType]
+        if is_dict(value) and key != "final_obs":
+            gather(column.nested, value, index)
         else:
             column.values.append(value)
     return gathered
@@ -57,7 +59,9 @@ def columns(gathered: Gathering, num_envs: int) -> dict[Any, Any]:
         if column.nested and column.values:
             raise TypeError(f"info {key!r} is a dict in one environment and not in another")
         empty_dicts = not column.values
-        infos[key] = columns(column.nested, num_envs) if empty_dicts else _column(key, column, num_envs)
+        infos[key] = (
+            columns(column.nested, num_envs) if empty_dicts else _column(key, column, num_envs)
+        )
         infos[f"_{key}"] = mask
     return infos
 
@@ -69,7 +73,9 @@ def _column(key: Any, column: _Gathered, num_envs: int) -> npt.NDArray[Any]:
         for index, value in zip(column.indices, values, strict=True):
             objects[index] = value
         return objects
-    array: npt.NDArray[Any] = np.zeros_like(first, shape=(num_envs, *np.shape(first)), subok=False)
+    array: npt.NDArray[Any] = np.zeros_like(
+        first, shape=(num_envs, *getattr(first, "shape", ())), subok=False
+    )
     array[column.indices] = values
     return array
 
@@ -79,10 +85,7 @@ def _is_numeric(value: object) -> bool:
 
 
 def _is_uniform(values: list[Any]) -> bool:
-    kind = type(values[0])
-    if any(type(value) is not kind for value in values):
-        return False
-    if kind is not np.ndarray:
-        return True
-    model = values[0].dtype, values[0].shape
-    return all((value.dtype, value.shape) == model for value in values)
+    kinds: set[Any] = set(map(type, values))
+    if kinds == {np.ndarray}:
+        kinds = {(value.dtype, value.shape) for value in values}
+    return len(kinds) == 1

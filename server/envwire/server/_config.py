@@ -22,8 +22,18 @@ _POSITIVE = (
     "step_timeout",
     "make_timeout",
     "max_message_bytes",
+    "queue_timeout",
 )
-_LIMITS_OR_NONE = ("max_sessions_per_client", "max_makes_per_minute")
+_LIMITS_OR_NONE = (
+    "max_sessions_per_client",
+    "max_makes_per_minute",
+    "max_session_memory",
+    "max_session_cpu",
+    "max_session_files",
+    "queue",
+)
+
+_FEWEST_FILES = 32
 
 
 @dataclass(frozen=True)
@@ -36,7 +46,7 @@ class ServerConfig:
         host: Address to bind.
         port: Port to bind; 0 for any free one.
         advertise: HOST:PORT that clients are told; empty for the bound one.
-        direct_port: Port of the direct channel; 0 for any free one, -1 for no direct channel.
+        direct_port: Port of the direct channel; 0 for any free one on loopback and none elsewhere, -1 for none at all.
         shared_memory: Bytes that a session may share with a client on the same machine, for large frames; 0 for none.
         max_sessions: Sessions held at most.
         max_envs_per_session: Environments of a vector environment that one session takes at most; it counts as one.
@@ -49,6 +59,12 @@ class ServerConfig:
         max_message_bytes: Largest message in either direction.
         max_sessions_per_client: Sessions held at most for one client; 0 for as many as it likes.
         max_makes_per_minute: Environments that one client may ask for in a minute; 0 for as many as it likes.
+        max_session_memory: Bytes that a session's process may allocate; 0 for no limit. This and the next two hold for
+            all sessions of a process together, and for each process that an environment starts (see `_containment`).
+        max_session_cpu: Seconds of processor time that it may use; 0 for no limit.
+        max_session_files: Files that it may have open; 0 for no limit of its own.
+        queue: Makes that may wait for a free session; 0 to refuse them at once.
+        queue_timeout: Time that one of them may wait.
         allow_kwargs: Keyword arguments that clients of a public address may pass, and what they may be anywhere:
             "name,name", "ID=name,name", "ID=size:int[1..9],map:{4x4,8x8}" (see `_rules`).
         allow_wrappers: Wrappers beyond the libraries' own, "module:Class".
@@ -80,6 +96,11 @@ class ServerConfig:
     max_message_bytes: int = 256 * 1024 * 1024
     max_sessions_per_client: int = 0
     max_makes_per_minute: int = 0
+    max_session_memory: int = 0
+    max_session_cpu: int = 0
+    max_session_files: int = 0
+    queue: int = 0
+    queue_timeout: float = 30.0
     allow_kwargs: tuple[str, ...] = ()
     allow_wrappers: tuple[str, ...] = ()
     allow_attributes: tuple[str, ...] = ()
@@ -115,6 +136,12 @@ class ServerConfig:
             if getattr(self, name) < 0:
                 found = getattr(self, name)
                 raise ValueError(f"{name} is {found}; it must be 0, for no limit, or more")
+
+        if 0 < self.max_session_files < _FEWEST_FILES:
+            raise ValueError(
+                f"max_session_files is {self.max_session_files}; it must be 0, for no limit of its own, or "
+                f"{_FEWEST_FILES} or more: the session's process itself opens about a dozen"
+            )
 
     def _check_protected(self) -> None:
         missing = "TLS (--tls-cert, --tls-key)" if not self.tls_cert else ""

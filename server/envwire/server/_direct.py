@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import logging
 import secrets
 import socket
@@ -31,6 +32,9 @@ _HELLO_SECONDS = 5.0
 _HELLO_BYTES = 1024
 _MOST_UNDECIDED = 256
 _BACKLOG = 512
+#: No more files can be opened, or memory had, for the moment.
+_NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_PAUSE_SECONDS = 0.2
 #: A client whose machine is gone is noticed after the sum of these.
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
@@ -63,7 +67,9 @@ class DirectListener:
         if self._config.direct_port < 0:
             return
         self._listen(self._bind_unix())
-        self._listen(self._bind_tcp())
+        # Elsewhere than on loopback, firewalls and containers let through what somebody chose: a port by number.
+        if self._config.direct_port or self._config.loopback:
+            self._listen(self._bind_tcp())
 
     def _bind_unix(self) -> socket.socket:
         # An abstract name leaves no file behind, however the server ends.
@@ -95,7 +101,9 @@ class DirectListener:
     def _accept(self, listener: socket.socket) -> None:
         try:
             connection, _ = listener.accept()
-        except OSError:  # it is gone again, or no more files can be opened for the moment
+        except OSError as error:
+            if error.errno in _NO_ROOM:
+                self._pause(listener)
             return
         if len(self._undecided) >= _MOST_UNDECIDED:
             connection.close()
@@ -104,6 +112,16 @@ class DirectListener:
         task = asyncio.ensure_future(self._decide(connection))
         self._undecided.add(task)
         task.add_done_callback(self._undecided.discard)
+
+    def _pause(self, listener: socket.socket) -> None:
+        """Accepts nothing for a while: a connection that cannot be taken would be reported again and again."""
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(listener)
+        loop.call_later(_PAUSE_SECONDS, self._resume, listener)
+
+    def _resume(self, listener: socket.socket) -> None:
+        if listener in self._listeners:
+            asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     async def _decide(self, connection: socket.socket) -> None:
         local = connection.family == socket.AF_UNIX

@@ -13,6 +13,8 @@ from typing import NamedTuple
 
 #: What comes through the door with a connection: the session's place, and whether its client takes shared memory.
 DOOR = struct.Struct("<I?")
+#: What comes through the door with descriptors when the process is to be forked: a number, which the answer repeats.
+FORK = struct.Struct("<Q")
 _HEADER = struct.Struct("<II")
 HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES = 65536

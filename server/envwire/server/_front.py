@@ -10,6 +10,7 @@ import logging
 import secrets
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
@@ -25,17 +26,18 @@ from envwire.server._limits import Rate
 from envwire.server._operations import SESSION_REQUESTS
 from envwire.server._process import Process
 from envwire.server._processors import cpu_count
+from envwire.server._queue import Queue
 from envwire.server._scopes import TRUSTED, Client
 from envwire.server._sessions import Sessions
 from envwire.server._stream import Stream
-from envwire.server._template_link import Loaded, TemplateError, TemplateLink
+from envwire.server._template_link import ForkError, Loaded, TemplateError, TemplateLink
 from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")
 
 _SWEEP_SECONDS = 0.1
-CAPABILITIES = ("direct", "interact", "vector")
+CAPABILITIES = ("direct", "fork", "interact", "replay", "save_state", "vector")
 #: The fates of sessions.
 _ENDS = frozenset(
     {
@@ -70,6 +72,7 @@ class Front:
         self._sessions = Sessions(
             config.max_sessions, clock, self._incarnation, config.max_sessions_per_client
         )
+        self._queue = Queue(self._sessions, config.queue, config.queue_timeout)
         self._template = TemplateLink(config)
         self._loaded = Loaded(pb.ListEnvironmentsResponse())
         self._sweeper: asyncio.Future[None] | None = None
@@ -97,8 +100,10 @@ class Front:
 
     async def _sweep(self) -> None:
         while True:
+            asleep_since = self._clock()
             await asyncio.sleep(_SWEEP_SECONDS)
             try:
+                self._sessions.excuse(self._clock() - asleep_since)
                 self._sessions.sweep()
                 self._sessions.evict(self.access.struck_off)
             except Exception:  # leases and deadlines must go on whatever one session does
@@ -107,6 +112,7 @@ class Front:
     async def drain(self, timeout: float) -> None:
         """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""
         self._draining = True
+        self._queue.dissolve(_draining())
         _log.info("draining: %d sessions have %g s to end", len(self._sessions), timeout)
         deadline = self._clock() + timeout
         while len(self._sessions) and self._clock() < deadline:
@@ -115,6 +121,7 @@ class Front:
     async def stop(self) -> None:
         """Ends all sessions, closing their environments, then the template. Stopping twice is harmless."""
         self._draining = True
+        self._queue.dissolve(_draining())
         if self._sweeper is not None:
             self._sweeper.cancel()
         self._direct.stop()
@@ -140,7 +147,9 @@ class Front:
             return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
 
     async def _exchange(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
-        if stream is not None and (session := stream.recognise(raw)):
+        session = self._sessions.recognise(raw)
+        if session is not None and (stream is None or stream.uses(session)):
+            client.check("step")
             return await session.ask(raw)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
@@ -171,20 +180,18 @@ class Front:
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         if self._draining:
-            raise FaultError(
-                Reason.DRAINING,
-                "the server is finishing its sessions and takes no new ones; use another one",
-                retry_after=1.0,
-            )
-        self._check_served(request)
-        self._policy.check(request)
+            raise _draining()
+        source = self._source(request)
+        if source is None:  # what is copied was checked when it was made
+            self._check_served(request)
+            self._policy.check(request)
         self._makes.check_make(client.name)
-        self._sessions.reserve(client.name)
+        await self._queue.reserve(client.name)
         try:
-            process = await self._place()
+            process = await (self._place() if source is None else self._copy(source))
         except (TemplateError, OSError) as error:
             self._sessions.unreserve(client.name)
-            raise FaultError(Reason.INTERNAL, f"no process for the environment: {error}") from error
+            raise _no_process(error) from error
         except BaseException:
             self._sessions.unreserve(client.name)
             raise
@@ -218,6 +225,26 @@ class Front:
         )
         return reply
 
+    def _source(self, request: pb.MakeRequest) -> HostedSession | None:
+        """Returns the session whose environment is to be copied; None when a new one is to be made."""
+        if not request.HasField("copy_of"):
+            return None
+        source = self._sessions.find(request.copy_of.session_id, request.copy_of.secret)
+        request.env_id = f"a copy of session {source.id}"
+        return source
+
+    async def _copy(self, source: HostedSession) -> Process:
+        """Returns a process that was forked from that of a session.
+
+        Raises:
+            FaultError: UNSUPPORTED: it cannot be forked.
+            TemplateError: It is gone, or does not answer.
+            OSError: Too many files are open.
+        """
+        process = Process(1, self._config.max_message_bytes)
+        await process.start(partial(source.process.copy, self._template))
+        return process
+
     async def _place(self) -> Process:
         """Returns a process with a free place, a new one when there is none.
 
@@ -229,7 +256,7 @@ class Front:
         self._processes = [process for process in self._processes if process.free]
         if not self._processes:
             process = Process(config.sessions_per_process, config.max_message_bytes)
-            await process.start(self._template)
+            await process.start(self._template.fork)
             if config.sessions_per_process == 1:
                 return process
             self._processes.append(process)
@@ -301,6 +328,26 @@ def _duration(seconds: float) -> Duration:
     duration = Duration()
     duration.FromNanoseconds(round(seconds * 1e9))
     return duration
+
+
+def _draining() -> FaultError:
+    return FaultError(
+        Reason.DRAINING,
+        "the server is finishing its sessions and takes no new ones; use another one",
+        retry_after=1.0,
+    )
+
+
+def _no_process(error: Exception) -> FaultError:
+    """Says why there is no process: for the moment the machine has none to give, or something is broken."""
+    if not isinstance(error, (OSError, ForkError)):
+        return FaultError(Reason.INTERNAL, f"no process for the environment: {error}")
+    return FaultError(
+        Reason.CAPACITY_REACHED,
+        f"no process for the environment at the moment ({error}); try again later or on another server. The operator "
+        "raises the server's limits of files and processes, or lowers --max-sessions",
+        retry_after=1.0,
+    )
 
 
 def _malformed(text: str) -> FaultError:

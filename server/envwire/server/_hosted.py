@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import signal
 import socket
@@ -10,11 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
+from envwire.codec.steps import session_header
+from envwire.server._channel import SEND_SECONDS
+from envwire.server._containment import SUSPICIONS
 from envwire.server._faults import afresh
 from envwire.server._process import DoorError, LinkLostError, Process
+from envwire.v1 import environment_pb2 as pb
 
+#: Characters of a session's name.
+ID_LENGTH = 32
 #: Requests that may wait for one session; more are refused.
 MAX_PENDING = 64
+#: A request that no session serves: its refusal is a sign of life and changes nothing.
+_PROBE = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()).SerializeToString()
 
 
 @dataclass(eq=False)
@@ -30,6 +39,7 @@ class HostedSession:
         streams: Open streams that used it.
         fate: Why it ended; None while it lives.
         owner: Name of the client that made it.
+        header: What every request of the owner begins with.
     """
 
     lease: float
@@ -37,7 +47,7 @@ class HostedSession:
     timeout: float
     on_end: Callable[[HostedSession], None]
     process: Process
-    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    id: str = field(default_factory=lambda: secrets.token_hex(ID_LENGTH // 2))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     last_used: float = 0.0
     busy_since: float | None = None
@@ -50,8 +60,10 @@ class HostedSession:
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pending = 0
         self._served = 0
+        self._probing = False
         self._place = self.process.take(self)
-        self.last_used = self.clock()
+        self.header = session_header(self.id, self.secret)
+        self.last_used = self._heard_at = self.clock()
 
     async def ask(self, message: bytes) -> bytes:
         """Lets the process serve a request and returns its reply.
@@ -86,8 +98,9 @@ class HostedSession:
     def on_reply(self) -> None:
         """Notes that the process replied, whoever still waits for it."""
         self._pending -= 1
-        self.last_used = self.clock()
+        self.last_used = self._heard_at = self.clock()
         self.busy_since = self.last_used if self._pending else None
+        self._probing = False
 
     async def admit(self, connection: socket.socket, shares_memory: bool) -> None:
         """Hands a client's connection over to the process: a direct channel.
@@ -109,10 +122,30 @@ class HostedSession:
 
     def look(self) -> None:
         """Takes over what went on without the front, on a direct channel."""
-        served = self.process.board.served(self._place)
-        if served != self._served or self.process.board.connected(self._place):
+        served, now = self.process.board.served(self._place), self.clock()
+        if served != self._served:
             self._served = served
-            self.last_used = self.clock()
+            self.last_used = self._heard_at = now
+        elif self.process.board.connected(self._place):
+            self.last_used = now
+            if self.busy_since is None and now - self._heard_at > self.timeout:
+                self._probe()
+
+    def _probe(self) -> None:
+        """Asks for a sign of life: a process that was stopped, or hangs in the kernel, stays connected."""
+        if self.process.board.busy_for(self._place):
+            return
+        with contextlib.suppress(LinkLostError):
+            self.process.ask(self._place, _PROBE).cancel()  # that it replies is reply enough
+            self._begin()
+            self._probing = True
+
+    def excuse(self, seconds: float) -> None:
+        """Lets a time not count in which the front itself stood still."""
+        self.last_used += seconds
+        self._heard_at += seconds
+        if self.busy_since is not None:
+            self.busy_since += seconds
 
     def stats(self) -> tuple[int, float, float]:
         """Returns the requests served, the seconds spent on them, and those that the environment's steps took."""
@@ -123,6 +156,8 @@ class HostedSession:
     def overdue(self, now: float) -> bool:
         """Whether the present request has taken longer than it may."""
         asked = 0.0 if self.busy_since is None else now - self.busy_since
+        if self._probing:  # a client that reads slowly may keep it so long
+            asked -= SEND_SECONDS
         return max(asked, self.process.board.busy_for(self._place)) > self.timeout
 
     def expired(self, now: float) -> bool:
@@ -201,6 +236,7 @@ def _how(status: int | None) -> str:
     if status >= 0:
         return f"exited with status {status}"
     try:
-        return f"was killed by {signal.Signals(-status).name}"
+        how = f"was killed by {signal.Signals(-status).name}"
     except ValueError:
-        return f"was killed by signal {-status}"
+        how = f"was killed by signal {-status}"
+    return how + (f" ({why})" if (why := SUSPICIONS.get(-status)) else "")

@@ -87,12 +87,18 @@ class InProcessTransport:
         )
 
     def _make(self, request: pb.MakeRequest) -> pb.InteractResponse:
+        if request.HasField("copy_of"):
+            raise FaultError(
+                Reason.UNSUPPORTED,
+                "a session in process cannot be forked; it has no process of its own",
+            )
         self._policy.check(request)
         env, family = make_environment(self._catalogue, request)
         made = describe(env, family)
         made.session_id = secrets.token_hex(16)
         made.step_timeout.FromSeconds(60)
-        self._sessions[made.session_id] = Session(env, family)
+        session = self._sessions[made.session_id] = Session(env, family)
+        made.capabilities.extend(session.capabilities)
         return pb.InteractResponse(make=made)
 
     def _relay(self, kind: str, body: Any, raw: bytes) -> bytes:

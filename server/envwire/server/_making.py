@@ -20,7 +20,7 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.server._libraries import Catalogue
-from envwire.server._vectors import NativeHost, describe_vector, make_vector
+from envwire.server._vectors import describe_vector, is_vector, make_vector
 from envwire.v1 import environment_pb2, values_pb2
 
 _ANY_REWARD = (-float("inf"), float("inf"))
@@ -99,7 +99,7 @@ def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
     encode_value(_reward_range(env), response.reward_range, "reward_range", opaque=True)
     if env.spec is not None:
         encode_env_spec(env.spec, response.spec)
-    if isinstance(env, NativeHost):
+    if is_vector(env):
         describe_vector(env, response.vector)
     return response
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NoReturn, TypeVar, cast
 
@@ -25,6 +25,7 @@ from envwire.codec.frames import Attachments
 from envwire.codec.steps import truth
 from envwire.server import _randomness
 from envwire.server._reach import EVERYTHING, Reach
+from envwire.server._snapshots import Snapshots
 from envwire.server._states import Event
 from envwire.server._vectors import MembersHost
 from envwire.v1 import environment_pb2 as pb
@@ -38,11 +39,16 @@ _GENERATORS = frozenset({"np_random", "_np_random"})
 
 @dataclass(frozen=True)
 class Hosted:
-    """An environment, the library whose classes it speaks, and what of it clients may reach."""
+    """An environment, the library whose classes it speaks, what of it clients may reach, and its kept states."""
 
     env: Any
     family: Family
     reach: Reach = EVERYTHING
+    snapshots: Snapshots = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Looks whether the environment offers its states."""
+        object.__setattr__(self, "snapshots", Snapshots(self.env))
 
     def call(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> _T:
         """Calls the environment, which may raise anything.
@@ -129,11 +135,23 @@ def reset(
     return Event.RESET
 
 
-def _member_options(hosted: Hosted, request: pb.ResetRequest) -> list[dict[Any, Any]]:
+def _chosen(hosted: Hosted, members: Sequence[int]) -> Any:
+    """Returns the members of a vector environment that a request names; the environment when it names none."""
+    if not members:
+        return hosted.env
+    return _with_members(hosted).some(members)
+
+
+def _with_members(hosted: Hosted) -> MembersHost:
     if not isinstance(hosted.env, MembersHost):
         raise FaultError(
-            Reason.UNSUPPORTED, "this environment has no members with options of their own"
+            Reason.UNSUPPORTED, "this environment has no members; ask without naming some"
         )
+    return hosted.env
+
+
+def _member_options(hosted: Hosted, request: pb.ResetRequest) -> list[dict[Any, Any]]:
+    _with_members(hosted)
     return [_mapping(options, hosted.family) for options in request.member_options]
 
 
@@ -266,7 +284,7 @@ def get_attribute(
     attachments: Attachments | None,
 ) -> None:
     """Reads an attribute of the outermost wrapper that has it; generators travel as their state."""
-    env, name, response = hosted.env, request.name, reply.get_attribute
+    name, response = request.name, reply.get_attribute
     if request.probe:
         response.exists = hosted.reach.sees(name) and _has(hosted, name)
         return
@@ -274,7 +292,7 @@ def get_attribute(
     if name in _GENERATORS:
         _mirror_generators(hosted, name, response)
         return
-    value = _found(hosted, name)
+    value = _found(hosted, name, request.members)
     response.exists = True
     if callable(value):
         response.callable = True
@@ -293,9 +311,9 @@ def _mirror_generators(hosted: Hosted, name: str, response: pb.GetAttributeRespo
 
 
 def _has(hosted: Hosted, name: str) -> bool:
-    probe = getattr(hosted.env, "has_wrapper_attr", None)
+    probe = _method(hosted.env, "has_wrapper_attr")  # Gymnasium has it since 1.0
     if probe is not None:
-        return bool(hosted.call(probe, name))
+        return bool(hosted.call(probe, hosted.env, name))
     try:
         hosted.env.get_wrapper_attr(name)
     except AttributeError:
@@ -303,9 +321,10 @@ def _has(hosted: Hosted, name: str) -> bool:
     return True
 
 
-def _found(hosted: Hosted, name: str) -> Any:
+def _found(hosted: Hosted, name: str, members: Sequence[int]) -> Any:
+    env = _chosen(hosted, members)
     try:
-        return hosted.env.get_wrapper_attr(name)
+        return env.get_wrapper_attr(name)
     except AttributeError as error:
         raise fault_from_exception(error, Reason.ATTRIBUTE_MISSING) from error
     except Exception as error:
@@ -321,16 +340,36 @@ def set_attribute(
     """Sets an attribute on the outermost wrapper that has it."""
     hosted.reach.check_set(request.name)
     value = _value(request.value, hosted.family)
+    env = _chosen(hosted, request.members)
     # Gymnasium 0.29 has no set_wrapper_attr, 1.0 has it without `force`.
-    setter: Callable[..., Any] = getattr(
-        hosted.env, "set_wrapper_attr", partial(setattr, hosted.env)
-    )
+    setter = partial(_method(env, "set_wrapper_attr") or _set_where_it_is, env)
     if "force" in _parameters(setter):
         was_set = hosted.call(setter, request.name, value, force=request.force)
     else:
         hosted.call(setter, request.name, value)
         was_set = True
     reply.set_attribute.set = bool(was_set)
+
+
+def _method(env: object, name: str) -> Callable[..., Any] | None:
+    """Returns a method of the object's class: a wrapper of Gymnasium 0.29 would ask what it wraps for it, and warn."""
+    return getattr(type(env), name, None)
+
+
+def _set_where_it_is(env: Any, name: str, value: Any, *, force: bool) -> bool:
+    owners = (each for each in _layers(env) if name in vars(each) or hasattr(type(each), name))
+    owner = next(owners, env if force else None)
+    if owner is not None:
+        setattr(owner, name, value)
+    return owner is not None
+
+
+def _layers(env: Any) -> Iterator[object]:
+    """Yields an environment's wrappers from the outermost on, then what they wrap."""
+    yield env
+    while env is not env.unwrapped:
+        env = env.env
+        yield env
 
 
 def _parameters(function: Callable[..., Any]) -> Collection[str]:
@@ -348,7 +387,7 @@ def call_method(
 ) -> None:
     """Calls a method of the outermost wrapper that has it."""
     hosted.reach.check_call(request.name)
-    method = _found(hosted, request.name)
+    method = _found(hosted, request.name, request.members)
     if not callable(method):
         raise FaultError(
             Reason.ATTRIBUTE_NOT_ALLOWED,
@@ -364,10 +403,32 @@ def call_method(
     encode_value(result, answer, "result", opaque=True, attachments=attachments)
 
 
+def save_state(
+    hosted: Hosted,
+    _: pb.SaveStateRequest,
+    reply: pb.InteractResponse,
+    __: Attachments | None,
+) -> None:
+    """Keeps the present state."""
+    reply.save_state.state = hosted.snapshots.save()
+
+
+def restore_state(
+    hosted: Hosted,
+    request: pb.RestoreStateRequest,
+    reply: pb.InteractResponse,
+    _: Attachments | None,
+) -> Event:
+    """Goes back to a state, from which the episode goes on."""
+    reply.restore_state.SetInParent()
+    hosted.snapshots.restore(request.state)
+    return Event.RESET
+
+
 Operation = Callable[[Hosted, Any, pb.InteractResponse, Attachments | None], Event | None]
 
-#: One operation for each request of a session but a step, by its field in InteractRequest. A step is taken and encoded
-#: apart, because its usual answer is written without a message.
+#: One operation for each request of a session by its field in InteractRequest, but for two: a step is taken and encoded
+#: apart, because its usual answer is written without a message, and a replay consists of other requests.
 OPERATIONS: dict[str, Operation] = {
     "reset": reset,
     "render": render,
@@ -375,7 +436,9 @@ OPERATIONS: dict[str, Operation] = {
     "get_attribute": get_attribute,
     "set_attribute": set_attribute,
     "call_method": call_method,
+    "save_state": save_state,
+    "restore_state": restore_state,
 }
 
 #: The requests of a session.
-SESSION_REQUESTS = frozenset({"step", *OPERATIONS})
+SESSION_REQUESTS = frozenset({"step", "replay", *OPERATIONS})

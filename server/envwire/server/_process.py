@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from envwire.codec import FaultError, Reason
 from envwire.server._board import make_board
-from envwire.server._frames import DOOR
+from envwire.server._frames import DOOR, FORK
 from envwire.server._link import Link, LinkLostError
 from envwire.server._output import OutputTail
-from envwire.server._template_link import TemplateLink
+from envwire.server._template_link import ForkError, OnExit, TemplateLink
 
 if TYPE_CHECKING:
     from envwire.server._hosted import HostedSession
@@ -22,6 +25,14 @@ if TYPE_CHECKING:
 GRACE_SECONDS = 5.0
 #: Time to wait for the news of how a process ended.
 NEWS_SECONDS = 1.0
+
+
+#: Time that a session's process has to fork itself, once it has served the request at hand.
+FORK_SECONDS = 10.0
+_ANSWER_BYTES = 4096
+
+#: Forks a process for four descriptors and tells its number: `TemplateLink.fork`, or a process that copies itself.
+Fork = Callable[[Sequence[int], OnExit], Awaitable[int]]
 
 
 class DoorError(Exception):
@@ -41,14 +52,21 @@ class Process:
         self._limit = limit
         self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._killed = False
+        self._forks = 0
+        self._forking = asyncio.Lock()
         self.sessions: dict[int, HostedSession] = {}
         self.pid = 0
 
-    async def start(self, template: TemplateLink) -> None:
+    async def start(self, fork: Fork) -> None:
         """Forks the process and connects to it.
+
+        Args:
+            fork: Forks it.
 
         Raises:
             TemplateError: No process could be forked.
+            FaultError: The process that was to copy itself cannot.
             OSError: Too many files are open.
         """
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
@@ -66,7 +84,7 @@ class Process:
             theirs.callback(os.close, page)
             ours.callback(self.board.close)
             descriptors = (their_link.fileno(), writing, their_door.fileno(), page)
-            self.pid = await template.fork(descriptors, self._on_exit)
+            self.pid = await fork(descriptors, self._on_exit)
             ours.pop_all()
         await self._connect(link, door)
 
@@ -78,10 +96,51 @@ class Process:
             lambda: Link(self._limit, self._on_lost, self._on_reply, self._on_notice), sock=link
         )
 
+    async def copy(
+        self, template: TemplateLink, descriptors: Sequence[int], on_exit: OnExit
+    ) -> int:
+        """Lets the process fork itself and returns the number of the copy.
+
+        Args:
+            template: Becomes the parent of the copy.
+            descriptors: Link, output, door and board of the copy; they stay the caller's.
+            on_exit: Called with the status with which the copy ended.
+
+        Raises:
+            FaultError: UNSUPPORTED: it cannot be forked.
+            ForkError: It is gone, or does not answer.
+        """
+        async with self._forking:
+            self._forks += 1
+            try:
+                packet = FORK.pack(self._forks)
+                socket.send_fds(self._door, [packet], [*descriptors, template.lifeline])
+                pid = await asyncio.wait_for(self._copied(self._forks), FORK_SECONDS)
+            except (OSError, asyncio.TimeoutError) as error:
+                raise ForkError(f"the environment's process does not fork: {error!r}") from error
+        template.adopt(pid, on_exit)
+        return pid
+
+    async def _copied(self, number: int) -> int:
+        loop = asyncio.get_running_loop()
+        while True:  # an earlier answer may be there that nobody waited for
+            answer = json.loads(await loop.sock_recv(self._door, _ANSWER_BYTES) or b'{"fork": 0}')
+            if answer["fork"] == 0:
+                raise ForkError("the environment's process is gone")
+            if answer["fork"] == number and "failed" in answer:
+                raise FaultError(
+                    Reason.UNSUPPORTED,
+                    f'this session cannot be forked: {answer["failed"]}. With on_lost="replay" the client can make a '
+                    "copy by itself",
+                )
+            if answer["fork"] == number:
+                return int(answer["pid"])
+
     @property
     def free(self) -> bool:
         """Whether it can hold one more session."""
-        return not self._lost.done() and len(self.sessions) < self._places
+        leaving = self._killed or self._lost.done()
+        return not leaving and len(self.sessions) < self._places
 
     def take(self, session: HostedSession) -> int:
         """Gives a session a place and returns it."""
@@ -121,6 +180,7 @@ class Process:
 
     def kill(self) -> None:
         """Kills the process and all that it started."""
+        self._killed = True
         if self.pid and not self._exited.done():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -155,6 +215,7 @@ class Process:
 
     def _on_lost(self) -> None:
         self._door.close()
+        self.board.close()
         if not self._lost.done():
             self._lost.set_result(None)
         for session in list(self.sessions.values()):

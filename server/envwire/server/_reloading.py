@@ -50,6 +50,14 @@ class Reloaded(Generic[_T]):
             self._value = self._read()
             _log.info("%s: read anew", ", ".join(self._paths))
 
-    def _signature(self) -> list[tuple[int, int, int]]:
-        found = [os.stat(path) for path in self._paths]
-        return [(status.st_ino, status.st_size, status.st_mtime_ns) for status in found]
+    def _signature(self) -> list[tuple[int, int, int] | None]:
+        return [_stamp(path) for path in self._paths]
+
+
+def _stamp(path: str) -> tuple[int, int, int] | None:
+    """Returns what changes with a file; None when it is not there, which is a change like any other."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_ino, status.st_size, status.st_mtime_ns

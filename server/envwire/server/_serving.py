@@ -27,6 +27,7 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
         TemplateError: An id is unknown, or a module cannot be imported.
         OSError: The address cannot be bound.
     """
+    _raise_file_limit()
     front = Front(config)
     try:
         await front.start()  # before gRPC, whose threads a fork would not survive
@@ -77,14 +78,13 @@ def run_loop(main: Coroutine[Any, Any, None]) -> None:
 
 
 def _raise_file_limit() -> None:
-    """Allows as many open files as the system lets us: a session needs two here."""
+    """Allows as many open files as the system lets us: a session needs three here."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def run(config: ServerConfig, ready: Callable[[str], None]) -> None:
     """Serves in this process until SIGTERM or SIGINT; the second one stops without waiting for sessions."""
-    _raise_file_limit()
 
     async def main() -> None:
         stop = asyncio.Event()

@@ -22,6 +22,7 @@ from envwire.codec import (
     encode_warnings,
     fault_from_exception,
 )
+from envwire.codec.batches import BatchResponseWriter
 from envwire.codec.frames import Attachments, Packet
 from envwire.codec.inlining import inlined
 from envwire.codec.steps import StepRequestReader, StepResponseWriter
@@ -36,7 +37,9 @@ from envwire.server._operations import (
     take_step,
 )
 from envwire.server._reach import EVERYTHING, Reach
+from envwire.server._replaying import Replaying
 from envwire.server._states import Event, State, move
+from envwire.server._vectors import is_vector
 from envwire.v1 import environment_pb2
 
 
@@ -94,8 +97,25 @@ class Session:
         self._sequence = 0
         self._request = b""
         self._reply = Packet(b"")
+        self._replaying = Replaying(self._serve_recorded)
         self._reader = StepRequestReader()
-        self._writer = StepResponseWriter()
+        self._writer = BatchResponseWriter() if is_vector(env) else StepResponseWriter()
+
+    def copied(self) -> None:
+        """Begins the order of requests anew: this is the copy of a session, asked by nobody so far."""
+        self._sequence = 0
+        self._request, self._reply = b"", Packet(b"")
+        self._reader = StepRequestReader()
+
+    @property
+    def hosted(self) -> Hosted:
+        """The environment and what belongs to it."""
+        return self._hosted
+
+    @property
+    def capabilities(self) -> list[str]:
+        """What the session can do beside the usual requests, by name."""
+        return ["replay", "save_state"] if self._hosted.snapshots.native else ["replay"]
 
     @property
     def observation_space(self) -> Any:
@@ -155,8 +175,20 @@ class Session:
             self._reader.learn(body, action)
             return self._step(action, body.mirror_np_random, attachments)
         reply = environment_pb2.InteractResponse()
+        if kind == "replay":
+            self._replaying.apply(body, reply.replay)
+            return self._finish(None, reply, None)
         event = OPERATIONS[kind](self._hosted, body, reply, attachments)
         return self._finish(event, reply, attachments)
+
+    def _serve_recorded(self, kind: str, body: Any) -> bytes:
+        """Serves a request of a recording, which is not addressed to this session as others are."""
+        if kind == "step":
+            return self._guarded(self._recorded_step, body).message
+        return self._guarded(self._serve, kind, body, None).message
+
+    def _recorded_step(self, body: environment_pb2.StepRequest) -> Packet:
+        return self._step(read_action(self._hosted, body), body.mirror_np_random, None)
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         """Takes a step; the usual answer is written without building a message."""

@@ -9,13 +9,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
+from envwire.codec.varints import LENGTH_DELIMITED, tag
 from envwire.server._faults import afresh
-from envwire.server._hosted import HostedSession
+from envwire.server._hosted import ID_LENGTH, HostedSession
+from envwire.v1 import environment_pb2
+
+_STEP_TAG = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
 
 _log = logging.getLogger("envwire.server")
 
 #: Ended sessions whose fate is remembered, so that their clients learn it.
 _REMEMBERED = 4096
+#: Sweeps come many times a second; after a pause like this the process was stopped, or starved.
+_STOOD_STILL = 1.0
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,9 @@ class Sessions:
         clock: Monotonic time, in seconds.
         incarnation: Name of this run of the server.
         per_client: How many may live at once for one client; 0 for as many as it likes.
+
+    Attributes:
+        on_free: Called when a slot became free.
     """
 
     def __init__(
@@ -46,6 +55,7 @@ class Sessions:
         self._live: dict[str, HostedSession] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._reserved: Counter[str] = Counter()
+        self.on_free: Callable[[], None] = lambda: None
 
     def __len__(self) -> int:
         return len(self._live) + self._reserved.total()
@@ -62,7 +72,33 @@ class Sessions:
         Raises:
             FaultError: CAPACITY_REACHED or CLIENT_LIMIT_REACHED.
         """
-        if self._per_client and self._held(owner) >= self._per_client:
+        self.check_share(owner)
+        if self.full:
+            raise self.no_slot()
+        self._reserved[owner] += 1
+
+    @property
+    def full(self) -> bool:
+        """Whether no slot is free."""
+        return len(self) >= self._capacity
+
+    def no_slot(self, more: str = "") -> FaultError:
+        """Returns the refusal for want of a slot, `more` being said of it."""
+        return FaultError(
+            Reason.CAPACITY_REACHED,
+            f"all {self._capacity} sessions of this server are taken{more}; try again later or on another server. "
+            "The operator raises the number with --max-sessions",
+            metadata={"max_sessions": str(self._capacity)},
+            retry_after=1.0,
+        )
+
+    def check_share(self, owner: str, waiting: int = 0) -> None:
+        """Checks that a client may have one more session than it holds, and waits for.
+
+        Raises:
+            FaultError: CLIENT_LIMIT_REACHED.
+        """
+        if self._per_client and self._held(owner) + waiting >= self._per_client:
             raise FaultError(
                 Reason.CLIENT_LIMIT_REACHED,
                 f"{owner} holds {self._per_client} sessions, all that one client may have here; close one first. The "
@@ -70,15 +106,6 @@ class Sessions:
                 metadata={"max_sessions_per_client": str(self._per_client)},
                 retry_after=1.0,
             )
-        if len(self) >= self._capacity:
-            raise FaultError(
-                Reason.CAPACITY_REACHED,
-                f"all {self._capacity} sessions of this server are taken; try again later or on another server. "
-                "The operator raises the number with --max-sessions",
-                metadata={"max_sessions": str(self._capacity)},
-                retry_after=1.0,
-            )
-        self._reserved[owner] += 1
 
     def _held(self, owner: str) -> int:
         return self._reserved[owner] + sum(
@@ -87,12 +114,16 @@ class Sessions:
 
     def unreserve(self, owner: str = "") -> None:
         """Gives a reserved slot back."""
+        self._settle(owner)
+        self.on_free()
+
+    def _settle(self, owner: str) -> None:
         self._reserved[owner] -= 1
         self._reserved += Counter()  # forgets those who have none
 
     def add(self, session: HostedSession) -> None:
         """Adds a session in the slot that was reserved for it."""
-        self.unreserve(session.owner)
+        self._settle(session.owner)
         self._live[session.id] = session
 
     def end(self, session: HostedSession) -> None:
@@ -105,6 +136,7 @@ class Sessions:
             self._ended[session.id] = EndedSession(session.secret, session.fate)
         while len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
+        self.on_free()
 
     def find(self, session_id: str, secret: bytes) -> HostedSession:
         """Returns a living session to its owner.
@@ -125,6 +157,21 @@ class Sessions:
             raise afresh(session.fate)
         return session
 
+    def recognise(self, raw: bytes) -> HostedSession | None:
+        """Returns the session of a step that shows its secret; the step is not parsed.
+
+        Whatever follows the header is for the session to read. None means only that the request has to be parsed.
+        """
+        if raw[:1] != _STEP_TAG:
+            return None
+        start = 2 if raw[1:2] < b"\x80" else 3  # behind the tag and a length of one byte or two
+        name = raw[start + 2 : start + 2 + ID_LENGTH]
+        session = self._live.get(name.decode("ascii", "replace"))
+        if session is None:
+            return None
+        shown = raw[start : start + len(session.header)]
+        return session if hmac.compare_digest(shown, session.header) else None
+
     def _unknown(self, session_id: str) -> FaultError:
         return FaultError(
             Reason.UNKNOWN_SESSION,
@@ -132,6 +179,16 @@ class Sessions:
             "server or an earlier run of this one made it. Make the environment again",
             metadata={"session_id": session_id, "incarnation": self._incarnation},
         )
+
+    def excuse(self, asleep: float) -> None:
+        """Forgives all sessions a time in which the front stood still: what came meanwhile has not been read yet.
+
+        Args:
+            asleep: Seconds since the last sweep.
+        """
+        if asleep > _STOOD_STILL:
+            for session in self:
+                session.excuse(asleep)
 
     def sweep(self) -> None:
         """Ends sessions whose lease ran out or whose request takes too long."""

@@ -27,7 +27,7 @@ class SharedSlots:
 
     Args:
         slots: How many.
-        slot_bytes: Bytes of each.
+        slot_bytes: Bytes of each, whole pages.
 
     Raises:
         OSError: There is not so much memory.
@@ -35,7 +35,6 @@ class SharedSlots:
 
     def __init__(self, slots: int, slot_bytes: int) -> None:
         page = mmap.PAGESIZE
-        slot_bytes = -(-slot_bytes // page) * page
         self.layout = direct_pb2.SharedMemory(slots=slots, slot_bytes=slot_bytes, first_slot=page)
         self.descriptor = os.memfd_create("envwire-frames", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
@@ -79,8 +78,9 @@ def share(budget: int, space: Any) -> SharedSlots | None:
         budget: Bytes that a session may share.
         space: The space of observations.
     """
-    slot_bytes = _bytes_of(space)
-    slots = min(_MOST_SLOTS, budget // slot_bytes) if slot_bytes >= SHARED_FROM else 0
+    needed, page = _bytes_of(space), mmap.PAGESIZE
+    slot_bytes = -(-needed // page) * page
+    slots = min(_MOST_SLOTS, (budget - page) // slot_bytes) if needed >= SHARED_FROM else 0
     if slots < _FEWEST_SLOTS:
         return None
     try:

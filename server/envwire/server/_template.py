@@ -13,7 +13,7 @@ sessions.
 from __future__ import annotations
 
 import contextlib
-import fcntl
+import ctypes
 import json
 import os
 import select
@@ -25,11 +25,14 @@ import numpy as np
 
 from envwire.server._board import Board
 from envwire.server._config import ServerConfig
+from envwire.server._containment import contain
 from envwire.server._libraries import Catalogue
+from envwire.server._ties import die_with, take_output
 from envwire.server._worker import Worker, run_and_exit
 
 PACKET_BYTES = 4096
 _DESCRIPTORS = 4
+_SET_CHILD_SUBREAPER = 36
 
 
 class Template:
@@ -55,6 +58,7 @@ class Template:
         wakeup, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor is what counts
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+        _adopt_orphans()
         self._wakeup = (wakeup, woken)
         while True:
             ready, _, _ = select.select([self._control.fileno(), wakeup], [], [])
@@ -110,35 +114,20 @@ class Template:
         self._control.close()
         for descriptor in self._wakeup:
             os.close(descriptor)
-        _take_output(output)
-        _die_with(self._lifeline)
+        take_output(output)
+        die_with(self._lifeline)
         np.random.seed()
+        contain(self._config)
         page = Board(board, self._config.sessions_per_process)
         os.close(board)
         sockets = socket.socket(fileno=link), socket.socket(fileno=door)
         run_and_exit(Worker(*sockets, page, self._catalogue, self._config))
 
 
+def _adopt_orphans() -> None:
+    """Makes this process the parent of what its sessions leave behind: copies of themselves among it."""
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
 def _ignore(_number: int, _frame: object) -> None:
     """Handles a signal whose arrival is news enough."""
-
-
-def _take_output(output: int) -> None:
-    """Sends all that the environment prints, in Python or below, to the front's pipe."""
-    with open(os.devnull, "rb") as nothing:
-        os.dup2(nothing.fileno(), 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.close(output)
-
-
-def _die_with(lifeline: int) -> None:
-    """Makes the kernel end this process when the front's end of `lifeline` closes, even inside a hung native call."""
-    signal.signal(signal.SIGIO, signal.SIG_DFL)
-    # Who is signalled belongs to the open file, and a fork shares it: each session opens the pipe anew.
-    own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK)
-    os.close(lifeline)
-    fcntl.fcntl(
-        own, fcntl.F_SETOWN, -os.getpid()
-    )  # negative: the whole group, whatever the environment started
-    fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)

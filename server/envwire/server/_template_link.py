@@ -31,6 +31,10 @@ class TemplateError(Exception):
     """The template could not load what it shall serve, or cannot fork."""
 
 
+class ForkError(TemplateError):
+    """The system has no process, memory or file to give at the moment."""
+
+
 @dataclass
 class Loaded:
     """What the template has to offer."""
@@ -105,6 +109,17 @@ class TemplateLink:
         self._control = control
         asyncio.get_running_loop().add_reader(control, self._hear)
 
+    @property
+    def lifeline(self) -> int:
+        """The descriptor that closes when the front is gone."""
+        if self._lifeline is None:
+            raise ForkError("the server is stopping")
+        return self._lifeline[0]
+
+    def adopt(self, pid: int, on_exit: OnExit) -> None:
+        """Takes a process that a session forked of itself, whose parent is the template now."""
+        self._on_exit[pid] = on_exit
+
     async def fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
         """Forks a session process and returns its number.
 
@@ -173,7 +188,7 @@ class TemplateLink:
     def _hear_failure(self, number: int, why: str) -> None:
         future, _ = self._forks.pop(number)
         if not future.done():
-            future.set_exception(TemplateError(f"cannot fork: {why}"))
+            future.set_exception(ForkError(f"cannot fork: {why}"))
 
     def _lose(self) -> None:
         if self._control is not None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from envwire.codec import CodecError, Family, FaultError, Reason, encode_space, fault_from_exception
+from envwire.envs.spaces.narrow import is_array, is_mapping, is_tuple_or_list
 from envwire.server._columns import columns, gather
 from envwire.server._libraries import Library
 from envwire.v1 import environment_pb2
@@ -126,20 +127,62 @@ class MembersHost(NativeHost):
         finally:
             self.env.envs = members
 
+    def some(self, indices: Sequence[int]) -> Members:
+        """Returns some of the members.
+
+        Raises:
+            FaultError: INVALID_VALUE when there is no such member.
+        """
+        if max(indices) >= self.num_envs:
+            raise FaultError(
+                Reason.INVALID_VALUE,
+                f"there is no member {max(indices)} among {self.num_envs}; count them from 0",
+            )
+        return Members([self.members[index] for index in indices])
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Returns the attribute of all members (see `Members`)."""
+        return Members(self.members).get_wrapper_attr(name)
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Sets the attribute of all members (see `Members`)."""
+        return Members(self.members).set_wrapper_attr(name, value, force=force)
+
+
+class Members:
+    """Environments whose attributes are one of each.
+
+    Args:
+        envs: The environments.
+    """
+
+    def __init__(self, envs: Sequence[Any]) -> None:
+        self._envs = envs
+
     def get_wrapper_attr(self, name: str) -> Any:
         """Returns a tuple of every member's attribute, or a function that calls every member's method.
 
         Raises:
             AttributeError: A member has none of that name.
         """
-        found = tuple(member.get_wrapper_attr(name) for member in self.members)
+        found = tuple(env.get_wrapper_attr(name) for env in self._envs)
         return partial(_call_each, found) if any(map(callable, found)) else found
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Sets an attribute of every member, to its element of a list or tuple, or all to one value."""
+        """Sets an attribute of every member, to its element of a list or tuple, or all to one value.
+
+        Raises:
+            ValueError: There are not as many values as members.
+        """
         if not force:
             self.get_wrapper_attr(name)
-        self.env.set_attr(name, value)
+        each = value if is_tuple_or_list(value) else [value] * len(self._envs)
+        if len(each) != len(self._envs):
+            raise ValueError(
+                f"{len(each)} values of {name!r} for {len(self._envs)} environments; give one for each"
+            )
+        for env, own in zip(self._envs, each, strict=True):
+            env.set_wrapper_attr(name, own)
         return True
 
 
@@ -161,9 +204,9 @@ def _call_each(found: Sequence[Any], /, *args: Any, **kwargs: Any) -> tuple[Any,
 
 def _chooses_none(options: Any, num_envs: int) -> bool:
     """Whether a mask leaves out this whole session, which is then asked only for what there is to see."""
-    mask = options.get(_MASK) if isinstance(options, Mapping) else None  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-    fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (num_envs,)
-    return bool(fits and not mask.any())  # type: ignore[union-attr]
+    mask = options.get(_MASK) if is_mapping(options) else None
+    fits = is_array(mask) and mask.shape == (num_envs,) and mask.dtype == np.bool_
+    return bool(fits and not np.any(mask))
 
 
 def make_vector(
@@ -199,7 +242,8 @@ def _wrap(wrapper: Callable[..., Any], kwargs: Mapping[str, Any], env: Any) -> A
 
 def _autoreset(family: Family, request: environment_pb2.MakeRequest) -> Any:
     """Returns the autoreset mode that was asked for, as a member of the library's enumeration."""
-    modes, name = family.AutoresetMode, request.vector.autoreset_mode or _DEFAULT_AUTORESET
+    modes: Any = family.AutoresetMode
+    name = request.vector.autoreset_mode or _DEFAULT_AUTORESET
     if modes is None:
         raise FaultError(
             Reason.UNSUPPORTED,
@@ -261,6 +305,11 @@ _MAKERS: dict[str, Callable[..., NativeHost]] = {
     "sync": _make_members,
     "vector_entry_point": _make_native,
 }
+
+
+def is_vector(env: Any) -> TypeGuard[NativeHost]:
+    """Tells whether a session drives a vector environment."""
+    return isinstance(env, NativeHost)
 
 
 def describe_vector(host: NativeHost, info: environment_pb2.VectorInfo) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
 import select
 import socket
@@ -25,16 +26,20 @@ from envwire.server._board import Board
 from envwire.server._channel import Channel, ChannelError
 from envwire.server._config import ServerConfig
 from envwire.server._faults import fault_reply
-from envwire.server._frames import DOOR, Frame, FrameSocket, send_frame
+from envwire.server._forking import fork_apart, obstacle
+from envwire.server._frames import DOOR, FORK, Frame, FrameSocket, send_frame
 from envwire.server._libraries import Catalogue
 from envwire.server._making import describe, make_environment
 from envwire.server._session import Session, WarningLog
 from envwire.server._shared import share
 from envwire.server._states import State
+from envwire.server._ties import die_with, take_output
 from envwire.v1 import environment_pb2
 
 #: The front notes that a session was closed at once; should it be stopped, the client is not kept waiting longer.
 _NOTICE_SECONDS = 2.0
+#: Link, output, door, board and lifeline of a copy.
+_COPY_DESCRIPTORS = 5
 
 
 class Worker:
@@ -62,6 +67,8 @@ class Worker:
         self._door = door
         self._board = board
         self._catalogue = catalogue
+        self._config = config
+        self._origin: Session | None = None
         self._packed = config.sessions_per_process > 1
         self._limit = config.max_message_bytes
         self._shared_bytes = config.shared_memory
@@ -75,7 +82,7 @@ class Worker:
     def run(self) -> None:
         """Serves requests until the session closes or the front is gone."""
         self._watch(self._link, self._serve_link)
-        self._watch(self._door, self._open_channel)
+        self._watch(self._door, self._open_door)
         with self._warnings.installed():
             with contextlib.suppress(ConnectionError):  # the front ended the link under a request
                 self._serve()
@@ -129,18 +136,25 @@ class Worker:
         reply = environment_pb2.InteractResponse()
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
-            env, family = make_environment(self._catalogue, request.make)
-            reply.make.CopyFrom(describe(env, family))
+            session = self._origin or self._new_session(request.make)
+            reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
+            reply.make.capabilities.extend(session.capabilities)
+            if not self._packed and not obstacle():
+                reply.make.capabilities.append("fork")
         except FaultError as fault:
             return fault_reply(fault).SerializeToString()
         except Exception as error:
             return fault_reply(fault_from_exception(error)).SerializeToString()
         encode_warnings(self._warnings.take(), reply.make.warnings)
-        self._sessions[place] = Session(env, family, self._warnings, self._catalogue.reach)
+        self._sessions[place] = session
         if not self._packed:
             gc.collect()
             gc.freeze()  # what an environment consists of need not be looked at again and again
         return reply.SerializeToString()
+
+    def _new_session(self, request: environment_pb2.MakeRequest) -> Session:
+        env, family = make_environment(self._catalogue, request)
+        return Session(env, family, self._warnings, self._catalogue.reach)
 
     def _end(self, place: int) -> None:
         """Closes the environment of a session that the front ended."""
@@ -154,13 +168,53 @@ class Worker:
         self._close_channel(place)
         self._over = not self._packed
 
-    def _open_channel(self) -> None:
-        packet, descriptors, _, _ = socket.recv_fds(self._door, DOOR.size, 1)
-        if not descriptors:  # the front is gone; the link tells as much
+    def _open_door(self) -> None:
+        packet, descriptors, _, _ = socket.recv_fds(self._door, FORK.size, _COPY_DESCRIPTORS)
+        if not packet:  # the front is gone; the link tells as much
             self._poll.unregister(self._door.fileno())
-            return
-        (place, shares) = DOOR.unpack(packet)
-        connection = socket.socket(fileno=descriptors[0])
+        elif len(packet) == FORK.size:
+            self._fork(FORK.unpack(packet)[0], descriptors)
+        elif descriptors:  # else too many files are open here; the client tries again
+            place, shares = DOOR.unpack(packet)
+            self._open_channel(place, shares, socket.socket(fileno=descriptors[0]))
+
+    def _fork(self, number: int, descriptors: list[int]) -> None:
+        """Forks this process for another session, and tells the front what came of it."""
+        answer: dict[str, int | str] = {"fork": number}
+        try:
+            why = "several sessions share the process" if self._packed else obstacle()
+            if not why and len(descriptors) < _COPY_DESCRIPTORS:
+                why = "too many files are open in the environment's process"
+            pid = 0 if why else fork_apart()
+            if not why and pid == 0:
+                self._become_copy(*descriptors)
+            answer |= {"failed": why} if why else {"pid": pid}
+        except OSError as error:
+            answer["failed"] = str(error)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._door.send(json.dumps(answer).encode())
+
+    def _become_copy(
+        self, link: int, output: int, door: int, board: int, lifeline: int
+    ) -> NoReturn:
+        """Serves the copy of the session; this process never returns to what it was forked in."""
+        (session,) = self._sessions.values()
+        for channel in self._channels.values():
+            channel.close()
+        self._link.close()
+        self._door.close()
+        take_output(output)
+        die_with(lifeline)
+        page = Board(board, 1)
+        os.close(board)
+        sockets = socket.socket(fileno=link), socket.socket(fileno=door)
+        copy = Worker(*sockets, page, self._catalogue, self._config)
+        session.copied()
+        copy._origin, copy._warnings = session, self._warnings
+        run_and_exit(copy)
+
+    def _open_channel(self, place: int, shares: bool, connection: socket.socket) -> None:
         self._close_channel(place)
         session = self._sessions.get(place)
         if session is None:
@@ -178,14 +232,15 @@ class Worker:
 
     def _close_channel(self, place: int) -> None:
         if channel := self._channels.pop(place, None):
+            self._board.connect(place, False)
             self._forget(channel)
             channel.close()
-            self._board.connect(place, False)
 
     def _serve_channel(self, place: int, channel: Channel) -> None:
         try:
             for raw in channel.receive():
-                self._answer_channel(place, channel, raw)
+                if self._channels.get(place) is channel:  # nothing is served after a close
+                    self._answer_channel(place, channel, raw)
         except ChannelError:
             if self._channels.get(place) is channel:
                 self._close_channel(place)
@@ -199,7 +254,7 @@ class Worker:
             self._give_notice(place)
             channel.send(packet)
             self._leave(place)
-            if self._backlog:
+            if self._backlog or self._frames.waiting:  # it came while the front was asked
                 self._serve_link()
         else:
             channel.send(packet)

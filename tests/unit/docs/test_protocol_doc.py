@@ -38,7 +38,7 @@ _STATUS_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 _NAMES = {"np": np, "io": io, "AutoresetMode": AutoresetMode}
 
 
-def _table(first_column: str) -> list[list[str]]:
+def table(first_column: str) -> list[list[str]]:
     """Returns the rows of the table whose first column has this title, the titles first."""
     lines = _PAGE.splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(f"| {first_column} |"))
@@ -50,12 +50,12 @@ def _table(first_column: str) -> list[list[str]]:
     return [rows[0], *rows[2:]]
 
 
-def _codes(cell: str) -> list[str]:
+def codes(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
 def test_the_table_of_states_is_the_servers() -> None:
-    titles, *rows = _table("state")
+    titles, *rows = table("state")
     drawn = {
         (State[row[0]], _EVENTS[title]): State[cell]
         for row in rows
@@ -67,13 +67,13 @@ def test_the_table_of_states_is_the_servers() -> None:
 
 
 def test_the_table_of_reasons_is_the_codecs() -> None:
-    assert _table("reason")[1:] == [
+    assert table("reason")[1:] == [
         [reason.value, _STATUS_NAMES[fault.code], fault.summary] for reason, fault in FAULTS.items()
     ]
 
 
 def test_the_table_of_methods_is_the_services() -> None:
-    numbered = {method: row[2] for row in _table("method")[1:] for method in _codes(row[0])}
+    numbered = {method: row[2] for row in table("method")[1:] for method in codes(row[0])}
     service = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
     assert numbered.pop("Interact") == "-"
     assert numbered == {
@@ -85,14 +85,14 @@ def test_the_table_of_methods_is_the_services() -> None:
 
 
 def test_the_table_of_samples_knows_every_space() -> None:
-    known = [kind for row in _table("space")[1:] for kind in _codes(row[0])]
+    known = [kind for row in table("space")[1:] for kind in codes(row[0])]
     kinds = spaces_pb2.Space.DESCRIPTOR.oneofs_by_name["kind"].fields
     assert sorted(known) == sorted(field.name for field in kinds)
 
 
-@pytest.mark.parametrize("row", _table("Python")[1:], ids=lambda row: row[0])
+@pytest.mark.parametrize("row", table("Python")[1:], ids=lambda row: row[0])
 def test_examples_of_values(row: list[str]) -> None:
-    (expression,), (text,) = map(_codes, row)
+    (expression,), (text,) = map(codes, row)
     message = values_pb2.Value()
     encode_value(eval(expression, dict(_NAMES)), message, opaque=True)
     assert message == text_format.Parse(text, values_pb2.Value())
@@ -101,8 +101,8 @@ def test_examples_of_values(row: list[str]) -> None:
 def test_examples_of_values_show_every_kind_but_graphs() -> None:
     shown = {
         text_format.Parse(text, values_pb2.Value()).WhichOneof("kind")
-        for row in _table("Python")[1:]
-        for text in _codes(row[1])
+        for row in table("Python")[1:]
+        for text in codes(row[1])
     }
     kinds = values_pb2.Value.DESCRIPTOR.oneofs_by_name["kind"].fields
     assert shown == {field.name for field in kinds} - {"graph"}

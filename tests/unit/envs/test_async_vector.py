@@ -42,6 +42,14 @@ class Troubled(Walk):
         raise LocalError("not", "portable")
 
 
+class Ending(Troubled):
+    """Ends an episode wherever its action says so."""
+
+    def step(self, action):
+        observation, reward, _, truncated, info = super().step(0)
+        return observation, reward, bool(action), truncated, info
+
+
 class Broken(Walk):
     made = 0
 
@@ -153,6 +161,13 @@ def test_both_halves_of_a_call(make):
         envs.step_wait()
 
 
+def test_disabled_leaves_ended_episodes_to_the_caller(make):
+    envs = make(Ending, Ending, autoreset_mode="Disabled")
+    envs.reset(seed=1)
+    for _ in range(3):
+        assert envs.step(np.array([0, 1]))[2].tolist() == [False, True]
+
+
 @pytest.mark.parametrize("terminate", [False, True])
 def test_closing_warns_of_what_was_begun(make, terminate):
     envs = make(Troubled)
@@ -170,8 +185,10 @@ def test_an_exception_is_raised_here_and_leaves_the_environments(make):
         envs.step(np.array([1, 0]))
     assert "in step" in str(info.value.__cause__)
     assert envs.step(np.array([0, 0]))[4]["t"].tolist() == [1, 2]
-    with pytest.raises(RuntimeError, match="LocalError: not portable"):
+    with pytest.raises(RuntimeError, match="LocalError: not portable") as info:
         envs.call("local_error")
+    told = str(info.value.__cause__)
+    assert all(f"In sub-environment {index}:\nTraceback" in told for index in range(2))
 
 
 def test_a_process_that_dies_is_told(make):

@@ -115,6 +115,7 @@ FAULTS = {
     "render returns text": {"render": fixed("x")},
     "render returns floats": {"render": fixed(np.zeros((2, 3, 3)))},
     "render returns two axes": {"render": fixed(np.zeros((2, 3), np.uint8))},
+    "render returns two axes of floats": {"render": fixed(np.zeros((2, 3)))},
     "render returns four channels": {"render": fixed(np.zeros((2, 3, 4), np.uint8))},
     "mode is not declared": {"render_mode": "ansi", "render": fixed("x")},
     "no render modes": {"metadata": {}, "render_mode": None},
@@ -278,6 +279,14 @@ def test_spaces_are_judged_alike(name, kind):
             ]
         )
     assert results[0] == results[1]
+
+
+def test_a_check_of_ones_own_is_given_every_box():
+    for gym, (_, passive) in LIBRARIES.items():
+        boxes = [gym.spaces.Box(0, high, (1,)) for high in (1, 2)]
+        space, seen = gym.spaces.Dict(a=boxes[0], b=gym.spaces.Tuple(boxes[1:])), []
+        passive.check_space(space, "action", seen.append)
+        assert seen == boxes
 
 
 OBSERVATIONS = [

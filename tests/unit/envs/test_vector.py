@@ -87,9 +87,11 @@ def test_vectors_of_the_built_in_envs_are_the_same(env_id):
         assert same(ours.step(actions), theirs.step(actions))
 
 
-@pytest.mark.parametrize("seed", [None, 5, [1, None, 3]])
-def test_seeds_are_spread_alike(seed):
-    infos = [sync(gym, "NextStep").reset(seed=seed)[1]["seed"] for gym in LIBRARIES]
+@pytest.mark.parametrize(
+    ("seed", "options"), [(None, None), (5, {}), ([1, None, 3], {"a": 1}), (5, [])]
+)
+def test_seeds_and_options_are_spread_alike(seed, options):
+    infos = [sync(gym, "NextStep").reset(seed=seed, options=options)[1] for gym in LIBRARIES]
     assert same(*infos)
 
 
@@ -258,6 +260,9 @@ def test_a_vector_wrapper_forwards_and_may_have_its_own():
         assert getattr(envs, name) is not own
     assert (wrapper.num_envs, wrapper.render_mode, wrapper.spec) == (1, "ansi", None)
     assert wrapper.unwrapped is vector.VectorWrapper(wrapper).unwrapped is envs
+    for name in ("num_envs", "render_mode", "spec", "unwrapped", "np_random_seed"):
+        with pytest.raises(AttributeError):
+            setattr(wrapper, name, None)
     wrapper.reset(seed=1)
     assert wrapper.np_random_seed == (1,)
     assert wrapper.np_random == envs.np_random

@@ -63,25 +63,27 @@ def _check_render_return(mode: str, result: Any) -> None:
         for frame in cast("list[Any]", result) if is_list else ():
             _check_render_return(mode.removesuffix("_list"), frame)
     elif mode in _FRAME_CHECKS:
-        for fits, expected in _FRAME_CHECKS[mode]:
-            if not fits(result):
-                what = getattr(result, "dtype", None), getattr(result, "shape", None)
-                warn_unless(False, f"`{mode}` should {expected}, got {type(result)} {what}")
-                return
+        kind, *details = _FRAME_CHECKS[mode]
+        what = getattr(result, "dtype", None), getattr(result, "shape", None)
+        for fits, expected in details if kind[0](result) else [kind]:
+            warn_unless(fits(result), f"`{mode}` should {expected}, got {type(result)} {what}")
 
 
 def _is_text(frame: Any) -> bool:
     return isinstance(frame, str)
 
 
-#: What a frame of each mode must be, tried in order until one does not hold.
+#: What a frame of each mode must be: its kind, and if it is of that kind, whatever else.
 _FRAME_CHECKS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
     "human": ((lambda frame: frame is None, "return None"),),
     "rgb_array": (
         (is_array, "return a numpy array"),
         (lambda frame: frame.dtype == np.uint8, "return an array of dtype uint8"),
         (lambda frame: frame.ndim == 3, "return an array with three axes"),
-        (lambda frame: frame.shape[2] == 3, "return an array whose last axis has 3 elements"),
+        (
+            lambda frame: frame.ndim != 3 or frame.shape[2] == 3,
+            "return an array whose last axis has 3 elements",
+        ),
     ),
     "depth_array": (
         (is_array, "return a numpy array"),

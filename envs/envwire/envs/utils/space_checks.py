@@ -16,26 +16,30 @@ if TYPE_CHECKING:
 
 
 def check_space(
-    space: Any, space_type: str, check_box_space_fn: Callable[[spaces.Box, str], None]
+    space: Any, space_type: str, check_box_space_fn: Callable[[spaces.Box], None]
 ) -> None:
     """Checks one declared space and everything in it.
 
     Args:
         space: The declared space.
         space_type: ``"observation"`` or ``"action"``; becomes part of the path in messages.
-        check_box_space_fn: Checks each Box, given its path.
+        check_box_space_fn: Checks each Box.
 
     Raises:
         TypeError: This is not a space.
         AssertionError: The space holds nothing, or contradicts itself.
     """
-    for path, leaf in _leaves(space, f"{space_type}_space"):
+    _check_leaves(space, f"{space_type}_space", lambda box, _: check_box_space_fn(box))
+
+
+def _check_leaves(space: Any, path: str, check_box: Callable[[spaces.Box, str], None]) -> None:
+    for where, leaf in _leaves(space, path):
         if not isinstance(leaf, spaces.Space):
-            raise TypeError(f"{path} must be a Space of envwire.envs.spaces, got {type(leaf)}")
+            raise TypeError(f"{where} must be a Space of envwire.envs.spaces, got {type(leaf)}")
         if isinstance(leaf, spaces.Box):
-            check_box_space_fn(leaf, path)
+            check_box(leaf, where)
         else:
-            _check_leaf(leaf, path)
+            _check_leaf(leaf, where)
 
 
 def _leaves(space: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -96,9 +100,9 @@ def _check_observation_box(space: spaces.Box, path: str) -> None:
 
 
 check_observation_space = partial(
-    check_space, space_type="observation", check_box_space_fn=_check_observation_box
+    _check_leaves, path="observation_space", check_box=_check_observation_box
 )
-check_action_space = partial(check_space, space_type="action", check_box_space_fn=_check_box)
+check_action_space = partial(_check_leaves, path="action_space", check_box=_check_box)
 
 
 def check_obs(obs: Any, observation_space: spaces.Space[Any], method_name: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from envwire.envs import logger
-from envwire.envs._forwarding import forwarded, overridable
+from envwire.envs._forwarding import forwarded, overridable, shown
 from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperActType, WrapperObsType
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 
@@ -50,16 +50,13 @@ class VectorWrapper(
         single_observation_space = overridable("single_observation_space")
         single_action_space = overridable("single_action_space")
         metadata = overridable("metadata")
-        num_envs = forwarded("num_envs")
-        spec = forwarded("spec")
-        render_mode = forwarded("render_mode")
+        num_envs = shown("num_envs")
+        spec = shown("spec")
+        render_mode = shown("render_mode")
         closed = forwarded("closed")
         np_random = forwarded("np_random")
-        np_random_seed = property(lambda self: self.env.np_random_seed)
-
-        @property
-        def unwrapped(self):
-            return self.env.unwrapped
+        np_random_seed = shown("np_random_seed")
+        unwrapped = shown("unwrapped")
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -341,9 +341,9 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
     def _collect(self) -> list[Any]:
         # Every process answers before any exception is raised, so that none has an answer left.
         answers = [self._answer_of(index) for index in range(self.num_envs)]
-        for _, exc in answers:
-            if exc is not None:
-                raise exc from RemoteTraceback(exc.remote_traceback)
+        failures = {index: exc for index, (_, exc) in enumerate(answers) if exc is not None}
+        for exc in failures.values():
+            raise exc from RemoteTraceback(_report(failures))
         return [result for result, _ in answers]
 
     def _answer_of(self, index: int) -> tuple[Any, Any]:
@@ -375,6 +375,12 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         for index, info in enumerate(each):
             infos = self._add_info(infos, info, index)
         return infos
+
+
+def _report(failures: dict[int, Any]) -> str:
+    """The tracebacks of all sub-environments that failed at once; only one can be raised."""
+    told = (f"In sub-environment {i}:\n{exc.remote_traceback}" for i, exc in failures.items())
+    return "\n".join(told)
 
 
 def _require_positive(max_concurrency: int | None) -> int | None:

@@ -7,6 +7,7 @@ import pickle
 import traceback
 from typing import TYPE_CHECKING, Any
 
+from envwire.envs.vector._vector_env import AutoresetMode
 from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.observation_mode import check_spaces
 from envwire.envs.vector.utils import write_to_shared_memory
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from envwire.envs.core import Env
-    from envwire.envs.vector._vector_env import AutoresetMode
     from envwire.envs.vector.observation_mode import ObservationMode
 
 
@@ -35,6 +35,8 @@ class Worker:
         self._env = env
         self._memory = memory
         self._step = STEPPERS[mode]
+        #: Disabled, it leaves ended episodes to the caller altogether, as Gymnasium's does.
+        self._resets_late = mode is AutoresetMode.NEXT_STEP
         #: Held while the environment works, if not all of them may work at once.
         self._turn: AbstractContextManager[Any] = turn or contextlib.nullcontext()
         self._ended = False
@@ -56,7 +58,7 @@ class Worker:
         with self._turn:
             result = self._step(self._env, action, self._ended)
         observation, reward, terminated, truncated, info = result
-        self._ended = terminated or truncated
+        self._ended = self._resets_late and (terminated or truncated)
         return self._show(observation), reward, terminated, truncated, info
 
     def _show(self, observation: Any) -> Any:

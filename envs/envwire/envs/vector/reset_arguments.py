@@ -53,6 +53,6 @@ def read_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np
 def pop_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:
     """Takes the mask out of ``options``, which go on to the sub-environments, and returns it."""
     mask = read_reset_mask(options, num_envs)
-    if options is not None:
-        options.pop(_MASK, None)
+    if options is not None and _MASK in options:
+        del options[_MASK]
     return mask

@@ -76,4 +76,6 @@ def _show(env_id: str, timings: dict[str, Timing | Exception]) -> None:
         table.add_row(name, *(f"{number:,.0f}" for number in (*numbers, *parts)))
     console.print(table)
     console.print("env: its own step; server: reading the action and writing the answer;")
-    console.print("wire: the way there and back, with all waiting; client: as server, on this side.")
+    console.print(
+        "wire: the way there and back, with all waiting; client: as server, on this side."
+    )

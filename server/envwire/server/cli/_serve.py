@@ -46,7 +46,8 @@ def serve(
     direct_port: Annotated[
         int,
         typer.Option(
-            help="Port of the direct channel, which Python clients prefer; 0 for any free one, -1 for none.",
+            help="Port of the direct channel, which Python clients prefer; 0 for any free one on loopback and none "
+            "elsewhere, -1 for none at all.",
             rich_help_panel=_HOSTING,
         ),
     ] = _DEFAULTS.direct_port,
@@ -112,6 +113,37 @@ def serve(
             rich_help_panel=_LIMITS,
         ),
     ] = _DEFAULTS.max_makes_per_minute,
+    max_session_memory: Annotated[
+        int,
+        typer.Option(
+            help="Bytes that an environment's process may allocate; 0 for no limit.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = _DEFAULTS.max_session_memory,
+    max_session_cpu: Annotated[
+        int,
+        typer.Option(
+            help="Processor time that an environment's process may use; 0 for no limit.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = _DEFAULTS.max_session_cpu,
+    max_session_files: Annotated[
+        int,
+        typer.Option(
+            help="Files that an environment's process may have open; 0 for no limit of its own.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = _DEFAULTS.max_session_files,
+    queue: Annotated[
+        int,
+        typer.Option(
+            help="Clients that may wait for a free environment; 0 to refuse them at once.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = _DEFAULTS.queue,
+    queue_timeout: Annotated[
+        float, typer.Option(help="Time that one of them may wait.", rich_help_panel=_LIMITS)
+    ] = _DEFAULTS.queue_timeout,
     allow_kwargs: Annotated[
         list[str] | None,
         typer.Option(
@@ -203,6 +235,11 @@ def serve(
             max_message_bytes=max_message_bytes,
             max_sessions_per_client=max_sessions_per_client,
             max_makes_per_minute=max_makes_per_minute,
+            max_session_memory=max_session_memory,
+            max_session_cpu=max_session_cpu,
+            max_session_files=max_session_files,
+            queue=queue,
+            queue_timeout=queue_timeout,
             allow_kwargs=tuple(allow_kwargs or ()),
             allow_wrappers=tuple(allow_wrapper or ()),
             allow_attributes=tuple(allow_attribute or ()),

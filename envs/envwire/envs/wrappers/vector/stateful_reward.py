@@ -69,9 +69,7 @@ class NormalizeReward(
         """Steps, and normalises the rewards."""
         observations, rewards, terminated, truncated, infos = self.env.step(actions)
         # Where the step before ended an episode, this one was its reset and has no reward.
-        active = (
-            np.logical_not(self._ended) if not self._same_step else np.full_like(self._ended, True)
-        )
+        active = ~self._ended | self._same_step
         carried = self.accumulated_reward[active] * self.gamma * (1 - terminated[active])
         self.accumulated_reward[active] = carried + rewards[active]
         if self.update_running_mean and active.any():

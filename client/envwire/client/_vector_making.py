@@ -1,0 +1,131 @@
+"""Making the sessions of a vector environment, on one or many servers."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from envwire.client import _lifetime
+from envwire.client._credentials import Credentials
+from envwire.client._transport import Transport, call
+from envwire.client._transports import open_transport
+from envwire.client._vector_layout import Capacity, Share
+from envwire.client._vector_session import VectorSession
+from envwire.codec import Family
+from envwire.v1 import environment_pb2 as pb
+
+_T = TypeVar("_T")
+_MOST_THREADS = 16
+_INFO_SECONDS = 60.0
+
+
+class Maker:
+    """Makes sessions.
+
+    Args:
+        target: HOST:PORT of the server, or several.
+        transport: Name of a transport, or the one to use.
+        connect_timeout: Seconds to wait for a server to appear.
+        credentials: Certificates and token.
+        request: What to make, but for the number of environments.
+        family: Classes to build of.
+        timeout: Seconds to wait for an answer; None for a little more than the server allows itself.
+    """
+
+    def __init__(
+        self,
+        target: str | Sequence[str] | None,
+        transport: str | Transport | None,
+        connect_timeout: float,
+        credentials: Credentials | None,
+        request: pb.MakeRequest,
+        family: Family,
+        timeout: float | None,
+    ) -> None:
+        self.targets: list[str | None] = (
+            [target] if isinstance(target, str) or target is None else list(target)
+        )
+        self.shared = isinstance(transport, Transport)
+        self._arguments = transport, connect_timeout, credentials
+        self._request = request
+        self._family = family
+        self._timeout = timeout
+        self._opened: dict[int, Transport] = {}
+
+    def look(self) -> list[Capacity]:
+        """Returns what the servers say of themselves; the transports to them are kept for their first sessions."""
+        if self.shared:
+            return [Capacity(1, 0)]
+        return at_once(self._look, range(len(self.targets)))
+
+    def _look(self, place: int) -> Capacity:
+        transport = self._opened[place] = self._open(place)
+        request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
+        info = call(transport, request, self._timeout or _INFO_SECONDS).get_server_info
+        return Capacity(max(1, info.cpu_count), info.max_envs_per_session)
+
+    def _open(self, place: int) -> Transport:
+        transport, connect_timeout, credentials = self._arguments
+        return open_transport(transport, self.targets[place], connect_timeout, credentials)
+
+    def make(self, share: Share) -> tuple[VectorSession, pb.MakeResponse]:
+        """Makes a session for these environments.
+
+        Raises:
+            RemoteError: The server refused, or cannot be reached.
+            Exception: Whatever an environment raised while it was made.
+        """
+        transport = self._opened.pop(share.place, None) or self._open(share.place)
+        label = f"<remote {self._request.env_id}>"
+        session = VectorSession(transport, self._family, self._timeout, label)
+        request = pb.MakeRequest()
+        request.CopyFrom(self._request)
+        request.vector.num_envs = share.size
+        try:
+            return session, session.make(request)
+        except BaseException:
+            session.drop()
+            raise
+
+    def close(self) -> None:
+        """Frees the transports that no session took."""
+        while self._opened:
+            self._opened.popitem()[1].close()
+
+
+class Owner:
+    """Whose sessions they are, for their life and death.
+
+    Args:
+        env: The vector environment. It is not kept alive.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self._env = weakref.ref(env)
+
+    def take(self, session: VectorSession) -> None:
+        """Has the session closed when the environment is collected, and its lease kept until then."""
+        if (env := self._env()) is not None:
+            _lifetime.look_after(env, session)
+
+    def leave(self, session: VectorSession) -> None:
+        """Lets go of a session that is no more, or is another process's."""
+        if session.pid == os.getpid():
+            _lifetime.forget(session)
+            session.drop()
+
+
+def at_once(function: Callable[[Any], _T], items: Sequence[Any]) -> list[_T]:
+    """Calls a function for each item, at the same time, and returns the results in order.
+
+    Raises:
+        Exception: The first of what the calls raised, after all of them have ended.
+    """
+    if len(items) < 2:
+        return [function(item) for item in items]
+    with ThreadPoolExecutor(min(len(items), _MOST_THREADS)) as threads:
+        futures = [threads.submit(function, item) for item in items]
+    return [future.result() for future in futures]

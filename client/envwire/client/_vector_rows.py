@@ -1,0 +1,40 @@
+"""Infos of a session as one dict for each environment: columns taken apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from envwire.envs.spaces.narrow import is_array, is_dict
+
+Infos = dict[Any, Any]
+#: Array types whose elements were numbers of Python's, most probably.
+_PYTHONS = frozenset(map(np.dtype, (bool, int, float)))
+
+
+def rows(infos: Infos, size: int) -> list[Infos]:
+    """Returns the info of each environment.
+
+    Args:
+        infos: Columns, each `key` beside `_key`, the mask of who has it.
+        size: How many environments there are.
+    """
+    taken: list[Infos] = [{} for _ in range(size)]
+    masks = {f"_{key}" for key in infos}
+    for key, column in infos.items():
+        if key in masks:
+            continue
+        values = _values(column, size)
+        mask = infos.get(f"_{key}")
+        for index in range(size) if mask is None else np.flatnonzero(mask).tolist():
+            taken[index][key] = values[index]
+    return taken
+
+
+def _values(column: Any, size: int) -> Any:
+    if is_dict(column):
+        return rows(column, size)
+    if is_array(column) and column.ndim == 1 and column.dtype in _PYTHONS:
+        return column.tolist()
+    return column

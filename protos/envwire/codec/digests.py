@@ -1,0 +1,120 @@
+"""Digests of answers: how a client knows that a new environment does what the lost one did.
+
+Client and server each keep a running digest of the answers to a recording's requests. It must not depend on the way an
+answer came, nor on what differs between two runs of the same environment. So an answer counts as its message without
+warnings; without the text of opaque values, which may show addresses; without `info["episode"]`, in which wrappers tell
+how long an episode took; and without the seed of a mirrored generator, which is unknown where its state was set. The
+elements of large tensors count behind the message, wherever they travelled. An error counts as its reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Final
+
+from envwire.codec.family import envwire_family
+from envwire.codec.frames import ATTACHED_FROM, Area
+from envwire.codec.nested import nested
+from envwire.codec.statuses import decode_fault
+from envwire.codec.tensors import byte_length
+from envwire.v1 import environment_pb2, values_pb2
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+CHECKPOINT: Final = 64
+"""Requests from one checkpoint of a recording to the next."""
+
+_DIGEST_BYTES: Final = 16
+_LENGTH_BYTES: Final = 8
+_EPISODIC: Final = frozenset({"reset", "step"})
+_TIMED: Final = "episode"
+
+
+class RollingDigest:
+    """The digest of a recording, request by request.
+
+    Attributes:
+        count: How many requests there were.
+        checkpoints: The digest after every 64th of them.
+    """
+
+    def __init__(self) -> None:
+        self._hash = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+        self.count = 0
+        self.checkpoints: list[bytes] = []
+
+    def add(self, answer: bytes | None, area: Area | None = None) -> None:
+        """Takes the answer to the next request.
+
+        Args:
+            answer: An InteractResponse; None when nobody saw it.
+            area: What was attached to it.
+        """
+        if answer is not None:
+            head, *elements = _parts(answer, area)
+            self._hash.update(len(head).to_bytes(_LENGTH_BYTES, "little"))
+            self._hash.update(head)
+            for each in elements:
+                self._hash.update(each)
+        self.count += 1
+        if self.count % CHECKPOINT == 0:
+            self.checkpoints.append(self._hash.digest())
+
+    def value(self) -> bytes:
+        """Returns the digest of all so far."""
+        return self._hash.digest()
+
+    def copy(self) -> RollingDigest:
+        """Returns a digest that goes on from here by itself."""
+        twin = RollingDigest()
+        twin._hash = self._hash.copy()
+        twin.count, twin.checkpoints = self.count, list(self.checkpoints)
+        return twin
+
+
+def _parts(answer: bytes, area: Area | None) -> list[bytes | memoryview]:
+    """Returns what counts of an answer: the message, then the elements of its large tensors."""
+    response = environment_pb2.InteractResponse.FromString(answer)
+    kind = response.WhichOneof("response") or "error"
+    if kind == "error":
+        return [decode_fault(response.error, envwire_family()).reason.value.encode()]
+    body = getattr(response, kind)
+    body.ClearField("warnings")
+    if kind in _EPISODIC and body.HasField("random"):
+        body.random.ClearField("np_random_seed")
+    taken: list[bytes | memoryview] = []
+    plain = kind == "step" and not body.info.entries
+    if not plain or area is not None or len(answer) >= ATTACHED_FROM:
+        if kind in _EPISODIC:
+            _leave_out_times(body.info)
+        _neutralise(response, area, taken)
+    return [response.SerializeToString(deterministic=True), *taken]
+
+
+def _leave_out_times(info: values_pb2.ValueMap) -> None:
+    for index in reversed(range(len(info.entries))):
+        if info.entries[index].name == _TIMED:
+            del info.entries[index]
+
+
+def _neutralise(message: Message, area: Area | None, taken: list[bytes | memoryview]) -> None:
+    """Takes large elements out of a message, and what opaque values print like."""
+    if isinstance(message, values_pb2.Tensor):
+        if byte_length(message) >= ATTACHED_FROM:
+            taken.append(_elements(message, area))
+    elif isinstance(message, values_pb2.Opaque):
+        message.ClearField("text")
+    else:
+        for child in nested(message):
+            _neutralise(child, area, taken)
+
+
+def _elements(tensor: values_pb2.Tensor, area: Area | None) -> bytes | memoryview:
+    elements: bytes | memoryview = tensor.data
+    if tensor.HasField("attachment_offset") and area is not None:
+        start = tensor.attachment_offset
+        elements = area[start : start + byte_length(tensor)].data
+        tensor.ClearField("attachment_offset")
+    tensor.ClearField("data")
+    return elements

@@ -1,0 +1,24 @@
+"""The messages inside a message, whatever their fields are called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from google.protobuf.message import Message
+
+
+def nested(message: Message) -> Iterator[Message]:
+    """Yields the messages in the fields of a message that are set, in the order of their numbers."""
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            children: Any = value if _is_repeated(field) else (value,)
+            yield from children
+
+
+def _is_repeated(field: Any) -> bool:
+    # protobuf 7 drops `label`, earlier ones have no `is_repeated`.
+    repeated: bool | None = getattr(field, "is_repeated", None)
+    return field.label == field.LABEL_REPEATED if repeated is None else repeated

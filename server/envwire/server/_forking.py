@@ -1,0 +1,69 @@
+"""Forking a session's process: a second environment, in the very state of the first.
+
+The kernel copies memory, and the one thread that forks. Other threads are not copied, and what other processes hold for
+an environment is not either; where there are such, forking is refused. The copy is no child of the process that it was
+forked from: it is the template's, which reaps it as any other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+_PID_BYTES = 32
+
+
+def obstacle() -> str:
+    """Returns why this process cannot be forked; "" when it can."""
+    threads = os.listdir("/proc/self/task")
+    if len(threads) > 1:
+        return f"the environment's process runs {len(threads)} threads, and a fork copies one"
+    if _children(threads[0]):
+        return "the environment has started processes of its own, which a fork does not copy"
+    return ""
+
+
+def _children(thread: str) -> str:
+    with contextlib.suppress(OSError):  # a kernel may be built without this list
+        return Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii").strip()
+    return ""
+
+
+def fork_apart() -> int:
+    """Forks a process that is nobody's child here, in a group of its own; returns its number, and 0 in that process.
+
+    Raises:
+        OSError: Out of processes or memory, for the moment.
+    """
+    reading, writing = os.pipe()
+    try:
+        middle = os.fork()
+        if middle == 0:
+            return _fork_from_the_middle(writing)
+        os.close(writing)
+        writing = -1
+        told = os.read(reading, _PID_BYTES)
+        os.waitpid(middle, 0)
+    finally:
+        for descriptor in (reading, writing):
+            if descriptor >= 0:
+                os.close(descriptor)
+    if not told:
+        raise OSError("no process to be had")
+    return int(told)
+
+
+def _fork_from_the_middle(writing: int) -> int:
+    """Forks once more and leaves: whoever is left has lost its parent."""
+    try:
+        copy = os.fork()
+    except OSError:
+        os._exit(1)
+    if copy == 0:
+        os.setpgid(0, 0)
+        return 0
+    with contextlib.suppress(OSError):  # it may have done so itself, or be gone already
+        os.setpgid(copy, copy)
+    os.write(writing, str(copy).encode())
+    os._exit(0)

@@ -1,0 +1,95 @@
+"""Applying a recording: the requests that another session was asked, one after another, and the digest of the answers.
+
+A client that lost a session sends what it had asked it to a new one. Each recorded request is served as if it had come
+by itself. The answers stay here; the client learns their digest, and knows by it whether this environment went the same
+way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from envwire.codec import FaultError, Reason
+from envwire.codec.digests import RollingDigest
+from envwire.v1 import environment_pb2 as pb
+
+#: What may be in a recording: the requests that change an environment.
+RECORDED = frozenset(
+    {
+        "reset",
+        "step",
+        "render",
+        "set_attribute",
+        "call_method",
+        "save_state",
+        "restore_state",
+    }
+)
+
+#: A recording that takes longer is answered in parts, so that no deadline ends the session over it.
+PART_SECONDS = 2.0
+
+#: Serves a request, given by its field in InteractRequest and its content; returns the InteractResponse.
+Serve = Callable[[str, Any], bytes]
+
+
+class Replaying:
+    """The recording that a session is being brought forward by.
+
+    Args:
+        serve: Serves one request.
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(self, serve: Serve, clock: Callable[[], float] = time.monotonic) -> None:
+        self._serve = serve
+        self._clock = clock
+        self._digest = RollingDigest()
+
+    def apply(self, request: pb.ReplayRequest, response: pb.ReplayResponse) -> None:
+        """Serves the requests of one part of the recording, or as many of them as there is time for.
+
+        Raises:
+            FaultError: The part does not follow the last one, or a request in it cannot be in a recording.
+        """
+        self._begin(request.position)
+        digest, until = self._digest, self._clock() + PART_SECONDS
+        told, unseen = len(digest.checkpoints), frozenset(request.unseen)
+        for raw in request.requests:
+            answer = self._serve(*_read(raw))
+            digest.add(None if digest.count in unseen else answer)
+            if self._clock() > until:
+                break
+        response.served = digest.count
+        response.checkpoints.extend(digest.checkpoints[told:])
+        response.digest = digest.value()
+
+    def _begin(self, position: int) -> None:
+        if position == 0:
+            self._digest = RollingDigest()
+        if position != self._digest.count:
+            raise FaultError(
+                Reason.INVALID_VALUE,
+                f"a part of a recording from request {position} on came where {self._digest.count} were served; send "
+                "the parts in order, or begin again at 0",
+            )
+
+
+def _read(raw: bytes) -> tuple[str, Any]:
+    try:
+        request = pb.InteractRequest.FromString(raw)
+    except DecodeError as error:
+        raise FaultError(
+            Reason.MALFORMED_REQUEST, f"a recorded request is not an InteractRequest: {error}"
+        ) from error
+    kind = request.WhichOneof("request") or ""
+    if kind not in RECORDED:
+        raise FaultError(
+            Reason.MALFORMED_REQUEST,
+            f"a {kind or 'request without content'} cannot be in a recording; record {', '.join(sorted(RECORDED))}",
+        )
+    return kind, getattr(request, kind)

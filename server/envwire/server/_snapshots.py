@@ -1,0 +1,219 @@
+"""States of an environment that a session keeps, for its client to return to.
+
+An environment offers it by two methods, one that returns its state and one that takes it: see `PROTOCOLS`. Of what is
+around the layer that has them, wrappers of the libraries for instance, a copy of all attributes is kept, and of the
+random number generator its state. A state never leaves the server: the client has a number for it, and nothing that a
+client sends is ever taken for a state.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from envwire.codec import FaultError, Reason, fault_from_exception
+
+#: The names of the methods, in the order in which they are looked for; outer layers come first.
+PROTOCOLS = (
+    ("save_state", "restore_state"),
+    ("clone_state", "restore_state"),
+    ("get_state", "set_state"),
+)
+#: What the first of them is told when it takes it: a state without the generator would go another way from there.
+_KEYWORDS = {"include_rng": True}
+_NESTED = frozenset({list, tuple, set})
+#: Bounds of what one session keeps; the oldest goes when there is more.
+MOST_STATES, MOST_BYTES = 1000, 256 * 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Native:
+    """What a stack of layers offers.
+
+    Attributes:
+        around: The layers around the one that has the methods.
+        save: Returns its state.
+        restore: Takes it back.
+        bare: The innermost environment, whose generator belongs to the state.
+    """
+
+    around: tuple[Any, ...]
+    save: Callable[[], Any]
+    restore: Callable[[Any], Any]
+    bare: Any
+
+
+@dataclass(frozen=True)
+class _Snapshot:
+    native: Any
+    around: tuple[dict[str, Any], ...]
+    random: Any
+    size: int
+
+
+def find_native(env: Any) -> Native | None:
+    """Returns how the states of `env` are saved and restored; None when no layer of it offers that."""
+    around: list[Any] = []
+    for layer in _layers(env):
+        for names in PROTOCOLS:
+            if methods := _methods(layer, *names):
+                return Native(tuple(around), *methods, env.unwrapped)
+        around.append(layer)
+    return None
+
+
+def _layers(env: Any) -> Iterator[Any]:
+    while env is not None:
+        yield env
+        env = getattr(env, "__dict__", {}).get("env")
+
+
+def _methods(
+    layer: Any, save_name: str, restore_name: str
+) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
+    """Returns the two methods when the layer has both itself: one takes nothing, the other takes a state."""
+    kind: Any = layer.__class__
+    if not (hasattr(kind, save_name) and hasattr(kind, restore_name)):
+        return None
+    save, restore = getattr(layer, save_name), getattr(layer, restore_name)
+    try:
+        names = inspect.signature(save).parameters
+        inspect.signature(save).bind()
+        inspect.signature(restore).bind(None)
+    except (TypeError, ValueError):  # methods of another meaning, or built in without a signature
+        return None
+    keywords = {name: value for name, value in _KEYWORDS.items() if name in names}
+    return (lambda: save(**keywords)), restore
+
+
+class Snapshots:
+    """The states that one session keeps.
+
+    Args:
+        env: The environment, in its wrappers.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.native = find_native(env)
+        self._kept: OrderedDict[int, _Snapshot] = OrderedDict()
+        self._last = 0
+        self._bytes = 0
+
+    def save(self) -> int:
+        """Keeps the present state and returns its number.
+
+        Raises:
+            FaultError: UNSUPPORTED, or what the environment raised.
+        """
+        native = self._offered()
+        try:
+            state = native.save()
+            around = tuple(_held(layer, native) for layer in native.around)
+            random = copy.deepcopy(_generator_state(native.bare))
+        except Exception as error:
+            raise fault_from_exception(error, Reason.ENVIRONMENT_RAISED) from error
+        self._last += 1
+        self._keep(self._last, _Snapshot(state, around, random, _size(state)))
+        return self._last
+
+    def restore(self, number: int) -> None:
+        """Brings the environment back to a state.
+
+        Raises:
+            FaultError: UNSUPPORTED, INVALID_VALUE when it is not kept, or what the environment raised.
+        """
+        native = self._offered()
+        snapshot = self._kept.get(number)
+        if snapshot is None:
+            raise _forgotten(number)
+        try:
+            native.restore(snapshot.native)
+            for layer, held in zip(native.around, snapshot.around, strict=True):
+                _give_back(layer, held, native)
+            _restore_generator(native.bare, snapshot.random)
+        except Exception as error:
+            raise fault_from_exception(error, Reason.ENVIRONMENT_RAISED) from error
+
+    def _keep(self, number: int, snapshot: _Snapshot) -> None:
+        self._kept[number] = snapshot
+        self._bytes += snapshot.size
+        while len(self._kept) > MOST_STATES or (self._bytes > MOST_BYTES and len(self._kept) > 1):
+            _, oldest = self._kept.popitem(last=False)
+            self._bytes -= oldest.size
+
+    def _offered(self) -> Native:
+        if self.native is None:
+            pairs = ", ".join(f"{save}() and {restore}(state)" for save, restore in PROTOCOLS)
+            raise FaultError(
+                Reason.UNSUPPORTED,
+                f"the environment does not offer its state: none of its layers has {pairs}. With "
+                'on_lost="replay" the client can return to earlier states by itself',
+            )
+        return self.native
+
+
+def _forgotten(number: int) -> FaultError:
+    return FaultError(
+        Reason.INVALID_VALUE,
+        f"state {number} is not kept here: a session keeps its last {MOST_STATES} states, as long as they take no more "
+        f"than {MOST_BYTES >> 20} MiB. Restore it sooner, or save it again",
+    )
+
+
+def _shared(layer: Any, native: Native) -> dict[int, Any]:
+    """Returns what a copy of a layer's attributes shares with it: the other layers and the spaces."""
+    spaces = filter(_is_space, _attributes(layer).values())
+    values: list[Any] = [*native.around, native.bare, *spaces]
+    return {id(value): value for value in values}
+
+
+def _attributes(layer: Any) -> dict[str, Any]:
+    attributes: dict[str, Any] = layer.__dict__
+    return attributes
+
+
+def _is_space(value: Any) -> bool:
+    return hasattr(value, "sample") and hasattr(value, "contains")
+
+
+def _held(layer: Any, native: Native) -> dict[str, Any]:
+    memo = _shared(layer, native)
+    held = {name: value for name, value in _attributes(layer).items() if name != "env"}
+    return copy.deepcopy(held, memo)
+
+
+def _give_back(layer: Any, held: dict[str, Any], native: Native) -> None:
+    attributes = _attributes(layer)
+    for name in attributes.keys() - held.keys() - {"env"}:
+        del attributes[name]
+    attributes.update(copy.deepcopy(held, _shared(layer, native)))
+
+
+def _generator(bare: Any) -> np.random.Generator | None:
+    generator = getattr(bare, "_np_random", None)
+    return generator if isinstance(generator, np.random.Generator) else None
+
+
+def _generator_state(bare: Any) -> Any:
+    generator = _generator(bare)
+    return None if generator is None else generator.bit_generator.state
+
+
+def _restore_generator(bare: Any, state: Any) -> None:
+    generator = _generator(bare)
+    if generator is not None and state is not None:
+        generator.bit_generator.state = copy.deepcopy(state)
+
+
+def _size(state: Any) -> int:
+    """Returns about how many bytes a state takes."""
+    kind: Any = state.__class__
+    parts: Iterable[Any] = state.values() if kind is dict else state if kind in _NESTED else ()
+    return sys.getsizeof(state) + sum(map(_size, parts))

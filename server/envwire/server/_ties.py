@@ -1,0 +1,28 @@
+"""What ties a session's process to the front: its output goes there, and it ends when the front is gone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+
+
+def take_output(output: int) -> None:
+    """Sends all that the environment prints, in Python or below, to the front's pipe."""
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.close(output)
+
+
+def die_with(lifeline: int) -> None:
+    """Makes the kernel end this process when the front's end of `lifeline` closes, even inside a hung native call."""
+    signal.signal(signal.SIGIO, signal.SIG_DFL)
+    # Who is signalled belongs to the open file, and a fork shares it: each session opens the pipe anew.
+    own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK)
+    os.close(lifeline)
+    fcntl.fcntl(
+        own, fcntl.F_SETOWN, -os.getpid()
+    )  # negative: the whole group, whatever the environment started
+    fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)

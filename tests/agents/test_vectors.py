@@ -1,0 +1,99 @@
+"""stable-baselines3 cannot tell `RemoteVecEnv` from a `DummyVecEnv` of local environments.
+
+`make test-agents` installs what this needs; elsewhere it is skipped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from envwire.server import Server
+from tests.equality import identical
+from tests.vector.conftest import vector_server  # noqa: F401  # pyright: ignore[reportUnusedImport]
+
+torch: Any = pytest.importorskip("torch", reason="make test-agents installs it")
+sb3: Any = pytest.importorskip("stable_baselines3", reason="make test-agents installs it")
+
+from envwire.client.stable_baselines3 import RemoteVecEnv  # noqa: E402 - needs what may be missing
+
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.timeout(170)]
+
+COUNT = 4
+
+
+def _local(env_id: str, **kwargs: Any) -> Any:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda: gymnasium.make(env_id, **kwargs)] * COUNT)
+
+
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1"])
+def test_rollouts(server: Server, env_id: str) -> None:
+    remote: Any = RemoteVecEnv(server.target, env_id, COUNT, sessions=2)
+    local = _local(env_id)
+    for env in (remote, local):
+        env.seed(11)
+    assert identical(remote.reset(), local.reset())
+    actions = gymnasium.vector.utils.batch_space(local.action_space, COUNT)
+    actions.seed(3)
+    ended = 0
+    for _ in range(210):
+        chosen = actions.sample()
+        its, ours = remote.step(chosen), local.step(chosen)
+        assert identical(its[:3], ours[:3])
+        for its_info, our_info in zip(its[3], ours[3], strict=True):
+            assert identical(sorted(its_info.items()), sorted(our_info.items()))
+        assert identical(remote.reset_infos, local.reset_infos)
+        ended += int(ours[2].sum())
+    assert ended > 0
+    remote.close()
+    local.close()
+
+
+def test_attributes_methods_options_and_frames(vector_server: Server) -> None:  # noqa: F811 - the fixture
+    env: Any = RemoteVecEnv(
+        vector_server.target,
+        "CartPole-v1",
+        COUNT,
+        sessions=3,
+        render_mode="rgb_array",
+        wrappers=[("TimeLimit", {"max_episode_steps": 5})],
+    )
+    env.set_options([{"low": 0.01 * own, "high": 0.01 * own} for own in range(COUNT)])
+    assert np.allclose(env.reset(), np.arange(COUNT)[:, None] * np.full(4, 0.01))
+    env.set_attr("gravity", [1, 2], indices=[3, 1])
+    assert env.get_attr("gravity") == [9.8, [1, 2], 9.8, [1, 2]]
+    assert env.get_attr("gravity", indices=2) == [9.8]
+    env.set_attr("gravity", 9.8)
+    assert env.env_method("has_wrapper_attr", "gravity", indices=[2, 0]) == [True, True]
+    assert env.env_is_wrapped(gymnasium.wrappers.TimeLimit) == [True] * COUNT
+    assert env.env_is_wrapped(gymnasium.wrappers.ClipReward, indices=0) == [False]
+    assert env.render().shape == (800, 1200, 3)
+    for _ in range(4):
+        env.step(np.zeros(COUNT, np.int64))
+    infos = env.step(np.zeros(COUNT, np.int64))[3]
+    assert [info["TimeLimit.truncated"] for info in infos] == [True] * COUNT
+    env.close()
+
+
+def test_ppo_ends_with_the_same_weights(server: Server) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    weights: list[Any] = []
+    for env in (
+        _local("CartPole-v1"),
+        RemoteVecEnv(server.target, "CartPole-v1", COUNT, sessions=2),
+    ):
+        model = sb3.PPO("MlpPolicy", env, seed=7, device="cpu", n_steps=128, n_epochs=4)
+        first = {name: value.clone() for name, value in model.policy.state_dict().items()}
+        model.learn(2048)
+        weights.append(model.policy.state_dict())
+        assert any(not torch.equal(first[name], weights[-1][name]) for name in first)
+        env.close()
+    torch.set_num_threads(before)
+    assert weights[0].keys() == weights[1].keys()
+    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])

@@ -1,0 +1,229 @@
+"""Test vectors of the direct channel, as the code sends them. `python -m tests.direct.vectors` writes the file anew."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from google.protobuf import text_format
+from google.protobuf.message import Message
+
+from envwire.client._channel import Channel as ClientChannel
+from envwire.codec import FaultError, Reason, encode_fault, encode_mapping, encode_value
+from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE, Attachments, Packet
+from envwire.codec.steps import StepRequestWriter, StepResponseWriter
+from envwire.server._channel import Channel as ServerChannel
+from envwire.server._shared import SharedSlots
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+
+PATH = Path(__file__).parents[2] / "protos" / "vectors" / "direct.json"
+SESSION: dict[str, Any] = {"session_id": "0123456789abcdef" * 2, "secret": bytes(range(16))}
+LIMIT = 2**28
+
+FEW = np.array([0.5, -0.0, 1e-3, 3.0], np.float32)
+MANY = np.reshape((np.arange(64 * 64) * 7 % 256).astype(np.uint8), (64, 64))
+ODD = np.arange(1025, dtype="<f4")
+HUGE = np.ones((256, 256), np.uint8)
+
+
+def sent_by_client(message: bytes, *, first: bool = False) -> bytes:
+    """Returns what a client puts on the wire."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        channel = ClientChannel(ours)
+        if first:
+            ours.sendall(PREAMBLE)
+        channel.send(message, 10.0)
+        channel.close()
+        return b"".join(iter(lambda: theirs.recv(65536), b""))
+
+
+def sent_by_server(packet: Packet | None, shared: SharedSlots | None = None) -> bytes:
+    """Returns what a session puts on the wire: an answer, or else its welcome."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        channel = ServerChannel(ours, LIMIT, shared)
+        if packet is None:
+            channel.welcome(LIMIT)
+        else:
+            channel.send(packet)
+        channel.close()
+        return b"".join(iter(lambda: theirs.recv(65536), b""))
+
+
+def slots(taken: int = 0) -> SharedSlots:
+    """Returns memory of three slots, of which some are taken."""
+    made = SharedSlots(3, 65536)
+    for _ in range(taken):
+        attachments = Attachments()
+        attachments.add(HUGE)
+        made.put(attachments)
+    return made
+
+
+def reset_request() -> bytes:
+    request = pb.InteractRequest(reset=pb.ResetRequest(**SESSION, sequence=1))
+    encode_value(42, request.reset.seed)
+    return request.SerializeToString()
+
+
+def close_request() -> bytes:
+    return pb.InteractRequest(close=pb.CloseRequest(**SESSION, sequence=3)).SerializeToString()
+
+
+def step_request() -> bytes:
+    written = StepRequestWriter(**SESSION).write(2, 1)
+    assert written is not None
+    return written
+
+
+def reset_answer(observation: Any, info: dict[str, Any]) -> Packet:
+    attachments, response = Attachments(), pb.InteractResponse()
+    encode_value(observation, response.reset.observation, attachments=attachments)
+    response.reset.info.SetInParent()
+    encode_mapping(info, response.reset.info, attachments=attachments)
+    return Packet(response.SerializeToString(), attachments)
+
+
+def step_answer(observation: Any) -> Packet:
+    attachments = Attachments()
+    written = StepResponseWriter().write((observation, 1.0, False, True, {}), attachments)
+    assert written is not None
+    return Packet(written, attachments)
+
+
+def error(reason: Reason, text: str, **metadata: str) -> Any:
+    response = pb.InteractResponse()
+    encode_fault(FaultError(reason, text, metadata=metadata), response.error)
+    return response
+
+
+def refusal() -> bytes:
+    response = direct_pb2.HelloResponse(
+        error=error(Reason.UNKNOWN_SESSION, "no such session").error
+    )
+    message = response.SerializeToString()
+    return HEADER.pack(len(message), 0, 0) + message
+
+
+def gap() -> Packet:
+    return Packet(error(Reason.SEQUENCE_GAP, "2 is next", expected="2").SerializeToString())
+
+
+HELLO = direct_pb2.HelloRequest(**SESSION, shared_memory=True)
+CLOSED = pb.InteractResponse(close=pb.CloseResponse())
+
+
+def described(
+    name: str, meaning: str, holds: type[Message], raw: bytes, attachments: Any = ()
+) -> dict[str, Any]:
+    """Returns one vector: the bytes, and all that is to be read from them."""
+    start = len(PREAMBLE) if raw.startswith(PREAMBLE) else 0
+    length, where, attached = HEADER.unpack_from(raw, start)
+    begin = start + HEADER_BYTES
+    message = holds.FromString(raw[begin : begin + length])
+    return {
+        "name": name,
+        "meaning": meaning,
+        "holds": holds.DESCRIPTOR.name,
+        "header": [length, where, attached],
+        "message": text_format.MessageToString(message, as_one_line=True),
+        "arrays": [
+            {
+                "offset": offset,
+                "bytes": array.nbytes,
+                "shape": list(array.shape),
+                "type": array.dtype.name,
+            }
+            for offset, array in attachments
+        ],
+        "hex": raw.hex(),
+    }
+
+
+def vectors() -> list[dict[str, Any]]:
+    """Returns all vectors."""
+    return [*_opening(), *_requests(), *_answers()]
+
+
+def _opening() -> Iterator[dict[str, Any]]:
+    hello, answer = direct_pb2.HelloRequest, direct_pb2.HelloResponse
+    first = sent_by_client(HELLO.SerializeToString(), first=True)
+    yield described("hello", "The client begins: preamble and hello.", hello, first)
+    yield described("welcome", "The channel is open.", answer, sent_by_server(None))
+    meaning = "It is open; a descriptor comes with the first byte."
+    yield described("welcome with memory", meaning, answer, sent_by_server(None, slots()))
+    meaning = "It is not open; the server closes the connection."
+    yield described("refusal", meaning, answer, refusal())
+
+
+def _requests() -> Iterator[dict[str, Any]]:
+    for name, raw in (
+        ("reset", reset_request()),
+        ("step", step_request()),
+        ("close", close_request()),
+    ):
+        yield described(name, f"A {name}.", pb.InteractRequest, sent_by_client(raw))
+
+
+_ANSWERS: tuple[tuple[str, str, Callable[[], Packet], list[tuple[int, Any]]], ...] = (
+    (
+        "reset, inline",
+        "A small observation is in the message.",
+        lambda: reset_answer(FEW, {"lives": 3}),
+        [],
+    ),
+    (
+        "reset, attached",
+        "A large observation follows the message, then an array of the info; 60 bytes are between them.",
+        lambda: reset_answer(ODD, {"mask": MANY}),
+        [(0, ODD), (4160, MANY)],
+    ),
+    (
+        "step, inline",
+        "A small observation is in the message; the step truncated the episode.",
+        lambda: step_answer(FEW),
+        [],
+    ),
+    (
+        "step, attached",
+        "A large observation follows the message.",
+        lambda: step_answer(MANY),
+        [(0, MANY)],
+    ),
+    (
+        "step, in memory",
+        "A larger one is in slot 3 of the shared memory; nothing follows the message.",
+        lambda: step_answer(HUGE),
+        [(0, HUGE)],
+    ),
+    ("error", "A request had the wrong number.", gap, []),
+    (
+        "closed",
+        "The session is over; the server closes the connection.",
+        lambda: Packet(CLOSED.SerializeToString()),
+        [],
+    ),
+)
+
+
+def _answers() -> Iterator[dict[str, Any]]:
+    for name, meaning, packet, arrays in _ANSWERS:
+        shared = slots(taken=2) if name == "step, in memory" else None
+        raw = sent_by_server(packet(), shared)
+        yield described(name, meaning, pb.InteractResponse, raw, arrays)
+
+
+def text() -> str:
+    """Returns the file."""
+    return json.dumps(vectors(), indent=1) + "\n"
+
+
+if __name__ == "__main__":
+    PATH.parent.mkdir(exist_ok=True)
+    PATH.write_text(text())

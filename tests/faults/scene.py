@@ -1,0 +1,119 @@
+"""What the fault tests share: servers of the hungry environment, and what can be seen of processes from outside."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from envwire.client import RemoteEnv
+from envwire.client._transport import call
+from envwire.client._transports import open_transport
+from envwire.server import Server
+from envwire.v1 import environment_pb2 as pb
+from tests.conftest import ROOT
+from tests.faults.hungry_envs import HUNGRY
+
+#: All ways to a session that a fault may be in.
+TRANSPORTS = ("unary", "stream", "direct-tcp", "direct-unix")
+
+
+def serve(**settings: Any) -> Server:
+    """Returns a server of the hungry environment, not started."""
+    return Server([HUNGRY], imports=["tests.faults.hungry_envs"], sys_path=(ROOT,), **settings)
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Waits for something that other processes bring about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def active(target: str, **settings: Any) -> int:
+    """Returns how many sessions a server holds, and is about to make."""
+    transport = open_transport("unary", target, 5.0, **settings)
+    try:
+        request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
+        return call(transport, request, 5.0).get_server_info.active_sessions
+    finally:
+        transport.close()
+
+
+def alive(pid: int) -> bool:
+    """Returns whether a process runs; one that only waits to be reaped does not."""
+    return _status(pid)[0] not in "ZX"
+
+
+def parent_of(pid: int) -> int:
+    """Returns the number of the process that started `pid`, or inherited it."""
+    return _status(pid)[1]
+
+
+def _status(pid: int) -> tuple[str, int]:
+    """Returns state and parent of a process; as of a dead one when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return "X", 0
+    return fields[0], int(fields[1])
+
+
+def family_of(pid: int) -> set[int]:
+    """Returns `pid` and the numbers of all living processes that descend from it."""
+    status = {int(entry): _status(int(entry)) for entry in os.listdir("/proc") if entry.isdigit()}
+    parents = {each: parent for each, (state, parent) in status.items() if state not in "ZX"}
+    found, size = {pid} & parents.keys(), -1
+    while len(found) != size:
+        size = len(found)
+        found |= {child for child, parent in parents.items() if parent in found}
+    return found
+
+
+def template_of(pid: int) -> int:
+    """Returns the process that forks the sessions of a front: its only child."""
+    return next(child for child in family_of(pid) if parent_of(child) == pid)
+
+
+def open_files(pid: int) -> int:
+    """Returns how many files a process has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def transport_of(env: RemoteEnv) -> Any:
+    """Returns the transport inside an environment, for tests that break it."""
+    return _inside(env, "_home", "session", "_transport", "_transport")
+
+
+def direct_address(env: RemoteEnv) -> tuple[str, int]:
+    """Returns where the direct channel of an environment leads, on TCP."""
+    address: str = _inside(transport_of(env), "_addresses")[0]
+    host, _, port = address.rpartition(":")
+    return host, int(port)
+
+
+def channel_of(env: RemoteEnv) -> Any:
+    """Returns the direct channel of an environment."""
+    return _inside(transport_of(env), "_channel")
+
+
+def resumed(env: RemoteEnv) -> int:
+    """Returns how often the session of an environment went on after its connection broke."""
+    return env.connection_stats.resumed
+
+
+def _inside(thing: Any, *names: str) -> Any:
+    for name in names:
+        thing = getattr(thing, name)
+    return thing
+
+
+def resident_bytes(pid: int) -> int:
+    """Returns the memory that a process uses."""
+    pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGESIZE")

@@ -1,0 +1,261 @@
+"""A soak: thousands of random kills and cuts under clients that count, each beside a model that must agree.
+
+    python -m tests.faults.soak --faults 10000 --clients 8 --transport direct-tcp
+
+Every environment counts its own steps, and its client counts them too. After whatever happens the two must be equal: a
+step that was lost or applied twice would part them for ever. At the end nothing may be left over: no session, no
+process, no open file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from envwire.client import RemoteEnv
+from envwire.server import Server
+from tests.faults.hungry_envs import HUNGRY
+from tests.faults.scene import active, alive, eventually, family_of, open_files, serve, template_of
+from tests.faults.soak_client import Column, Tally
+from tests.faults.wire import Wire
+
+TRANSPORTS = ("unary", "stream", "direct-tcp")
+_LEASE = 5.0
+
+
+@dataclass
+class Left:
+    """What is there of a server: when it has begun, and when all is over."""
+
+    sessions: int
+    processes: int
+    files_of_front: int
+    files_of_template: int
+
+    @classmethod
+    def of(cls, server: Server) -> Left:
+        """Looks at a server and the processes that it started."""
+        family = family_of(server.pid)
+        files = [open_files(pid) for pid in (server.pid, template_of(server.pid))]
+        return cls(active(server.target), len(family), *files)
+
+
+class Clients:
+    """Processes that play, replaced when they die.
+
+    Args:
+        target: The server.
+        transport: The way to it.
+        count: How many.
+        chance: Chooses their seeds.
+    """
+
+    def __init__(self, target: str, transport: str, count: int, chance: random.Random) -> None:
+        memory = os.memfd_create("soak")
+        os.ftruncate(memory, Tally.size(count))
+        self.tally = Tally(memory, count)
+        self._chance = chance
+        program = [sys.executable, "-m", "tests.faults.soak_client"]
+        self._nursery = subprocess.Popen(
+            [*program, target, transport, str(memory), str(count)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            pass_fds=(memory,),
+            text=True,
+            start_new_session=True,
+        )
+        os.close(memory)
+        self._pids = [self._start(number) for number in range(count)]
+
+    def _start(self, number: int) -> int:
+        nursery = self._nursery
+        assert nursery.stdin
+        assert nursery.stdout
+        nursery.stdin.write(f"{number} {self._chance.getrandbits(32)}\n")
+        nursery.stdin.flush()
+        return int(nursery.stdout.readline())
+
+    def replace_dead(self) -> None:
+        """Starts a client for each that is gone."""
+        for number, pid in enumerate(self._pids):
+            if not alive(pid):
+                self._pids[number] = self._start(number)
+
+    def kill_one(self) -> bool:
+        """Kills a client, chosen at random."""
+        return _kill(self._chance.choice(self._pids))
+
+    def finish(self) -> None:
+        """Lets all close what they have, and end."""
+        for pid in self._pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        eventually(lambda: not any(map(alive, self._pids)), 30.0)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._nursery.pid, signal.SIGKILL)
+        self._nursery.communicate()
+
+
+class Soak:
+    """One run.
+
+    Args:
+        server: The server.
+        wire: What the clients reach it by.
+        clients: The clients.
+        chance: Chooses kinds of faults and victims.
+
+    Attributes:
+        done: Faults so far, by kind.
+    """
+
+    def __init__(self, server: Server, wire: Wire, clients: Clients, chance: random.Random) -> None:
+        self.done: Counter[str] = Counter()
+        self.clients = clients
+        self.chance = chance
+        self._server = server
+        self._faults: dict[str, tuple[int, Callable[[], bool]]] = {
+            "connection reset": (84, wire.cut_one),
+            "all connections reset": (1, lambda: wire.cut() > 0),
+            "session killed": (12, self._kill_session),
+            "client killed": (3, clients.kill_one),
+        }
+
+    def commit_one(self) -> None:
+        """Commits one fault, of a random kind, on a random victim."""
+        kinds = list(self._faults)
+        kind = self.chance.choices(kinds, [self._faults[kind][0] for kind in kinds])[0]
+        if self._faults[kind][1]():
+            self.done[kind] += 1
+        self.clients.replace_dead()
+
+    def _kill_session(self) -> bool:
+        template = template_of(self._server.pid)
+        sessions = sorted(family_of(template) - {template})
+        return bool(sessions) and _kill(self.chance.choice(sessions))
+
+
+def _kill(pid: int) -> bool:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def run(faults: int, clients: int, transport: str, seed: int, pause: float) -> dict[str, Any]:
+    """Commits faults and returns what came of it."""
+    chance = random.Random(seed)
+    with Wire(seed) as wire:
+        settings: dict[str, Any] = {"lease": _LEASE, "max_sessions": 4 * clients + 16}
+        with serve(**settings, queue=64, **wire.settings) as server:
+            _warm_up(server)
+            before = Left.of(server)
+            players = Clients(wire.target, transport, clients, chance)
+            soak = Soak(server, wire, players, chance)
+            begun = time.monotonic()
+            try:
+                _commit(soak, faults, pause)
+            finally:
+                players.finish()
+            seconds = time.monotonic() - begun
+            eventually(lambda: Left.of(server) == before, 3 * _LEASE)
+            after = Left.of(server)
+            processes = family_of(server.pid)
+    left = sum(alive(pid) for pid in processes)
+    return {
+        "transport": transport,
+        "faults": dict(soak.done),
+        "faults injected": soak.done.total(),
+        "steps checked": players.tally.total(Column.STEPS),
+        "episodes": players.tally.total(Column.EPISODES),
+        "sessions found lost": players.tally.total(Column.LOST),
+        "makes that failed": players.tally.total(Column.REFUSED),
+        "steps lost or applied twice": players.tally.total(Column.WRONG),
+        "connections": wire.connections,
+        "seconds": round(seconds, 1),
+        "sessions left": after.sessions - before.sessions,
+        "processes left": after.processes - before.processes,
+        "files left in the front": after.files_of_front - before.files_of_front,
+        "files left in the template": after.files_of_template - before.files_of_template,
+        "processes after the server's end": left,
+    }
+
+
+def _warm_up(server: Server) -> None:
+    """Lets the server open once what it opens only once."""
+    env = RemoteEnv(server.target, HUNGRY, transport="stream")
+    env.reset()
+    env.close()
+    eventually(lambda: len(family_of(server.pid)) == 2)
+
+
+def _commit(soak: Soak, faults: int, pause: float) -> None:
+    eventually(lambda: soak.clients.tally.total(Column.STEPS) > 0, 60.0)
+    shown = 0.0
+    while soak.done.total() < faults and not soak.clients.tally.total(Column.WRONG):
+        soak.commit_one()
+        time.sleep(soak.chance.expovariate(1 / pause))
+        if time.monotonic() - shown > 0.5:
+            shown = time.monotonic()
+            _show(soak, faults)
+    _show(soak, faults)
+    print(file=sys.stderr)
+
+
+def _show(soak: Soak, faults: int) -> None:
+    done = soak.done.total()
+    bar = ("#" * (30 * done // faults)).ljust(30, ".")
+    steps, wrong = (soak.clients.tally.total(column) for column in (Column.STEPS, Column.WRONG))
+    text = f"\r[{bar}] {done}/{faults} faults, {steps} steps, {wrong} wrong"
+    print(text, end="", file=sys.stderr, flush=True)
+
+
+#: What must be nothing.
+ZEROES = (
+    "steps lost or applied twice",
+    "sessions left",
+    "processes left",
+    "files left in the front",
+    "files left in the template",
+    "processes after the server's end",
+)
+
+
+def verdict(result: dict[str, Any]) -> bool:
+    """Returns whether nothing was lost and nothing is left over."""
+    return all(result[name] <= 0 for name in ZEROES) and result["steps checked"] > 0
+
+
+def main() -> int:
+    """Runs what the command line asks for; prints a table, or JSON."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--faults", type=int, default=1000)
+    parser.add_argument("--clients", type=int, default=8)
+    parser.add_argument("--transport", choices=TRANSPORTS, default="direct-tcp")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--pause", type=float, default=0.01, help="mean seconds between faults")
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    result = run(given.faults, given.clients, given.transport, given.seed, given.pause)
+    if given.json:
+        print(json.dumps(result))
+    else:
+        for name, value in result.items():
+            print(f"{name:34} {value}")
+    return 0 if verdict(result) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,141 @@
+"""The clients of the soak: forked on request from a process that has imported everything and opened nothing.
+
+Each plays episodes until it is told to leave, and compares every observation with a count of its own. It keeps its
+numbers in memory that outlives it.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import random
+import signal
+import sys
+from enum import IntEnum
+
+import envwire.client._grpc
+from envwire.client import RemoteEnv, RemoteError, RequestTimeoutError, SessionLostError
+from tests.faults.hungry_envs import HUNGRY
+
+_EPISODE = 500
+assert envwire.client._grpc  # imported once, for all
+
+
+class Column(IntEnum):
+    """What a client counts."""
+
+    STEPS = 0
+    EPISODES = 1
+    LOST = 2
+    REFUSED = 3
+    WRONG = 4
+
+
+class Tally:
+    """The numbers of all clients.
+
+    Args:
+        descriptor: A file of memory of `Tally.size(clients)` bytes.
+        clients: How many there are.
+    """
+
+    def __init__(self, descriptor: int, clients: int) -> None:
+        self._numbers = memoryview(mmap.mmap(descriptor, self.size(clients))).cast("Q")
+
+    @staticmethod
+    def size(clients: int) -> int:
+        """Returns the bytes of so many rows."""
+        return clients * len(Column) * 8
+
+    def add(self, client: int, column: Column) -> None:
+        """Counts one; each row has one writer."""
+        self._numbers[client * len(Column) + column] += 1
+
+    def total(self, column: Column) -> int:
+        """Returns the sum over all clients."""
+        return sum(self._numbers[column :: len(Column)].tolist())
+
+
+class Player:
+    """One client.
+
+    Args:
+        target: The server.
+        transport: The way to it.
+        tally: Where it counts.
+        number: Its row there.
+        seed: Of its episodes.
+    """
+
+    def __init__(self, target: str, transport: str, tally: Tally, number: int, seed: int) -> None:
+        self._target = target
+        self._transport = transport
+        self._tally = tally
+        self._number = number
+        self._random = random.Random(seed)
+        self._env: RemoteEnv | None = None
+
+    def play(self) -> None:
+        """Plays until SIGTERM, then closes what is open."""
+        signal.signal(signal.SIGTERM, _leave)
+        try:
+            while True:
+                self._play_on()
+        except SystemExit:
+            if self._env is not None:
+                self._env.close()
+
+    def _play_on(self) -> None:
+        try:
+            if self._env is None:
+                self._env = RemoteEnv(self._target, HUNGRY, transport=self._transport, timeout=20.0)
+            self._play_episode(self._env)
+        except SessionLostError:
+            self._count(Column.LOST)
+        except RequestTimeoutError as error:
+            self._complain(f"a request took too long: {error}")
+        except RemoteError as error:
+            if self._env is not None and "lease" in str(error):
+                self._complain(f"a session was given up: {error}")
+            self._count(Column.REFUSED)  # a Make is never repeated
+
+    def _play_episode(self, env: RemoteEnv) -> None:
+        observation, info = env.reset()
+        self._count(Column.EPISODES)
+        length = self._random.randrange(1, _EPISODE)
+        for expected in range(length):
+            if observation[0] != expected or info["steps"] != expected:
+                self._complain(f"step {expected} here is step {info['steps']} there")
+            observation, _, _, _, info = env.step(0)
+            self._count(Column.STEPS)
+
+    def _count(self, column: Column) -> None:
+        self._tally.add(self._number, column)
+
+    def _complain(self, text: str) -> None:
+        self._count(Column.WRONG)
+        print(f"\nclient {self._number}: {text}", file=sys.stderr, flush=True)
+
+
+def _leave(_number: int, _frame: object) -> None:
+    sys.exit(0)
+
+
+def main() -> None:
+    """Forks a player for each line on standard input, "number seed", and answers with its process."""
+    target, transport, descriptor, clients = sys.argv[1:]
+    tally = Tally(int(descriptor), int(clients))
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    for line in iter(sys.stdin.readline, ""):
+        number, seed = map(int, line.split())
+        pid = os.fork()
+        if pid == 0:
+            try:
+                Player(target, transport, tally, number, seed).play()
+            finally:
+                os._exit(0)
+        print(pid, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,184 @@
+"""The clock on the wall may jump: only monotonic time is asked for, and leases follow it, however it passes."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import os
+import socket
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from envwire.codec import FaultError, Reason
+from envwire.server._hosted import HostedSession
+from envwire.server._process import Process
+from envwire.server._sessions import Sessions
+from tests.conftest import ROOT
+
+#: Calls that read the clock on the wall.
+_WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow")}
+#: Certificates are valid from a date to a date.
+_DATED = {"_certificates.py"}
+
+
+def _wall_clock_calls(path: Path) -> list[str]:
+    calls: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name | ast.Attribute):
+            owner = node.value.id if isinstance(node.value, ast.Name) else node.value.attr
+            if (owner, node.attr) in _WALL:
+                calls.append(f"{path.name}:{node.lineno}")
+    return calls
+
+
+@pytest.mark.parametrize("root", ["client", "server", "protos", "envs"])
+def test_only_monotonic_clocks_are_read(root: str) -> None:
+    paths = sorted((Path(ROOT) / root / "envwire").rglob("*.py"))
+    assert paths
+    found = [call for path in paths if path.name not in _DATED for call in _wall_clock_calls(path)]
+    assert not found, "a wall clock jumps; take time.monotonic"
+
+
+class _Board:
+    """A board on which nothing happens, but for what a test says."""
+
+    def __init__(self) -> None:
+        self.is_connected = False
+        self.count = 0
+
+    def connected(self, _: int) -> bool:
+        return self.is_connected
+
+    def served(self, _: int) -> int:
+        return self.count
+
+    def busy_for(self, _: int) -> float:
+        return 0.0
+
+
+class _Process:
+    """A process that takes what it gets and says nothing."""
+
+    def __init__(self) -> None:
+        self.board = _Board()
+        self.asked: list[bytes] = []
+        self.killed = False
+        self.pid = os.getpid()
+        self.output = self
+
+    def text(self) -> str:
+        return "last words"
+
+    def take(self, _: HostedSession) -> int:
+        return 0
+
+    def ask(self, _: int, message: bytes) -> asyncio.Future[bytes]:
+        self.asked.append(message)
+        return asyncio.get_running_loop().create_future()
+
+    def admit(self, *_: socket.socket) -> None:
+        """Takes a connection."""
+
+    def leave(self, _: int) -> None:
+        """Lets a session go."""
+
+    def kill(self) -> None:
+        self.killed = True
+
+
+class Scene:
+    """One session at a time of our choosing."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.sessions = Sessions(1, lambda: self.now, "test")
+        self.process = _Process()
+        process = cast("Process", self.process)
+        self.session = HostedSession(10.0, lambda: self.now, 5.0, self.sessions.end, process)
+        self.sessions.reserve()
+        self.sessions.add(self.session)
+
+    def pass_time(self, seconds: float, *, asleep: bool = False) -> FaultError | None:
+        """Lets time pass, for the front as well if it is asleep; returns the fate of the session."""
+        self.now += seconds
+        self.sessions.excuse(seconds if asleep else 0.1)
+        self.sessions.sweep()
+        return self.session.fate
+
+
+def run(scene: Any) -> None:
+    async def main() -> None:
+        await asyncio.wait_for(scene(Scene()), 10.0)
+
+    asyncio.run(main())
+
+
+def reason(fate: FaultError | None) -> Reason | None:
+    return None if fate is None else fate.reason
+
+
+def test_a_lease_ends_when_nobody_cares() -> None:
+    async def play(scene: Scene) -> None:
+        assert scene.pass_time(9.0) is None
+        assert reason(scene.pass_time(1.5)) is Reason.SESSION_EXPIRED
+
+    run(play)
+
+
+def test_a_time_in_which_the_front_stood_still_does_not_count() -> None:
+    async def play(scene: Scene) -> None:
+        assert scene.pass_time(3600.0, asleep=True) is None
+        assert scene.pass_time(9.0) is None
+        assert reason(scene.pass_time(1.5)) is Reason.SESSION_EXPIRED
+
+    run(play)
+
+
+def test_a_reply_that_waits_while_the_front_stands_still_is_not_late() -> None:
+    async def play(scene: Scene) -> None:
+        asking = asyncio.ensure_future(scene.session.ask(b"step"))
+        await asyncio.sleep(0)
+        assert scene.pass_time(3600.0, asleep=True) is None
+        assert reason(scene.pass_time(5.5)) is Reason.STEP_TIMEOUT
+        assert scene.process.killed
+        asking.cancel()
+
+    run(play)
+
+
+def test_an_open_channel_keeps_a_session_that_shows_signs_of_life() -> None:
+    async def play(scene: Scene) -> None:
+        scene.process.board.is_connected = True
+        for _ in range(20):
+            scene.process.board.count += 1
+            assert scene.pass_time(4.0) is None
+        assert not scene.process.asked
+
+    run(play)
+
+
+def test_a_silent_process_behind_an_open_channel_is_asked_and_ended() -> None:
+    async def play(scene: Scene) -> None:
+        scene.process.board.is_connected = True
+        assert scene.pass_time(5.5) is None
+        assert len(scene.process.asked) == 1, "it is asked for a sign of life"
+        assert scene.pass_time(30.0) is None, "a client that reads slowly may keep it so long"
+        assert len(scene.process.asked) == 1
+        assert reason(scene.pass_time(6.0)) is Reason.STEP_TIMEOUT
+        assert scene.process.killed
+
+    run(play)
+
+
+def test_an_idle_process_that_answers_lives_on() -> None:
+    async def play(scene: Scene) -> None:
+        scene.process.board.is_connected = True
+        for times in range(1, 50):
+            assert scene.pass_time(5.5) is None
+            assert len(scene.process.asked) == times
+            scene.session.on_reply()
+            assert scene.pass_time(1.0) is None
+
+    run(play)

@@ -1,0 +1,218 @@
+"""Sessions and servers that are killed in the middle of an episode: what each policy makes of it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envwire.client import (
+    CapacityError,
+    RemoteEnv,
+    RequestTimeoutError,
+    ServerUnavailableError,
+    SessionLostError,
+)
+from envwire.server import Server
+from tests.conftest import ROOT
+from tests.equality import identical
+from tests.faults.test_processes import active, alive, eventually
+from tests.hosted_envs import Fault
+
+FAULTY = "tests/Faulty-v0"
+HOSTED = ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1", "tests/*"]
+
+
+def start(**settings: Any) -> Server:
+    return Server(HOSTED, imports=["tests.hosted_envs"], sys_path=(ROOT,), **settings)
+
+
+@pytest.fixture(scope="module")
+def fragile() -> Iterator[Server]:
+    with start(lease=2.0) as server:
+        yield server
+
+
+def children(pid: int) -> list[int]:
+    """Returns the processes that a process started and that live."""
+    threads = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
+
+
+def sessions(server: Server) -> list[int]:
+    """Returns the processes of a server's sessions."""
+    return [child for template in children(server.pid) for child in children(template)]
+
+
+def kill_sessions(server: Server) -> None:
+    for pid in sessions(server):
+        os.kill(pid, signal.SIGKILL)
+
+
+def run(env: Any, disturb: dict[int, Callable[[], None]], steps: int = 150) -> list[Any]:
+    """Returns what an environment answers, disturbed before some of its steps."""
+    env.action_space.seed(5)
+    seen: list[Any] = [env.reset(seed=5)]
+    for step in range(steps):
+        disturb.get(step, bool)()
+        seen.append(env.step(env.action_space.sample()))
+        if seen[-1][2] or seen[-1][3]:
+            seen.append(env.reset())
+    env.close()
+    return seen
+
+
+@pytest.mark.parametrize("transport", ["direct-unix", "direct-tcp", "stream", "unary"])
+@pytest.mark.parametrize("env_id", ["CartPole-v1", "FrozenLake-v1", "Pendulum-v1"])
+def test_killed_sessions_are_not_noticed_when_they_are_replayed(
+    fragile: Server, env_id: str, transport: str
+) -> None:
+    expected = run(RemoteEnv(fragile.target, env_id), {})
+    env = RemoteEnv(fragile.target, env_id, transport=transport, on_lost="replay")
+    kill = {step: lambda: kill_sessions(fragile) for step in (0, 41, 42, 149)}
+    assert identical(run(env, kill), expected)
+    assert env.connection_stats[1:] == (4, 4)
+    assert active(fragile) == 0
+
+
+def test_a_killed_server_is_not_noticed_when_there_is_another_one(fragile: Server) -> None:
+    expected = run(RemoteEnv(fragile.target, "FrozenLake-v1"), {})
+    doomed = start(lease=2.0).start()
+    targets = [doomed.target, fragile.target]
+    env = RemoteEnv(targets, "FrozenLake-v1", on_lost="replay")
+    assert active(fragile) == 0
+
+    def kill() -> None:
+        os.kill(doomed.pid, signal.SIGKILL)
+
+    assert identical(run(env, {75: kill}), expected)
+    doomed.stop()
+
+
+def test_the_first_server_with_room_is_used(fragile: Server) -> None:
+    with start(max_sessions=1) as small:
+        first = RemoteEnv([small.target, fragile.target], FAULTY)
+        second = RemoteEnv([small.target, fragile.target], FAULTY)
+        assert (active(small), active(fragile)) == (1, 1)
+        with pytest.raises(CapacityError):
+            RemoteEnv([small.target, small.target], FAULTY, connect_timeout=1.0)
+        for env in (first, second):
+            env.close()
+    with pytest.raises(ServerUnavailableError):
+        RemoteEnv(["127.0.0.1:2", "127.0.0.1:1"], FAULTY, connect_timeout=0.5)
+    with pytest.raises(ValueError, match="empty list"):
+        RemoteEnv([], FAULTY)
+
+
+def test_a_request_that_kills_its_session_again_and_again_is_told(fragile: Server) -> None:
+    env = RemoteEnv(fragile.target, FAULTY, on_lost="replay", anonymous=True)
+    env.reset(seed=1)
+    env.step(0)
+    with pytest.raises(SessionLostError, match="SIGABRT"):
+        env.step(int(Fault.ABORT))
+    assert env.connection_stats[1:] == (3, 2)
+    assert env.reset(seed=1)[0] == [0.0]
+    env.close()
+
+
+def test_a_step_that_was_served_after_its_client_gave_up_is_replayed_as_well(
+    fragile: Server,
+) -> None:
+    env = RemoteEnv(fragile.target, FAULTY, on_lost="replay", anonymous=True, timeout=0.4)
+    env.reset(seed=1)
+    with pytest.raises(RequestTimeoutError):
+        env.step(int(Fault.SLEEP))
+    assert env.step(0)[4] == {"steps": 2}
+    kill_sessions(fragile)
+    env._home._timeout = None
+    assert env.step(0)[4] == {"steps": 3}
+    env.close()
+
+
+def test_truncation_by_a_killed_session(fragile: Server) -> None:
+    env = RemoteEnv(fragile.target, FAULTY, on_lost="truncate")
+    pid = env.reset(seed=1)[1]["pid"]
+    env.step(0)
+    os.kill(pid, signal.SIGKILL)
+    observation, reward, terminated, truncated, info = env.step(0)
+    assert (observation, reward, terminated, truncated) == ([1.0], 0.0, False, True)
+    assert info["lost"]
+    assert "SIGKILL" in info["lost_reason"]
+    assert env.reset(seed=1)[1]["pid"] != pid
+    env.close()
+
+
+def test_a_fork_goes_its_own_way_and_outlives_the_first(fragile: Server) -> None:
+    env = RemoteEnv(fragile.target, "FrozenLake-v1")
+    env.reset(seed=3)
+    env.step(1)
+    twin = env.fork()
+    before = sessions(fragile)
+    actions = [1, 2, 1, 2, 0, 3]
+    assert identical([twin.step(each) for each in actions], [env.step(each) for each in actions])
+    env.close()
+    grand = twin.fork()
+    assert identical(grand.reset(), twin.reset())
+    for each in (grand, twin):
+        each.close()
+    assert active(fragile) == 0
+    assert eventually(lambda: not sessions(fragile))
+    assert not any(map(alive, before))
+
+
+def test_the_death_of_a_fork_is_told_as_any(fragile: Server) -> None:
+    env = RemoteEnv(fragile.target, FAULTY)
+    first = env.reset(seed=3)[1]["pid"]
+    twin = env.fork()
+    (pid,) = set(sessions(fragile)) - {first}
+    assert os.getpgid(pid) == pid
+    with pytest.raises(SessionLostError, match="SIGABRT"):
+        twin.step(int(Fault.PRINT_AND_ABORT))
+    assert env.step(0)[4] == {"steps": 1}
+    orphan = env.fork()
+    os.kill(first, signal.SIGKILL)
+    assert orphan.step(0)[4] == {"steps": 2}
+    orphan.close()
+    env.close()
+    assert eventually(lambda: not sessions(fragile))
+
+
+def test_a_process_that_cannot_be_forked_says_why(fragile: Server) -> None:
+    env = RemoteEnv(fragile.target, FAULTY)
+    env.reset(seed=3)
+    env.get_wrapper_attr("start_child")()
+    with pytest.raises(ValueError, match="processes of its own"):
+        env.fork()
+    assert env.step(0)[4] == {"steps": 1}
+    env.close()
+
+
+def test_a_killed_front_takes_its_forks_with_it() -> None:
+    server = start().start()
+    env = RemoteEnv(server.target, FAULTY)
+    env.reset()
+    twin = env.fork()
+    pids = sessions(server)
+    assert len(pids) == 2
+    os.kill(server.pid, signal.SIGKILL)
+    assert eventually(lambda: not any(map(alive, pids)))
+    server.stop()
+    for each in (env, twin):
+        each._home.let_go()
+
+
+def test_a_fork_takes_a_slot_and_a_stranger_cannot_ask_for_one(fragile: Server) -> None:
+    with start(max_sessions=1) as small:
+        env = RemoteEnv(small.target, FAULTY)
+        env.reset()
+        with pytest.raises(CapacityError):
+            env.fork()
+        env._home.session._secret = bytes(16)  # type: ignore[union-attr]
+        with pytest.raises(PermissionError, match="secret"):
+            env.fork()
+        env._home.let_go()
+    assert active(fragile) == 0

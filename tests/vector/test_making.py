@@ -1,0 +1,57 @@
+"""`gymnasium.make_vec` makes remote vector environments, and its other modes make vectors of proxies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import pytest
+
+import envwire.client.gymnasium
+from envwire.server import Server
+from tests.equality import identical
+from tests.vector.faces import FAMILIES, rollout
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [
+        (None, envwire.client.gymnasium.RemoteVectorEnv),
+        ("sync", gymnasium.vector.SyncVectorEnv),
+        ("async", gymnasium.vector.AsyncVectorEnv),
+    ],
+)
+def test_make_vec(vector_server: Server, mode: Any, kind: type[Any]) -> None:
+    remote = gymnasium.make_vec(
+        "envwire/Remote-v0",
+        num_envs=3,
+        vectorization_mode=mode,
+        target=vector_server.target,
+        env_id="CartPole-v1",
+    )
+    local = FAMILIES["gymnasium"].local("CartPole-v1", 3)
+    assert type(remote) is kind
+    assert identical(rollout(remote, 40, seed=2), rollout(local, 40, seed=2))
+    remote.close()
+    local.close()
+
+
+def test_wrappers_of_the_library_go_around_it(vector_server: Server) -> None:
+    wrappers = gymnasium.wrappers.vector
+    target = vector_server.target
+    envs = [
+        envwire.client.gymnasium.RemoteVectorEnv(target, "CartPole-v1", 4, sessions=2),
+        FAMILIES["gymnasium"].local("CartPole-v1", 4),
+    ]
+    seen: list[Any] = []
+    for env in envs:
+        wrapped = wrappers.NormalizeObservation(
+            wrappers.RecordEpisodeStatistics(wrappers.ClipReward(env, 0.0, 0.5))
+        )
+        seen.append(rollout(wrapped, 80, seed=9))
+        for *_, infos in seen[-1]:
+            infos.get("episode", {}).pop("t", None)  # the time that it took
+        wrapped.close()
+    assert identical(*seen)
