@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import threading
-import time
 from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from threading import Thread
@@ -161,14 +160,23 @@ def test_a_cut_under_a_step_waits_for_the_step_and_does_not_repeat_it(scenes: An
     assert scene.env.step(0)[4] == {"steps": 2}
 
 
+def assert_taken_at_most_once(env: Any, before: int) -> int:
+    """Steps after a step that may not have got as far as the environment, and returns how many were taken."""
+    steps: int = env.step(0)[4]["steps"]
+    assert steps - before in {1, 2}
+    assert env.step(0)[4] == {"steps": steps + 1}
+    return steps + 1
+
+
 def test_an_interrupted_wait_leaves_an_environment_that_goes_on(scenes: Any) -> None:
     scene = scenes(**FAULTY)
     scene.env.reset()
     interrupt = partial(signal.pthread_kill, threading.get_ident(), signal.SIGINT)
-    for steps in (2, 4):
+    steps = 0
+    for _ in range(2):
         with meanwhile(scene, interrupt), pytest.raises(KeyboardInterrupt):
             scene.env.step(int(Fault.SLEEP))
-        assert scene.env.step(0)[4] == {"steps": steps}, "the step was taken, once"
+        steps = assert_taken_at_most_once(scene.env, steps)
 
 
 @pytest.mark.parametrize(
@@ -185,18 +193,21 @@ def test_a_timeout_leaves_an_environment_that_goes_on(scenes: Any, swallowed: An
     assert scene.relay.taken == 2
 
 
-def test_a_step_that_timed_out_is_taken_once(scenes: Any) -> None:
-    scene = scenes(timeout=0.2, **FAULTY)
+def test_a_step_that_timed_out_is_taken_at_most_once(scenes: Any) -> None:
+    scene = scenes(timeout=0.3, **FAULTY)
     scene.env.reset()
     with pytest.raises(RequestTimeoutError):
         scene.env.step(int(Fault.SLEEP))
-    deadline = time.monotonic() + 10
-    while True:  # the session is busy for a while yet
+
+    def goes_on() -> bool:
         try:
-            assert scene.env.step(0)[4] == {"steps": 2}
-            break
+            scene.env.render()
         except (RequestTimeoutError, ServerUnavailableError):
-            assert time.monotonic() < deadline
+            return False
+        return True
+
+    assert eventually(goes_on), "the session is busy for a while yet, and then goes on"
+    assert_taken_at_most_once(scene.env, 0)
 
 
 def test_an_error_of_the_environment_is_told_once_whatever_happens_to_its_reply(

@@ -16,7 +16,8 @@ import pytest
 import envwire.envs as gym
 from envwire.client import RemoteEnv, SessionLostError
 from envwire.server import Server
-from tests.direct.conftest import SETTINGS
+from envwire.server._config import ServerConfig
+from envwire.server._shared import share
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import copied, expected
 from tests.equality import identical
@@ -154,12 +155,8 @@ def test_the_budget_of_a_session_is_kept(direct: Server) -> None:
 
 
 def test_nothing_is_shared_by_default() -> None:
-    with Server(["direct/*"], **SETTINGS) as server:
-        env = RemoteEnv(server.target, FRAMES, shape=SHAPE)
-        observation, info = env.reset()
-        assert not is_shared(observation)
-        assert mapped(info["pid"]) == 0
-        env.close()
+    assert ServerConfig(("x",)).shared_memory == 0
+    assert share(0, gym.spaces.Box(0, 255, SHAPE, np.uint8)) is None
 
 
 def test_no_process_but_the_two_has_it_and_it_has_no_name(direct: Server, env: Any) -> None:

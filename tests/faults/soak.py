@@ -31,7 +31,7 @@ from tests.faults.soak_client import Column, Tally
 from tests.faults.wire import Wire
 
 TRANSPORTS = ("unary", "stream", "direct-tcp")
-_LEASE = 5.0
+_LEASE, _PATIENCE = 5.0, 1.0
 
 
 @dataclass
@@ -154,7 +154,7 @@ def _kill(pid: int) -> bool:
     return True
 
 
-def run(faults: int, clients: int, transport: str, seed: int, pause: float) -> dict[str, Any]:
+def run(faults: int, clients: int, transport: str, seed: int, between: int) -> dict[str, Any]:
     """Commits faults and returns what came of it."""
     chance = random.Random(seed)
     with Wire(seed) as wire:
@@ -166,7 +166,7 @@ def run(faults: int, clients: int, transport: str, seed: int, pause: float) -> d
             soak = Soak(server, wire, players, chance)
             begun = time.monotonic()
             try:
-                _commit(soak, faults, pause)
+                _commit(soak, faults, between)
             finally:
                 players.finish()
             seconds = time.monotonic() - begun
@@ -201,17 +201,25 @@ def _warm_up(server: Server) -> None:
     eventually(lambda: len(family_of(server.pid)) == 2)
 
 
-def _commit(soak: Soak, faults: int, pause: float) -> None:
+def _commit(soak: Soak, faults: int, between: int) -> None:
     eventually(lambda: soak.clients.tally.total(Column.STEPS) > 0, 60.0)
     shown = 0.0
     while soak.done.total() < faults and not soak.clients.tally.total(Column.WRONG):
         soak.commit_one()
-        time.sleep(soak.chance.expovariate(1 / pause))
+        _let_play(soak, soak.chance.randint(0, 2 * between))
         if time.monotonic() - shown > 0.5:
             shown = time.monotonic()
             _show(soak, faults)
     _show(soak, faults)
     print(file=sys.stderr)
+
+
+def _let_play(soak: Soak, steps: int) -> None:
+    """Waits until so many steps were taken: faults that come faster than steps would test nothing."""
+    until = soak.clients.tally.total(Column.STEPS) + steps
+    deadline = time.monotonic() + _PATIENCE
+    while soak.clients.tally.total(Column.STEPS) < until and time.monotonic() < deadline:
+        time.sleep(0.001)
 
 
 def _show(soak: Soak, faults: int) -> None:
@@ -245,10 +253,10 @@ def main() -> int:
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--transport", choices=TRANSPORTS, default="direct-tcp")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--pause", type=float, default=0.01, help="mean seconds between faults")
+    parser.add_argument("--between", type=int, default=40, help="mean steps between faults")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    result = run(given.faults, given.clients, given.transport, given.seed, given.pause)
+    result = run(given.faults, given.clients, given.transport, given.seed, given.between)
     if given.json:
         print(json.dumps(result))
     else:

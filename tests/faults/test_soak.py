@@ -14,6 +14,6 @@ from tests.faults.soak import TRANSPORTS, run, verdict
 def test_nothing_is_lost_doubled_or_left_over(
     transport: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    result = run(faults=60, clients=4, transport=transport, seed=3, pause=0.03)
+    result = run(faults=60, clients=4, transport=transport, seed=3, between=20)
     assert verdict(result), (result, capfd.readouterr().err)
     assert result["faults injected"] == 60

@@ -121,12 +121,25 @@ def test_a_line_that_is_dead_for_longer_than_the_lease(line: Line) -> None:
         with pytest.raises(ServerUnavailableError):
             env.step(0)
         time.sleep(1.5)  # what is waited for is time itself
-    with pytest.raises(SessionLostError, match=r"lease of 0\.5 s"):
-        env.step(0)
+    told: list[SessionLostError] = []
+    assert eventually(lambda: bool(told) or _try(env, told)), (
+        "gRPC may wait before it connects again"
+    )
+    assert "lease of 0.5 s" in str(told[0])
     env.reset()
     assert env.step(0)[4] == {"steps": 1}
     env.close()
     assert line.active() == 0
+
+
+def _try(env: RemoteEnv, told: list[SessionLostError]) -> bool:
+    try:
+        env.step(0)
+    except SessionLostError as error:
+        told.append(error)
+    except ServerUnavailableError:
+        return False
+    return True
 
 
 def test_a_silent_line_times_out_and_the_step_counts_once(line: Line) -> None:

@@ -177,30 +177,20 @@ class DirectTransport:
     def _dial(self) -> bool:
         """Opens the channel at the first address that answers; a refusal becomes the reply to come.
 
-        A new session is known: who does not know it is another server, behind a forwarded port for instance.
-
         Raises:
             ServerUnavailableError: No address answers, and this transport falls back to nothing.
         """
         failures: list[str] = []
         refused = bool(self._addresses)
         for address in self._addresses:
-            channel = None
             try:
-                channel = self._connect(address)
-                response = channel.greet(self._hello, _DIAL_SECONDS)
+                channel, response = self._greet(address)
             except OSError as error:
                 failures.append(f"{address}: {error}")
                 refused = refused and isinstance(error, ConnectionRefusedError)
-                if channel is not None:
-                    channel.close()
                 continue
-            if self._was_open or response.HasField("welcome"):
-                self._addresses = [address]
-                return self._settle(channel, response)
-            channel.close()
-            failures.append(f"{address}: {response.error.message}")
-            refused = False
+            self._addresses = [address]
+            return self._settle(channel, response)
         _log.debug(
             "no direct channel to %s (%s)", self._target, "; ".join(failures) or "none offered"
         )
@@ -211,6 +201,23 @@ class DirectTransport:
             unavailable.refused = refused
             raise unavailable
         return False
+
+    def _greet(self, address: str) -> tuple[Channel, direct_pb2.HelloResponse]:
+        """Opens a channel and returns it and the answer to its hello.
+
+        Raises:
+            OSError: There is no such server, or another one: a new session is known where it was made. A forwarded port
+                leads anywhere.
+        """
+        channel = self._connect(address)
+        try:
+            response = channel.greet(self._hello, _DIAL_SECONDS)
+            if response.HasField("error") and not self._was_open:
+                raise ConnectionAbortedError(response.error.message)
+        except BaseException:
+            channel.close()
+            raise
+        return channel, response
 
     def _connect(self, address: str) -> Channel:
         if address.startswith(_UNIX):

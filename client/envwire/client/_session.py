@@ -65,6 +65,7 @@ class RemoteSession:
             if recording is None
             else RecordingTransport(transport, label, recording)
         )
+        self._resuming: ResumingTransport = self._transport
         self._family = family
         self._timeout = timeout
         self._label = label
@@ -258,7 +259,7 @@ class RemoteSession:
     @property
     def resumed(self) -> int:
         """Returns how often the session went on after its connection broke."""
-        return self._transport.resumed
+        return self._resuming.resumed
 
     def keep_alive(self) -> None:
         """Renews the lease, without waiting."""

@@ -11,7 +11,7 @@ from envwire.client._transport import Transport
 DEFAULT = "direct"
 
 # Agents fork: AsyncVectorEnv makes an environment to look at, then starts workers. gRPC often hangs or crashes there
-# without its fork support, and rarely with it. It reads this once, when it is imported.
+# without its fork support. It reads this once, when it is imported.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 

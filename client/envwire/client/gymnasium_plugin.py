@@ -7,7 +7,7 @@ versions look for no plugins: there, importing `envwire.client.gymnasium` regist
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib import import_module, metadata
 from typing import Any
 
 REMOTE_ID = "envwire/Remote-v0"
@@ -21,8 +21,14 @@ def register() -> None:
     registration.register(
         id=REMOTE_ID,
         entry_point="envwire.client.gymnasium:make_remote",
-        vector_entry_point="envwire.client.gymnasium:make_remote_vec",
+        vector_entry_point=_vector_entry_point(),
         # The server's own stack checks, orders and limits; twice would be once too often.
         disable_env_checker=True,
         order_enforce=False,
     )
+
+
+def _vector_entry_point() -> str | None:
+    """Returns what makes vector environments; None before Gymnasium 1.1, whose own do not say when they reset."""
+    version = tuple(int(part) for part in metadata.version("gymnasium").split(".")[:2])
+    return "envwire.client.gymnasium:make_remote_vec" if version >= (1, 1) else None

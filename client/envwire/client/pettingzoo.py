@@ -49,7 +49,9 @@ class _RemoteAgents:
         self, target: str | None, env_id: str, *, render_mode: str | None = None, **settings: Any
     ) -> None:
         if settings.get("on_lost") == "truncate":
-            raise ValueError('on_lost="truncate" ends the episode of one agent; use "raise" or "replay" here')
+            raise ValueError(
+                'on_lost="truncate" ends the episode of one agent; use "raise" or "replay" here'
+            )
         env_id = re.sub(r"_v(\d+)$", r"-v\1", env_id)
         remote = _Remote(target, env_id, render_mode=render_mode, library=self._library, **settings)
         self._remote = remote

@@ -29,6 +29,9 @@ _DIGEST_BYTES: Final = 16
 _LENGTH_BYTES: Final = 8
 _EPISODIC: Final = frozenset({"reset", "step"})
 _TIMED: Final = "episode"
+_PLAIN: Final = frozenset(
+    {None, "none", "bool_value", "int_value", "float_value", "string_value", "scalar", "array"}
+)
 
 
 class RollingDigest:
@@ -84,12 +87,22 @@ def _parts(answer: bytes, area: Area | None) -> list[bytes | memoryview]:
     if kind in _EPISODIC and body.HasField("random"):
         body.random.ClearField("np_random_seed")
     taken: list[bytes | memoryview] = []
-    plain = kind == "step" and not body.info.entries
-    if not plain or area is not None or len(answer) >= ATTACHED_FROM:
+    small = area is None and len(answer) < ATTACHED_FROM
+    if not (small and kind == "step" and _is_plain(body)):
         if kind in _EPISODIC:
             _leave_out_times(body.info)
         _neutralise(response, area, taken)
     return [response.SerializeToString(deterministic=True), *taken]
+
+
+def _is_plain(step: environment_pb2.StepResponse) -> bool:
+    """Returns whether nothing is to be left out of a small answer: looking everywhere costs more than all the rest."""
+    values = [step.typed_reward, step.typed_terminated, step.typed_truncated]
+    for entry in step.info.entries:
+        if entry.name == _TIMED:
+            return False
+        values.append(entry.value)
+    return all(value.WhichOneof("kind") in _PLAIN for value in values)
 
 
 def _leave_out_times(info: values_pb2.ValueMap) -> None:

@@ -172,6 +172,25 @@ def test_arrays_over_one_reply_are_not_touched_by_the_next(pair: Pair) -> None:
     assert [set(area.tobytes()) for area in areas] == [{value} for value in range(5)]
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_attachments_of_the_right_length_go_where_they_are_asked_for(
+    pair: Pair, known: bool
+) -> None:
+    channel, server = pair
+    if known:
+        exchange(pair, frame(b"same", pattern(5000)))
+    batch = np.zeros((2, 5000), np.uint8)
+    for length, fits in ((5000, True), (5001, False), (4999, False)):
+        channel.place = batch[1]
+        channel.send(b"", SECONDS)
+        server.sendall(frame(b"same", b"\7" * length))
+        area = channel.receive().area
+        assert area is not None
+        assert area.tobytes() == b"\7" * length
+        assert np.shares_memory(area, batch) == fits
+    assert batch.sum() == 7 * 5000
+
+
 def test_no_reply_in_time_is_told_and_another_time_may_be_set(pair: Pair) -> None:
     channel, server = pair
     for seconds in (0.01, 1e-9, 0.02):

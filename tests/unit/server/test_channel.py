@@ -136,6 +136,28 @@ def test_replies_arrive_whole(pair: Pair, count: int, size: int) -> None:
     sender.join()
 
 
+class Short(socket.socket):
+    """A socket whose gathering calls end early, as a signal may end them."""
+
+    most = 0
+
+    def sendmsg(self, buffers: Any, *_: Any) -> int:
+        return super().send(b"".join(buffers)[: self.most])
+
+
+@pytest.mark.parametrize("most", [1, 22, 23, 24, 5000, 5023, 5024, 5100, 15_000])
+def test_replies_arrive_whole_though_a_call_ends_early(most: int) -> None:
+    ours, client = socket.socketpair()
+    short = Short(fileno=ours.detach())
+    short.most = most
+    channel = Channel(short, LIMIT)
+    attachments, expected = attachments_of(*(np.full(5001, n, np.uint8) for n in (1, 2, 3)))
+    with client:
+        channel.send(Packet(b"message", attachments))
+        assert read(client) == (b"message", expected)
+    channel.close()
+
+
 def test_arrays_of_any_layout_are_gathered(pair: Pair) -> None:
     channel, client = pair
     row: Any = np.arange(6000, dtype=np.int16)

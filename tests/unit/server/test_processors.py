@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -21,5 +22,6 @@ def test_cpu_count(
     if quota is not None:
         file.write_text(quota)
     monkeypatch.setattr(_processors, "_QUOTA", file)
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(64)), raising=False)
+    everything: Callable[[int], set[int]] = lambda _: set(range(64))  # noqa: E731 - typed so
+    monkeypatch.setattr(os, "sched_getaffinity", everything, raising=False)
     assert _processors.cpu_count() == expected
