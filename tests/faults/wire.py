@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+import secrets
 import socket
 import struct
 import threading
@@ -73,6 +74,14 @@ class _End(asyncio.Protocol):
             self.transport.abort()
 
 
+def _listen() -> socket.socket:
+    """Listens on a port that the server can have on its own address: not one that connections are given at random."""
+    while True:
+        port = secrets.choice(range(20_000, 32_000))
+        with contextlib.suppress(OSError), socket.create_server((BACK, port)):
+            return socket.create_server((FRONT, port))
+
+
 class Wire:
     """The proxy, in a thread of its own. Its methods may be called from any other.
 
@@ -87,7 +96,7 @@ class Wire:
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
-        self._listeners = [socket.create_server((FRONT, 0)) for _ in range(2)]
+        self._listeners = [_listen() for _ in range(2)]
         self.ports = tuple(int(each.getsockname()[1]) for each in self._listeners)
         self.delay = 0.0
         self.connections = 0
