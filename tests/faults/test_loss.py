@@ -20,7 +20,8 @@ from envwire.client import (
 from envwire.server import Server
 from tests.conftest import ROOT
 from tests.equality import identical
-from tests.faults.test_processes import active, alive, eventually
+from tests.faults.scene import alive, eventually
+from tests.faults.test_processes import active
 from tests.hosted_envs import Fault
 
 FAULTY = "tests/Faulty-v0"

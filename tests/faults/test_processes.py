@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from envwire.client._transport import call
 from envwire.client._transports import open_transport
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
+from tests.faults.scene import alive, eventually
 from tests.hosted_envs import Fault
 
 ROOT = str(Path(__file__).parent.parent.parent)
@@ -45,29 +46,11 @@ def fragile() -> Iterator[Server]:
         yield server
 
 
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Waits for something that other processes bring about."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
-
-
 def active(server: Server) -> int:
     transport = open_transport("unary", server.target, 5.0)
     reply = call(transport, pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()), 5.0)
     transport.close()
     return reply.get_server_info.active_sessions
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 @pytest.mark.parametrize("transport", ["unary", "stream"])

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
-from pathlib import Path
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from tests.faults.test_processes import FAULTY, alive, eventually, start
-
-
-def parent_of(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+from tests.faults.scene import alive, eventually, parent_of
+from tests.faults.test_processes import FAULTY, start
 
 
 def test_a_killed_template_is_replaced_and_its_sessions_live_on() -> None:

@@ -127,8 +127,8 @@ class Worker:
             return
         self._board.begin(place)
         packet = self._bounded(session.handle(frame.message))
-        self._board.end(place, session.stepping)
         send_frame(self._link, place, packet.message)
+        self._board.end(place, session.stepping)
         if session.state is State.CLOSED:
             self._leave(place)
 
@@ -249,15 +249,18 @@ class Worker:
         session = self._sessions[place]
         self._board.begin(place)
         packet = self._bounded(session.handle(raw, True))
+        if session.state is not State.CLOSED:
+            try:
+                channel.send(packet)
+            finally:  # the books are written while the client has its answer already
+                self._board.end(place, session.stepping)
+            return
         self._board.end(place, session.stepping)
-        if session.state is State.CLOSED:
-            self._give_notice(place)
-            channel.send(packet)
-            self._leave(place)
-            if self._backlog or self._frames.waiting:  # it came while the front was asked
-                self._serve_link()
-        else:
-            channel.send(packet)
+        self._give_notice(place)
+        channel.send(packet)
+        self._leave(place)
+        if self._backlog or self._frames.waiting:  # it came while the front was asked
+            self._serve_link()
 
     def _give_notice(self, place: int) -> None:
         """Tells the front that a session was closed, and waits until its slot is free."""

@@ -126,7 +126,8 @@ def test_channels_and_the_link_serve_one_session(front: Front) -> None:
     assert front.ask(0, reset(3)).HasField("reset"), "the kept reply"
     assert front.board.connected(0)
     assert not front.board.connected(1)
-    assert front.board.served(0) == 4
+    assert front.ask(0, reset(4)).HasField("reset")
+    assert front.board.served(0) >= 4, "each is noted before the next is served"
 
 
 def test_a_second_channel_replaces_the_first(front: Front) -> None:
