@@ -7,6 +7,7 @@ last one: what was guessed right arrives in its place without a copy.
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
 import weakref
@@ -16,6 +17,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client._shared import SharedFrames
 from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
+from envwire.codec.patience import Patience
 from envwire.v1 import direct_pb2
 
 _SMALL_BYTES = 4096
@@ -39,6 +41,9 @@ class Channel:
         sock.setblocking(True)
         self._socket = sock
         self._timeout = 0.0
+        self._patience = Patience()
+        self._poll = select.poll()
+        self._poll.register(sock.fileno(), select.POLLIN)
         self._limit = _LEAST_LIMIT
         self._head = bytearray()
         self._attached = 0
@@ -106,11 +111,13 @@ class Channel:
             BlockingIOError: None came in time.
             OSError: The connection broke.
         """
+        self._patience.look(self._poll.poll)
         try:
             if self._attached:
                 return self._receive_like_the_last()
             return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))
         finally:
+            self._patience.woke()
             self.place = None
 
     def _receive_like_the_last(self) -> Reply:

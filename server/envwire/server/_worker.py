@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from envwire.codec import FaultError, Reason, encode_warnings, fault_from_exception
 from envwire.codec.frames import Packet
+from envwire.codec.patience import Patience
 from envwire.server._board import Board
 from envwire.server._channel import Channel, ChannelError
 from envwire.server._config import ServerConfig
@@ -98,9 +99,11 @@ class Worker:
         self._poll.unregister(source.fileno())
 
     def _serve(self) -> None:
-        poll, ready = self._poll.poll, self._ready
+        poll, ready, patience = self._poll.poll, self._ready, Patience()
         while not self._over:
-            for descriptor, _ in poll():
+            readable = patience.look(poll) or poll()
+            patience.woke()
+            for descriptor, _ in readable:
                 # A channel may have been replaced by another one since the poll.
                 if serve := ready.get(descriptor):
                     serve()
