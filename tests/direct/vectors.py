@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from google.protobuf import text_format
+from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 
 from envwire.client._channel import Channel as ClientChannel
@@ -132,7 +133,11 @@ def described(
         "meaning": meaning,
         "holds": holds.DESCRIPTOR.name,
         "header": [length, where, attached],
-        "message": text_format.MessageToString(message, as_one_line=True),
+        "message": text_format.MessageToString(
+            message,
+            as_one_line=True,
+            descriptor_pool=DescriptorPool(),  # whoever knows ErrorInfo would print what is in it
+        ),
         "arrays": [
             {
                 "offset": offset,

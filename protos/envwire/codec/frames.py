@@ -65,8 +65,8 @@ class Attachments:
 
 
 def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
-    flat: Any = np.ascontiguousarray(array).reshape(-1)
-    elements: Area = flat.view(np.uint8)
+    rows: Any = np.ascontiguousarray(array)
+    elements: Area = rows.reshape(-1).view(np.uint8)
     return elements.data
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from envwire.codec.frames import ATTACHED_FROM, Area, Attachments
-from envwire.codec.tensors import Array, attached, data_type_of, is_portable
+from envwire.codec.tensors import SCALAR_TYPES, Array, attached, data_type_of, is_portable
 from envwire.codec.values import encode_value
 from envwire.codec.varints import LENGTH_DELIMITED, tag, varint
 from envwire.v1 import values_pb2
@@ -19,6 +19,8 @@ from envwire.v1 import values_pb2
 _ARRAY: Final = tag(values_pb2.Value, "array", LENGTH_DELIMITED)
 _SCALAR: Final = tag(values_pb2.Value, "scalar", LENGTH_DELIMITED)
 _DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
+
+_SCALARS: Final = frozenset(SCALAR_TYPES)
 
 #: Small integers that are actions over and over.
 _REMEMBERED: Final = 1024
@@ -70,8 +72,7 @@ class Model:
 
 
 def _model_of(value: Any) -> Model | None:
-    kind: type[Any] = type(value)
-    usual = kind is np.ndarray or issubclass(kind, np.generic)
+    usual = type(value) is np.ndarray or type(value) in _SCALARS
     return Model(value) if usual and value.nbytes and is_portable(value.dtype) else None
 
 
