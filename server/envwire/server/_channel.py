@@ -15,7 +15,7 @@ from envwire.server._shared import SharedSlots
 from envwire.v1 import direct_pb2
 
 _RECEIVE_BYTES = 65536
-#: A slow reader holds up its own session only; after this long it has to open another channel.
+#: A slow reader holds up its own process, and neighbours that are packed into it, no longer than this.
 SEND_SECONDS = 30
 _MOST_BUFFERS = 512
 
