@@ -1,0 +1,28 @@
+"""docs/reliability.md promises nothing without a test: each name in its table is a test that there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+NAMED = re.findall(r"`(test_\w+)`", PAGE)
+TESTS = set(
+    re.findall(
+        r"^def (test_\w+)\(",
+        "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")),
+        re.MULTILINE,
+    )
+)
+
+
+@pytest.mark.parametrize("name", sorted(set(NAMED)))
+def test_the_test_is_there(name: str) -> None:
+    assert name in TESTS
+
+
+def test_the_table_is_there() -> None:
+    assert len(NAMED) > 20
