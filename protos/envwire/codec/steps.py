@@ -7,6 +7,7 @@ not like the last one. They are where a session spends its time: a message costs
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
@@ -175,12 +176,8 @@ class StepResponseWriter:
     def _typed_outcome(self, result: StepResult) -> bytes | None:
         """Returns reward and flags, of which one at least has a type of its own."""
         plain = (float, bool, bool)
-        try:
-            number = float(result[1]) if getattr(result[1], "ndim", 0) == 0 else float("nan")
-        except (TypeError, ValueError, OverflowError):
-            return None
         flags = _FLAGS[truth(result[2]), truth(result[3])]
-        parts = [_REWARD + _DOUBLE.pack(number), flags]
+        parts = [_REWARD + _DOUBLE.pack(number(result[1])), flags]
         for mark, writer, value, kind in zip(_TYPED, self._typed, result[1:4], plain, strict=True):
             if type(value) is not kind:
                 written = writer.write(value)
@@ -188,6 +185,16 @@ class StepResponseWriter:
                     return None
                 parts += (mark, varint(len(written)), written)
         return b"".join(parts)
+
+
+def number(reward: Any) -> float:
+    """Returns what stands in the plain field of a reward: NaN for what is not one number."""
+    if getattr(reward, "ndim", 0):
+        return math.nan
+    try:
+        return float(reward)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def truth(flag: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,7 +21,7 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.codec.frames import Attachments
-from envwire.codec.steps import truth
+from envwire.codec.steps import number, truth
 from envwire.server import _randomness
 from envwire.server._reach import EVERYTHING, Reach
 from envwire.server._snapshots import Snapshots
@@ -240,10 +239,7 @@ def _encode_reward(reward: Any, response: pb.StepResponse) -> None:
         response.reward = reward
         return
     encode_value(reward, response.typed_reward, "reward", opaque=True)
-    try:
-        response.reward = float(reward)
-    except (TypeError, ValueError, OverflowError):
-        response.reward = math.nan
+    response.reward = number(reward)
 
 
 def _flag(flag: Any, response: pb.StepResponse, name: str) -> bool:
