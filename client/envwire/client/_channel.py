@@ -37,6 +37,9 @@ class Channel:
         place: Where the attachments of the next reply shall go if they are just as long; only for that one.
     """
 
+    #: Waits for all that is asked for.
+    _flags: int = socket.MSG_WAITALL
+
     def __init__(self, sock: socket.socket) -> None:
         sock.setblocking(True)
         self._socket = sock
@@ -172,7 +175,7 @@ class Channel:
     def _fill(self, area: Area, filled: int) -> None:
         view = area.data
         while filled < len(view):
-            received = self._socket.recv_into(view[filled:], 0, socket.MSG_WAITALL)
+            received = self._socket.recv_into(view[filled:], 0, self._flags)
             if not received:
                 raise ConnectionResetError("the connection ended inside a frame")
             filled += received
@@ -191,6 +194,8 @@ class Channel:
 class TlsChannel(Channel):
     """One connection with TLS, which the kernel can neither time nor scatter."""
 
+    _flags = 0
+
     def _receive_welcome(self) -> tuple[bytes, list[int]]:
         return self._socket.recv(_SMALL_BYTES), []
 
@@ -200,14 +205,6 @@ class TlsChannel(Channel):
 
     def _receive_like_the_last(self) -> Reply:
         return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))
-
-    def _fill(self, area: Area, filled: int) -> None:
-        view = area.data
-        while filled < len(view):
-            received = self._socket.recv_into(view[filled:])
-            if not received:
-                raise ConnectionResetError("the connection ended inside a frame")
-            filled += received
 
 
 def _after_fork() -> None:

@@ -15,11 +15,11 @@ from envwire.codec import (
     decode_mapping,
     encode_env_spec,
     encode_mapping,
-    encode_space,
     encode_value,
     fault_from_exception,
 )
 from envwire.server._libraries import Catalogue
+from envwire.server._spaces import write_spaces
 from envwire.server._vectors import describe_vector, is_vector, make_vector
 from envwire.v1 import environment_pb2, values_pb2
 
@@ -88,11 +88,7 @@ def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
         FaultError: UNSUPPORTED when a space has no wire form.
     """
     response = environment_pb2.MakeResponse(library=family.name, description=_described(env))
-    try:
-        encode_space(env.observation_space, response.observation_space, "observation_space")
-        encode_space(env.action_space, response.action_space, "action_space")
-    except CodecError as error:
-        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
+    write_spaces(env, response, "observation_space", "action_space")
     encode_mapping(dict(env.metadata or {}), response.metadata, "metadata", opaque=True)
     if env.render_mode is not None:
         response.render_mode = str(env.render_mode)

@@ -9,10 +9,11 @@ from typing import Any, TypeGuard
 
 import numpy as np
 
-from envwire.codec import CodecError, Family, FaultError, Reason, encode_space, fault_from_exception
+from envwire.codec import Family, FaultError, Reason, fault_from_exception
 from envwire.envs.spaces.narrow import is_array, is_mapping, is_tuple_or_list
 from envwire.server._columns import columns, gather
 from envwire.server._libraries import Library
+from envwire.server._spaces import write_spaces
 from envwire.v1 import environment_pb2
 
 _MASK = "reset_mask"
@@ -263,16 +264,8 @@ def _make_members(
     wrappers: Sequence[Callable[[Any], Any]],
     kwargs: Mapping[str, Any],
 ) -> NativeHost:
-    mode = _autoreset(library.family, request)
-    env = library.make_vec(
-        request.env_id,
-        num_envs=request.vector.num_envs,
-        vectorization_mode="sync",
-        vector_kwargs={"autoreset_mode": mode, "copy": False},
-        wrappers=wrappers,
-        **kwargs,
-    )
-    return MembersHost(env)
+    settings = {"autoreset_mode": _autoreset(library.family, request), "copy": False}
+    return MembersHost(_make_vec(library, request, wrappers, kwargs, "sync", settings))
 
 
 def _make_native(
@@ -282,14 +275,7 @@ def _make_native(
     kwargs: Mapping[str, Any],
 ) -> NativeHost:
     mode = _autoreset(library.family, request)
-    env = library.make_vec(
-        request.env_id,
-        num_envs=request.vector.num_envs,
-        vectorization_mode="vector_entry_point",
-        vector_kwargs=None,
-        wrappers=wrappers,
-        **kwargs,
-    )
+    env = _make_vec(library, request, wrappers, kwargs, "vector_entry_point", None)
     has = env.metadata.get("autoreset_mode", mode)
     if request.vector.autoreset_mode and has != mode:
         env.close()
@@ -299,6 +285,24 @@ def _make_native(
             "use vectorization mode 'sync'",
         )
     return NativeHost(env)
+
+
+def _make_vec(
+    library: Library,
+    request: environment_pb2.MakeRequest,
+    wrappers: Sequence[Callable[[Any], Any]],
+    kwargs: Mapping[str, Any],
+    mode: str,
+    settings: dict[str, Any] | None,
+) -> Any:
+    return library.make_vec(
+        request.env_id,
+        num_envs=request.vector.num_envs,
+        vectorization_mode=mode,
+        vector_kwargs=settings,
+        wrappers=wrappers,
+        **kwargs,
+    )
 
 
 _MAKERS: dict[str, Callable[..., NativeHost]] = {
@@ -319,13 +323,5 @@ def describe_vector(host: NativeHost, info: environment_pb2.VectorInfo) -> None:
         FaultError: UNSUPPORTED when a space has no wire form.
     """
     info.num_envs = host.num_envs
-    try:
-        encode_space(
-            host.single_observation_space,
-            info.single_observation_space,
-            "single_observation_space",
-        )
-        encode_space(host.single_action_space, info.single_action_space, "single_action_space")
-    except CodecError as error:
-        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
+    write_spaces(host, info, "single_observation_space", "single_action_space")
     info.autoreset_mode = getattr(host.metadata.get("autoreset_mode"), "name", "")
