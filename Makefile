@@ -66,6 +66,7 @@ test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAU
 	for transport in unary stream direct-tcp; do \
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 3 + 1)) --transport $$transport || exit; \
 	done
+	$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport stream --tls
 
 fuzz: $(VENV)/.dev ## Throw nonsense at whatever reads a peer's bytes, for FUZZ_SECONDS.
 	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)

@@ -13,7 +13,7 @@ from envwire.client import RemoteEnv
 from envwire.client.gymnasium import RemoteEnv as GymnasiumRemoteEnv
 from envwire.server import InProcessTransport
 from tests.conftest import HOSTED
-from tests.secured import secured
+from tests.secured import secured, strict
 
 #: Makes an environment: (target, id, keyword arguments).
 Face = Callable[..., Any]
@@ -45,9 +45,8 @@ def _secured(transport: str) -> Face:
     """Drives a server of its own: one that asks for a client certificate and a token."""
 
     def make(_: str, env_id: str, **kwargs: Any) -> Any:
-        there = secured()
-        settings: dict[str, Any] = {"transport": transport, "credentials": there.credentials}
-        return RemoteEnv(there.server.target, env_id, **settings, **kwargs)
+        settings: dict[str, Any] = {"transport": transport, "credentials": strict().credentials}
+        return RemoteEnv(secured().target, env_id, **settings, **kwargs)
 
     return make
 
@@ -67,6 +66,7 @@ REMOTE: dict[str, Face] = {
     "stream": _remote("stream"),
     "direct over TCP": _remote("direct-tcp"),
     "direct over a Unix socket": _remote("direct-unix"),
+    "unary, mTLS and token": _secured("unary"),
     "stream, mTLS and token": _secured("stream"),
     "direct, mTLS and token": _secured("direct-tcp"),
     "gymnasium face": _gymnasium,

@@ -1,22 +1,27 @@
-"""Certificates and tokens for tests, and a server that asks for both: made when first asked for, gone at the end."""
+"""Certificates and tokens for tests, and what asks for them: made when first asked for, gone at the end."""
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import grpc
+import pytest
+
 from envwire.client import Credentials
+from envwire.client._transports import TRANSPORTS
 from envwire.server import Server
 from envwire.server._certificates import Issued, issue
 from envwire.server._scopes import Scope
 from envwire.server._tokens import new_token
 from tests.conftest import HOSTED, SETTINGS
 
-HOSTS = ("localhost", "127.0.0.1")
+#: Of the server's certificate; the last is where the wires of the fault tests listen.
+HOSTS = ("localhost", "127.0.0.1", "127.0.0.2")
 
 
 @dataclass(frozen=True)
@@ -86,19 +91,75 @@ def write_tokens(path: Path, names: dict[str, Iterable[Scope]]) -> dict[str, str
     return {name: token for name, (token, _) in made.items()}
 
 
-@dataclass(frozen=True)
-class Secured:
-    """A running server, and what it takes to be let in."""
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """What servers ask of their clients.
 
-    server: Server
-    credentials: Credentials
+    Attributes:
+        settings: Of such a server.
+        variables: Environment variables of a client that is let in.
+    """
+
+    settings: dict[str, Any]
+    variables: dict[str, str]
+
+    @property
+    def strict(self) -> bool:
+        """Whether anything is asked for."""
+        return bool(self.settings)
+
+    @property
+    def credentials(self) -> Credentials:
+        """The same, for programs that hand it over."""
+        ca, cert, key, token = (
+            self.variables.get(f"ENVWIRE_{name}") for name in ("CA", "CERT", "KEY", "TOKEN")
+        )
+        return Credentials(ca, cert, key, token)
+
+    def enter(self, patch: pytest.MonkeyPatch) -> None:
+        """Lets every client be let in from now on: it finds what it needs where a user puts it.
+
+        On its direct channels there is TLS, too: it takes TCP, as to another machine, and falls back to nothing.
+        """
+        for name, value in self.variables.items():
+            patch.setenv(name, value)
+        if self.strict:
+            patch.setitem(TRANSPORTS, "direct", TRANSPORTS["direct-tcp"])
+
+    def channel(self, target: str) -> grpc.Channel:
+        """Opens a channel as programs do that know nothing of envwire's client."""
+        if not self.strict:
+            return grpc.insecure_channel(target)
+        ca, key, cert = (
+            Path(self.variables[f"ENVWIRE_{name}"]).read_bytes() for name in ("CA", "KEY", "CERT")
+        )
+        token = grpc.access_token_call_credentials(self.variables["ENVWIRE_TOKEN"])
+        whole = grpc.composite_channel_credentials(
+            grpc.ssl_channel_credentials(ca, key, cert), token
+        )
+        return grpc.secure_channel(target, whole)
+
+
+#: Asks for nothing.
+OPEN = Guard({}, {})
 
 
 @cache
-def secured() -> Secured:
-    """Returns a server of everything that the tests drive, which asks for certificate and token; it runs to the end."""
+def strict() -> Guard:
+    """Returns a guard that asks for a client certificate and a token."""
     tokens = Path(_directory().name) / "tokens"
     token = write_tokens(tokens, {"tests": [Scope.PLAY]})["tests"]
-    protection = certificates().server(ask_clients=True)
-    server = Server(HOSTED, **SETTINGS, **protection, tokens=tokens).start()
-    return Secured(server, certificates().client(token=token))
+    files = {"CA": "ca", "CERT": "client", "KEY": "client-key"}
+    paths = {f"ENVWIRE_{name}": str(certificates().path(file)) for name, file in files.items()}
+    settings = certificates().server(ask_clients=True) | {"tokens": tokens}
+    return Guard(settings, paths | {"ENVWIRE_TOKEN": token})
+
+
+#: What tests that hold behind any guard run behind, by name.
+GUARDS: dict[str, Callable[[], Guard]] = {"in the clear": lambda: OPEN, "mTLS and token": strict}
+
+
+@cache
+def secured() -> Server:
+    """Returns a server of everything that the tests drive, behind the strict guard; it runs to the end."""
+    return Server(HOSTED, **SETTINGS, **strict().settings).start()

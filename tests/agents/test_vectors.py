@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from typing import Any
 
 import gymnasium
@@ -13,7 +15,8 @@ import pytest
 
 from envwire.server import Server
 from tests.equality import identical
-from tests.vector.conftest import vector_server  # noqa: F401  # pyright: ignore[reportUnusedImport]
+from tests.faults.test_loss import sessions
+from tests.vector.conftest import guard, servers, vector_server  # noqa: F401  # pyright: ignore[reportUnusedImport]
 
 torch: Any = pytest.importorskip("torch", reason="make test-agents installs it")
 sb3: Any = pytest.importorskip("stable_baselines3", reason="make test-agents installs it")
@@ -80,20 +83,39 @@ def test_attributes_methods_options_and_frames(vector_server: Server) -> None:  
     env.close()
 
 
-def test_ppo_ends_with_the_same_weights(server: Server) -> None:
+def _train(env: Any, callback: Any = None) -> dict[str, Any]:
+    """Returns the weights that PPO ends with."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    weights: list[Any] = []
-    for env in (
-        _local("CartPole-v1"),
-        RemoteVecEnv(server.target, "CartPole-v1", COUNT, sessions=2),
-    ):
-        model = sb3.PPO("MlpPolicy", env, seed=7, device="cpu", n_steps=128, n_epochs=4)
-        first = {name: value.clone() for name, value in model.policy.state_dict().items()}
-        model.learn(2048)
-        weights.append(model.policy.state_dict())
-        assert any(not torch.equal(first[name], weights[-1][name]) for name in first)
-        env.close()
+    model = sb3.PPO("MlpPolicy", env, seed=7, device="cpu", n_steps=128, n_epochs=4)
+    first = {name: value.clone() for name, value in model.policy.state_dict().items()}
+    model.learn(2048, callback)
+    weights: dict[str, Any] = model.policy.state_dict()
+    assert any(not torch.equal(first[name], weights[name]) for name in first)
+    env.close()
     torch.set_num_threads(before)
-    assert weights[0].keys() == weights[1].keys()
-    assert all(torch.equal(weights[0][name], weights[1][name]) for name in weights[0])
+    return weights
+
+
+def _equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    return first.keys() == second.keys() and all(
+        torch.equal(first[name], second[name]) for name in first
+    )
+
+
+def test_ppo_ends_with_the_same_weights(server: Server) -> None:
+    remote = RemoteVecEnv(server.target, "CartPole-v1", COUNT, sessions=2)
+    assert _equal(_train(remote), _train(_local("CartPole-v1")))
+
+
+def test_ppo_does_not_notice_that_sessions_die() -> None:
+    with Server(["CartPole-v1"]) as fragile:
+
+        def disturb(variables: dict[str, Any], _: Any) -> bool:
+            if variables["self"].num_timesteps in {100, 1000, 1004, 1900}:
+                os.kill(sessions(fragile)[-1], signal.SIGKILL)
+            return True
+
+        env: Any = RemoteVecEnv(fragile.target, "CartPole-v1", COUNT, sessions=2, on_lost="replay")
+        assert _equal(_train(env, disturb), _train(_local("CartPole-v1")))
+        assert env.connection_stats.recovered == 4

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,19 +25,15 @@ from envwire.client._transports import open_transport
 from envwire.codec import decode_fault, envwire_family
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb
+from tests.secured import Guard
 
 PREFIX = "/envwire.v1.EnvironmentService/"
 ROOT = str(Path(__file__).parent.parent.parent)
 
 
 @pytest.fixture
-def channel(server: Server) -> Iterator[grpc.Channel]:
-    with grpc.insecure_channel(server.target) as opened:
-        yield opened
-
-
-@pytest.fixture
-def env(server: Server) -> Iterator[RemoteEnv]:
+def env(server: Server, transport: str) -> Iterator[RemoteEnv]:
+    assert transport
     made = RemoteEnv(server.target, "CartPole-v1")
     made.reset(seed=0)
     yield made
@@ -86,10 +83,7 @@ def test_garbage_bytes_on_the_stream(channel: grpc.Channel) -> None:
     assert pb.InteractResponse.FromString(next(replies)).HasField("get_server_info")
 
 
-@pytest.mark.parametrize("transport_name", ["stream", "direct"])
-def test_broken_steps_on_a_connection_that_stepped(server: Server, transport_name: str) -> None:
-    env = RemoteEnv(server.target, "CartPole-v1", transport=transport_name)
-    env.reset(seed=0)
+def test_broken_steps_on_a_connection_that_stepped(env: RemoteEnv) -> None:
     env.step(0)
     assert env._session
     transport = env._session._transport
@@ -99,8 +93,6 @@ def test_broken_steps_on_a_connection_that_stepped(server: Server, transport_nam
         reply = pb.InteractResponse.FromString(transport.exchange(broken, 10.0).message)
         reason = decode_fault(reply.error, envwire_family()).reason.value
         assert reason in {"MALFORMED_REQUEST", "SEQUENCE_GAP", "INVALID_VALUE"}
-    assert env.reset(seed=0)[0].shape == (4,)
-    env.close()
 
 
 def test_wrong_secret(channel: grpc.Channel) -> None:
@@ -172,21 +164,23 @@ def test_an_action_without_a_wire_form_names_its_path(env: RemoteEnv) -> None:
         env.step({"a": [0, object()]})
 
 
+@pytest.mark.usefixtures("transport")
 def test_wrappers_that_nobody_listed(server: Server) -> None:
     for name in ("os:system", "NoSuchWrapper", "__class__", "RecordVideo"):
         with pytest.raises(NotAllowedError, match=name):
             RemoteEnv(server.target, "CartPole-v1", wrappers=[(name, {})])
 
 
-@pytest.mark.parametrize("transport", ["stream", "direct"])
-def test_an_oversized_message(transport: str) -> None:
+@pytest.mark.usefixtures("transport")
+def test_an_oversized_message(guard: Guard) -> None:
     with Server(
         ["tests/Awkward-v0"],
         imports=["tests.hosted_envs"],
         sys_path=(ROOT,),
         max_message_bytes=200_000,
+        **guard.settings,
     ) as small:
-        env = RemoteEnv(small.target, "tests/Awkward-v0", transport=transport)
+        env = RemoteEnv(small.target, "tests/Awkward-v0")
         env.reset(seed=0)
         for size in (199_850, 300_000):  # the reply is too large; the request is
             with pytest.raises(InvalidRequestError, match="--max-message-bytes"):
@@ -211,13 +205,16 @@ def test_a_public_address_needs_a_word() -> None:
         Server(["CartPole-v1"], host="0.0.0.0")
 
 
-def test_a_public_server_takes_listed_kwargs_only() -> None:
-    lists = ["FrozenLake-v1=is_slippery"]
-    with Server(["FrozenLake-v1"], host="0.0.0.0", insecure=True, allow_kwargs=lists) as public:
+def test_a_public_server_takes_listed_kwargs_only(entered: Guard) -> None:
+    settings: dict[str, Any] = {
+        "allow_kwargs": ["FrozenLake-v1=is_slippery"],
+        "insecure": not entered.strict,
+    }
+    with Server(["FrozenLake-v1"], host="0.0.0.0", **settings, **entered.settings) as public:
         target = f"127.0.0.1:{public.target.rpartition(':')[2]}"
-        RemoteEnv(target, "FrozenLake-v1", is_slippery=False).close()
+        RemoteEnv(target, "FrozenLake-v1", transport="unary", is_slippery=False).close()
         with pytest.raises(NotAllowedError, match="map_name"):
-            RemoteEnv(target, "FrozenLake-v1", map_name="8x8")
+            RemoteEnv(target, "FrozenLake-v1", transport="unary", map_name="8x8")
 
 
 @pytest.mark.parametrize(
@@ -236,9 +233,12 @@ def test_a_server_that_cannot_start_says_why(settings: Any, says: str) -> None:
         Server(**settings, sys_path=(ROOT,)).start()
 
 
-def test_a_taken_port(server: Server) -> None:
-    with pytest.raises(ServerError, match="bind"):
-        Server(["CartPole-v1"], port=int(server.target.rpartition(":")[2])).start()
+def test_a_taken_port() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(ServerError, match="bind"),
+    ):
+        Server(["CartPole-v1"], port=taken.getsockname()[1]).start()
 
 
 def test_no_server_there() -> None:
@@ -246,10 +246,10 @@ def test_no_server_there() -> None:
         RemoteEnv("127.0.0.1:1", "CartPole-v1", connect_timeout=0.2)
 
 
-def test_another_servers_session_is_told(server: Server) -> None:
+def test_another_servers_session_is_told(server: Server, entered: Guard) -> None:
     env = RemoteEnv(server.target, "CartPole-v1")
     env.reset()
-    with Server(["CartPole-v1"]) as other:
+    with Server(["CartPole-v1"], **entered.settings) as other:
         env._session._transport = open_transport("stream", other.target, 5.0)  # type: ignore[union-attr]
         with pytest.raises(SessionLostError, match="no session"):
             env.step(0)

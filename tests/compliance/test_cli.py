@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import grpc
 import pytest
@@ -16,7 +17,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
     ProtoReflectionDescriptorDatabase,
 )
 
-from envwire.server import Server
+from tests.secured import OPEN, Guard
 
 ROOT = Path(__file__).parent.parent.parent
 ENVWIRE = [sys.executable, "-m", "envwire.server"]
@@ -30,8 +31,17 @@ def envwire(
     )
 
 
+def options(settings: dict[str, Any]) -> list[str]:
+    """Writes settings of a server as an operator does."""
+    return [
+        word
+        for name, value in settings.items()
+        for word in (f"--{name}".replace("_", "-"), str(value))
+    ]
+
+
 @pytest.fixture(scope="module")
-def target() -> Iterator[str]:
+def served(guard: Guard) -> Iterator[str]:
     """HOST:PORT of `envwire serve`, started and stopped as an operator would."""
     process = subprocess.Popen(
         [
@@ -43,6 +53,7 @@ def target() -> Iterator[str]:
             "tests.hosted_envs",
             "--port",
             "0",
+            *options(guard.settings),
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -57,6 +68,13 @@ def target() -> Iterator[str]:
     _, log = process.communicate(timeout=30)
     assert process.returncode == 0, log
     assert "draining" in log
+
+
+@pytest.fixture
+def target(served: str, entered: Guard) -> str:
+    """The same, for programs that are let in."""
+    assert entered
+    return served
 
 
 def test_list(target: str) -> None:
@@ -125,15 +143,28 @@ def test_run_films(target: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["run", "TARGET", "CartPool-v1"], "CartPool-v1"),
-        (["run", "TARGET", "CartPole-v1", "--agent", "no_such_module"], "no_such_module"),
+        (["CartPool-v1"], "CartPool-v1"),
+        (["CartPole-v1", "--agent", "no_such_module"], "no_such_module"),
+    ],
+)
+def test_runs_that_fail_say_why_in_a_line(target: str, arguments: list[str], says: str) -> None:
+    assert_fails(["run", target, *arguments], says)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
         (["list", "127.0.0.1:1"], "no server answers"),
         (["serve", "NoSuchEnv-v0", "--port", "0"], "NoSuchEnv-v0"),
         (["serve", "CartPole-v1", "--host", "0.0.0.0"], "--insecure"),
     ],
 )
-def test_failures_say_why_in_a_line(target: str, arguments: list[str], says: str) -> None:
-    done = envwire(*(target if word == "TARGET" else word for word in arguments), check=False)
+def test_failures_say_why_in_a_line(arguments: list[str], says: str) -> None:
+    assert_fails(arguments, says)
+
+
+def assert_fails(arguments: list[str], says: str) -> None:
+    done = envwire(*arguments, check=False)
     assert done.returncode == 1
     assert says in done.stderr
     assert "Traceback" not in done.stderr
@@ -145,20 +176,19 @@ def test_health(target: str) -> None:
 
 
 @pytest.mark.parametrize("service", ["", "envwire.v1.EnvironmentService"])
-def test_health_of_the_service(server: Server, service: str) -> None:
-    with grpc.insecure_channel(server.target) as channel:
-        answer = health_pb2_grpc.HealthStub(channel).Check(
-            health_pb2.HealthCheckRequest(service=service), timeout=5
-        )
+def test_health_of_the_service(channel: grpc.Channel, service: str) -> None:
+    answer = health_pb2_grpc.HealthStub(channel).Check(
+        health_pb2.HealthCheckRequest(service=service), timeout=5
+    )
     assert answer.status == health_pb2.HealthCheckResponse.SERVING
 
 
-def test_reflection_tells_the_contract(server: Server) -> None:
-    with grpc.insecure_channel(server.target) as channel:
-        database = ProtoReflectionDescriptorDatabase(channel)
-        assert "envwire.v1.EnvironmentService" in database.get_services()
-        service = DescriptorPool(database).FindServiceByName("envwire.v1.EnvironmentService")
-        assert "Interact" in service.methods_by_name
+@pytest.mark.parametrize("guard", [OPEN], ids=["in the clear"])  # elsewhere there is none
+def test_reflection_tells_the_contract(channel: grpc.Channel) -> None:
+    database = ProtoReflectionDescriptorDatabase(channel)
+    assert "envwire.v1.EnvironmentService" in database.get_services()
+    service = DescriptorPool(database).FindServiceByName("envwire.v1.EnvironmentService")
+    assert "Interact" in service.methods_by_name
 
 
 @pytest.mark.parametrize("command", [[], ["serve"], ["list"], ["run"], ["health"]])

@@ -13,8 +13,15 @@ from envwire.server import Server
 from tests.equality import identical as same
 from tests.faces import ALL, REMOTE, Face
 from tests.rollouts import rollout
+from tests.secured import OPEN, Guard
 
 pytestmark = pytest.mark.filterwarnings("default")
+
+
+@pytest.fixture(scope="module")
+def guard() -> Guard:
+    """Faces that need one bring it, and a server behind it."""
+    return OPEN
 
 
 @pytest.fixture(params=ALL.values(), ids=ALL.keys())

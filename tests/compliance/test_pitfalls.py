@@ -17,6 +17,7 @@ from envwire.codec import Opaque
 from envwire.server import Server
 from tests.compliance.pitfall_envs import Columns
 from tests.equality import identical
+from tests.secured import Guard
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -38,18 +39,20 @@ def trap(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def host(trap: Path) -> Iterator[Server]:
+def host(trap: Path, guard: Guard) -> Iterator[Server]:
     with Server(
         ["pitfalls/*", "CartPole-v1", "FrozenLake-v1"],
         imports=["tests.compliance.pitfall_envs"],
         allow_wrappers=[INTERNALS],
         sys_path=(ROOT, str(trap)),
+        **guard.settings,
     ) as running:
         yield running
 
 
 @pytest.fixture
-def make(host: Server) -> Iterator[Make]:
+def make(host: Server, transport: str) -> Iterator[Make]:
+    assert transport
     opened: list[Any] = []
 
     def make(env_id: str, **kwargs: Any) -> Any:

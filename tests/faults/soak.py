@@ -1,6 +1,7 @@
 """A soak: thousands of random kills and cuts under clients that count, each beside a model that must agree.
 
     python -m tests.faults.soak --faults 10000 --clients 8 --transport direct-tcp
+    python -m tests.faults.soak --faults 1000 --transport stream --tls
 
 Every environment counts its own steps, and its client counts them too. After whatever happens the two must be equal: a
 step that was lost or applied twice would part them for ever. At the end nothing may be left over: no session, no
@@ -29,6 +30,7 @@ from tests.faults.hungry_envs import HUNGRY
 from tests.faults.scene import active, alive, eventually, family_of, open_files, serve, template_of
 from tests.faults.soak_client import Column, Tally
 from tests.faults.wire import Wire
+from tests.secured import OPEN, Guard, strict
 
 TRANSPORTS = ("unary", "stream", "direct-tcp")
 _LEASE, _PATIENCE = 5.0, 1.0
@@ -44,11 +46,12 @@ class Left:
     files_of_template: int
 
     @classmethod
-    def of(cls, server: Server) -> Left:
-        """Looks at a server and the processes that it started."""
+    def of(cls, server: Server, guard: Guard) -> Left:
+        """Looks at a server behind a guard, and the processes that it started."""
         family = family_of(server.pid)
         files = [open_files(pid) for pid in (server.pid, template_of(server.pid))]
-        return cls(active(server.target), len(family), *files)
+        sessions = active(server.target, credentials=guard.credentials)
+        return cls(sessions, len(family), *files)
 
 
 class Clients:
@@ -57,11 +60,14 @@ class Clients:
     Args:
         target: The server.
         transport: The way to it.
+        guard: What lets them in.
         count: How many.
         chance: Chooses their seeds.
     """
 
-    def __init__(self, target: str, transport: str, count: int, chance: random.Random) -> None:
+    def __init__(
+        self, target: str, transport: str, guard: Guard, count: int, chance: random.Random
+    ) -> None:
         memory = os.memfd_create("soak")
         os.ftruncate(memory, Tally.size(count))
         self.tally = Tally(memory, count)
@@ -72,6 +78,7 @@ class Clients:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=(memory,),
+            env=os.environ | guard.variables,
             text=True,
             start_new_session=True,
         )
@@ -154,15 +161,17 @@ def _kill(pid: int) -> bool:
     return True
 
 
-def run(faults: int, clients: int, transport: str, seed: int, between: int) -> dict[str, Any]:
+def run(
+    faults: int, clients: int, transport: str, seed: int, between: int, guard: Guard = OPEN
+) -> dict[str, Any]:
     """Commits faults and returns what came of it."""
     chance = random.Random(seed)
     with Wire(seed) as wire:
         settings: dict[str, Any] = {"lease": _LEASE, "max_sessions": 4 * clients + 16}
-        with serve(**settings, queue=64, **wire.settings) as server:
-            _warm_up(server)
-            before = Left.of(server)
-            players = Clients(wire.target, transport, clients, chance)
+        with serve(**settings, queue=64, **wire.settings, **guard.settings) as server:
+            _warm_up(server, guard)
+            before = Left.of(server, guard)
+            players = Clients(wire.target, transport, guard, clients, chance)
             soak = Soak(server, wire, players, chance)
             begun = time.monotonic()
             try:
@@ -170,12 +179,13 @@ def run(faults: int, clients: int, transport: str, seed: int, between: int) -> d
             finally:
                 players.finish()
             seconds = time.monotonic() - begun
-            eventually(lambda: Left.of(server) == before, 3 * _LEASE)
-            after = Left.of(server)
+            eventually(lambda: Left.of(server, guard) == before, 3 * _LEASE)
+            after = Left.of(server, guard)
             processes = family_of(server.pid)
     left = sum(alive(pid) for pid in processes)
     return {
         "transport": transport,
+        "TLS and token": guard.strict,
         "faults": dict(soak.done),
         "faults injected": soak.done.total(),
         "steps checked": players.tally.total(Column.STEPS),
@@ -193,9 +203,9 @@ def run(faults: int, clients: int, transport: str, seed: int, between: int) -> d
     }
 
 
-def _warm_up(server: Server) -> None:
+def _warm_up(server: Server, guard: Guard) -> None:
     """Lets the server open once what it opens only once."""
-    env = RemoteEnv(server.target, HUNGRY, transport="stream")
+    env = RemoteEnv(server.target, HUNGRY, transport="stream", credentials=guard.credentials)
     env.reset()
     env.close()
     eventually(lambda: len(family_of(server.pid)) == 2)
@@ -254,9 +264,11 @@ def main() -> int:
     parser.add_argument("--transport", choices=TRANSPORTS, default="direct-tcp")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--between", type=int, default=40, help="mean steps between faults")
+    parser.add_argument("--tls", action="store_true", help="with client certificates and a token")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    result = run(given.faults, given.clients, given.transport, given.seed, given.between)
+    guard = strict() if given.tls else OPEN
+    result = run(given.faults, given.clients, given.transport, given.seed, given.between, guard)
     if given.json:
         print(json.dumps(result))
     else:

@@ -86,6 +86,32 @@ def test_a_reset_under_a_step_loses_and_repeats_nothing(line: Line) -> None:
     env.close()
 
 
+def test_a_step_that_is_cut_again_and_again_for_longer_than_the_lease(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client was connected again each time, so the lease began anew each time."""
+    monkeypatch.setattr("envwire.client._direct._DIAL_SECONDS", 0.1)  # a session at work is silent
+    env = line.make(lease=0.6, patience=1.8)
+    env.reset()
+    over = threading.Event()
+    cuts: list[int] = []
+
+    def cut() -> None:
+        while not over.wait(0.3):
+            cuts.append(line.wire.cut())
+
+    cutter = threading.Thread(target=cut)
+    cutter.start()
+    try:
+        assert env.step(int(Appetite.TIME))[4] == {"steps": 1}
+    finally:
+        over.set()
+        cutter.join()
+    assert len(cuts) > 2
+    assert env.step(0)[4] == {"steps": 2}
+    env.close()
+
+
 def test_a_farewell_under_a_step_loses_and_repeats_nothing(line: Line) -> None:
     env = line.make(patience=0.4)
     env.reset()

@@ -19,6 +19,7 @@ from envwire.client import Credentials, RemoteEnv, TlsError
 from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE
 from envwire.server import Server, ServerError
 from envwire.server._config import ServerConfig
+from envwire.server._grpc import Configurations
 from envwire.server._tls import ServerTls
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -172,6 +173,42 @@ def test_certificates_are_replaced_without_a_restart(
             play(server, CERTS.client(ca=CERTS.path("other-ca")))
         assert env.step(0)[4] == {}, "who is there already goes on"
         env.close()
+
+
+def test_grpc_is_told_of_certificates_when_they_change_and_not_before(
+    changing: tuple[dict[str, Any], Any],
+) -> None:
+    """It asks at each handshake, and crashes if a new answer replaces one that another handshake is about to use."""
+    paths, replace = changing
+    settings: dict[str, Any] = {name: str(path) for name, path in paths.items()}
+    ours = Configurations(ServerTls(ServerConfig((ENV,), **settings)))
+    assert ours.changed() is None
+    replace(tls_cert="other-server", tls_key="other-server-key")
+    assert ours.changed() is not None
+    assert ours.changed() is None
+
+
+def test_a_crowd_of_strangers_does_no_harm(mtls: Server) -> None:
+    """Without the certificate that the server asks for, many at once, again and again."""
+    host, _, port = mtls.target.rpartition(":")
+    context = ssl.create_default_context(cafile=str(CERTS.path("ca")))
+    context.set_alpn_protocols(["h2"])
+
+    def shake_hands() -> None:
+        for _ in range(60):
+            with (
+                suppress(OSError),
+                socket.create_connection((host, int(port)), 10.0) as plain,
+                context.wrap_socket(plain, server_hostname="localhost"),
+            ):
+                pass
+
+    crowd = [threading.Thread(target=shake_hands) for _ in range(8)]
+    for stranger in crowd:
+        stranger.start()
+    for stranger in crowd:
+        stranger.join()
+    assert play(mtls, CERTS.client())
 
 
 @pytest.mark.parametrize("broken", [b"", b"-----BEGIN CERTIFICATE-----\nhalf", None])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import pytest
 
 from envwire.server import Server
 from tests.conftest import ROOT
+from tests.secured import GUARDS, Guard
 
 HOSTED = ("vectors/*", "tests/*", "CartPole-v1", "Pendulum-v1", "FrozenLake-v1", "GridWorld-v0")
 SETTINGS: dict[str, Any] = {
@@ -19,15 +22,41 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(scope="package")
-def vector_server() -> Iterator[Server]:
-    """A server of everything that the tests of vectors drive."""
-    with Server(HOSTED, **SETTINGS) as running:
-        yield running
+IN_THE_CLEAR = next(iter(GUARDS))
+#: For tests of what passes between client and server: it must not differ behind any guard.
+BEHIND_ANY_GUARD = pytest.mark.parametrize("guard", GUARDS, indirect=True)
+
+#: Returns the server of a number behind a guard.
+Servers = Callable[[int, Guard], Server]
 
 
 @pytest.fixture(scope="package")
-def second_server() -> Iterator[Server]:
+def servers() -> Iterator[Servers]:
+    """Servers of everything that the tests of vectors drive, started when they are first asked for."""
+    with ExitStack() as running:
+
+        @cache
+        def serve(_: int, guard: Guard) -> Server:
+            return running.enter_context(Server(HOSTED, **SETTINGS, **guard.settings))
+
+        yield serve
+
+
+@pytest.fixture
+def guard(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Guard:
+    """What the servers ask of their clients, who are let in: of most tests nothing."""
+    made = GUARDS[getattr(request, "param", IN_THE_CLEAR)]()
+    made.enter(monkeypatch)
+    return made
+
+
+@pytest.fixture
+def vector_server(servers: Servers, guard: Guard) -> Server:
+    """A server."""
+    return servers(1, guard)
+
+
+@pytest.fixture
+def second_server(servers: Servers, guard: Guard) -> Server:
     """Another one."""
-    with Server(HOSTED, **SETTINGS) as running:
-        yield running
+    return servers(2, guard)

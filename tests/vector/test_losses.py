@@ -12,6 +12,7 @@ import pytest
 
 from envwire.client import SessionClosedError, SessionLostError
 from envwire.server import Server
+from tests.vector.conftest import BEHIND_ANY_GUARD
 from tests.vector.faces import FAMILIES, Family
 from tests.vector.hosted import WAIT
 
@@ -30,6 +31,7 @@ def _make(server: Server, family: Family, **kwargs: Any) -> tuple[Any, Any]:
     return env, env.step(GO)[-1]["pid"]
 
 
+@BEHIND_ANY_GUARD
 @FAMILY
 @TRANSPORT
 def test_it_raises(vector_server: Server, family: Family, transport: str) -> None:
@@ -48,6 +50,7 @@ def test_it_raises(vector_server: Server, family: Family, transport: str) -> Non
     env.close()
 
 
+@BEHIND_ANY_GUARD
 @FAMILY
 @TRANSPORT
 def test_it_truncates(vector_server: Server, family: Family, transport: str) -> None:

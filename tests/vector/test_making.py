@@ -10,11 +10,13 @@ import pytest
 import envwire.client.gymnasium
 from envwire.server import Server
 from tests.equality import identical
+from tests.vector.conftest import BEHIND_ANY_GUARD
 from tests.vector.faces import FAMILIES, rollout
 
 pytestmark = pytest.mark.filterwarnings("default")
 
 
+@BEHIND_ANY_GUARD
 @pytest.mark.parametrize(
     ("mode", "kind"),
     [

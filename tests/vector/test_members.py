@@ -19,7 +19,7 @@ from envwire.client._vector_layout import Capacity, lay_out
 from envwire.server import InProcessTransport, Server
 from envwire.v1 import environment_pb2 as pb
 from tests.equality import identical
-from tests.vector.conftest import HOSTED, SETTINGS
+from tests.vector.conftest import BEHIND_ANY_GUARD, HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -50,6 +50,7 @@ QUESTIONS: list[Callable[[Any], Any]] = [
 ]
 
 
+@BEHIND_ANY_GUARD
 @FAMILY
 @pytest.mark.parametrize("sessions", [1, 2])
 def test_attributes_methods_generators_and_frames(
@@ -146,6 +147,7 @@ def test_sessions_by_default_are_the_servers_processors(vector_server: Server) -
     env.close()
 
 
+@BEHIND_ANY_GUARD
 @FAMILY
 def test_two_targets(vector_server: Server, second_server: Server, family: Family) -> None:
     servers = (vector_server, second_server)
@@ -252,6 +254,7 @@ print("child", status)
 """
 
 
+@BEHIND_ANY_GUARD
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_forks_and_the_end_of_the_program(vector_server: Server) -> None:
     before = _sessions(vector_server)

@@ -9,7 +9,7 @@ import pytest
 
 from envwire.server import InProcessTransport, Server
 from tests.equality import identical
-from tests.vector.conftest import HOSTED, SETTINGS
+from tests.vector.conftest import BEHIND_ANY_GUARD, HOSTED, SETTINGS
 from tests.vector.faces import FAMILIES, Family, episodes, rollout
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -39,6 +39,7 @@ def test_autoreset_modes_and_infos(
     _same(remote, family.local(env_id, 5, mode), 60, seed=sessions, masked=mode == "DISABLED")
 
 
+@BEHIND_ANY_GUARD
 @FAMILY
 @pytest.mark.parametrize("transport", ["direct-tcp", "direct-unix", "stream", "unary"])
 @pytest.mark.parametrize("env_id", ["CartPole-v1", "vectors/Moody-v0"])
@@ -54,6 +55,7 @@ def test_in_process(family: Family) -> None:
     _same(remote, family.local("CartPole-v1", 3), 60, seed=4)
 
 
+@BEHIND_ANY_GUARD
 @FAMILY
 @pytest.mark.parametrize("transport", ["direct-tcp", "direct-unix", "stream"])
 @pytest.mark.parametrize(("num_envs", "sessions"), [(2, 1), (5, 2), (6, 3)])
@@ -76,6 +78,7 @@ def test_large_and_uneven(
     _same(remote, family.local("Pendulum-v1", num_envs), 205, seed=2)
 
 
+@BEHIND_ANY_GUARD
 @pytest.mark.parametrize("sessions", [1, 2])
 def test_structured_spaces(vector_server: Server, sessions: int) -> None:
     family = FAMILIES["envwire"]

@@ -10,6 +10,7 @@ import pytest
 
 from envwire.server import Server
 from tests.equality import identical
+from tests.vector.conftest import BEHIND_ANY_GUARD
 from tests.vector.faces import FAMILIES, Family
 from tests.vector.hosted import WAIT
 
@@ -18,6 +19,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 FAMILY = pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
 
 
+@BEHIND_ANY_GUARD
 @FAMILY
 @pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
 def test_every_environment_is_served(vector_server: Server, family: Family, transport: str) -> None:

@@ -8,10 +8,10 @@
 from __future__ import annotations
 
 from envwire.client._credentials import Credentials
-from envwire.client._home import ConnectionStats
 from envwire.client._remote_env import RemoteEnv
 from envwire.client._remote_vector_env import RemoteVectorEnv
 from envwire.client._saving import SavedState
+from envwire.client._stats import ConnectionStats
 from envwire.client._transport import Transport
 from envwire.client.errors import (
     CapacityError,

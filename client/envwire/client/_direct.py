@@ -45,6 +45,10 @@ _LIVENESS = (
 KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
 
 
+class _BusyError(OSError):
+    """It was let in, and is not welcomed yet: the process that holds the session is at work."""
+
+
 class DirectTransport:
     """A direct channel, opened by the Make that goes through it. It serves one session.
 
@@ -135,7 +139,9 @@ class DirectTransport:
         if isinstance(error, (BlockingIOError, TimeoutError)) and not died:
             return timed_out(self._target, self._timeout)
         if isinstance(error, OSError):
-            return ServerUnavailableError(f"the direct channel to {self._target} broke: {error}")
+            broken = ServerUnavailableError(f"the direct channel to {self._target} broke: {error}")
+            broken.connected = True
+            return broken
         return error
 
     def _hang_up(self) -> None:
@@ -181,12 +187,14 @@ class DirectTransport:
             ServerUnavailableError: No address answers, and this transport falls back to nothing.
         """
         failures: list[str] = []
+        connected = False
         refused = bool(self._addresses)
         for address in self._addresses:
             try:
                 channel, response = self._greet(address)
             except OSError as error:
                 failures.append(f"{address}: {error}")
+                connected = connected or isinstance(error, _BusyError)
                 refused = refused and isinstance(error, ConnectionRefusedError)
                 continue
             self._addresses = [address]
@@ -198,7 +206,7 @@ class DirectTransport:
             unavailable = ServerUnavailableError(
                 f"no direct channel to {self._target}: {'; '.join(failures) or 'none offered'}"
             )
-            unavailable.refused = refused
+            unavailable.connected, unavailable.refused = connected, refused
             raise unavailable
         return False
 
@@ -214,8 +222,10 @@ class DirectTransport:
             response = channel.greet(self._hello, _DIAL_SECONDS)
             if response.HasField("error") and not self._was_open:
                 raise ConnectionAbortedError(response.error.message)
-        except BaseException:
+        except BaseException as error:
             channel.close()
+            if isinstance(error, (BlockingIOError, TimeoutError)):
+                raise _BusyError(f"no welcome within {_DIAL_SECONDS:g} s") from error
             raise
         return channel, response
 

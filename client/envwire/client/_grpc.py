@@ -16,6 +16,7 @@ from envwire.client._tls_faults import tls_fault
 from envwire.client._watchdog import Deadline
 from envwire.client.errors import RemoteError, ServerUnavailableError, timed_out, too_large
 from envwire.codec.frames import Reply
+from envwire.codec.outlining import outlined
 from envwire.codec.varints import unwrap, wrap
 from envwire.v1 import environment_pb2 as pb
 
@@ -29,6 +30,9 @@ _STATUS_KEY = "grpc-status-details-bin"
 _UNAVAILABLE = frozenset(
     {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN}
 )
+
+#: What gRPC says, and nothing else tells it, of a call that found no connection.
+_NOT_CONNECTED = ("failed to connect", "resolution")
 
 _NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 
@@ -108,6 +112,9 @@ class Connection:
             return RemoteError(text)
         unavailable = ServerUnavailableError(text)
         unavailable.refused = "Connection refused" in details
+        unavailable.connected = code is grpc.StatusCode.UNAVAILABLE and not any(
+            words in details for words in _NOT_CONNECTED
+        )
         return unavailable
 
 
@@ -195,7 +202,7 @@ class UnaryTransport:
     def _reply(self, call: Callable[[], bytes], answer: int, timeout: float) -> Reply:
         """Returns what a call returns, or the server's own account of what went wrong."""
         try:
-            return Reply(wrap(answer, call()))
+            return outlined(call(), answer)
         except grpc.RpcError as error:
             if status := _status(error):
                 return Reply(wrap(_ERROR, status))
@@ -273,7 +280,7 @@ class StreamTransport:
     def receive(self) -> Reply:
         """Reads from the stream (see `Transport.receive`)."""
         try:
-            return Reply(next(self._replies))
+            return outlined(next(self._replies))
         except BaseException as error:
             # Whatever it was, a reply that is still to come belongs to nobody: the next call goes on a new stream.
             self._end()
@@ -293,7 +300,9 @@ class StreamTransport:
         if isinstance(error, grpc.RpcError):
             return self._connection.failure(error, timeout)
         if isinstance(error, StopIteration):
-            return ServerUnavailableError(f"{self._connection.target} ended the stream")
+            ended = ServerUnavailableError(f"{self._connection.target} ended the stream")
+            ended.connected = True
+            return ended
         return error
 
     def _end(self) -> None:

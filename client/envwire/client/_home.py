@@ -6,30 +6,17 @@ import contextlib
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from envwire.client import _lifetime
 from envwire.client._loss import LossPolicy
 from envwire.client._servers import Servers
 from envwire.client._session import RemoteSession
+from envwire.client._stats import ConnectionStats
 from envwire.client._transport import Transport
-from envwire.client.errors import RemoteError, SessionClosedError
+from envwire.client.errors import RemoteError, not_live
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
-
-
-class ConnectionStats(NamedTuple):
-    """What an environment went through on its way here.
-
-    Attributes:
-        resumed: How often a session went on after its connection broke.
-        lost: How many sessions were lost.
-        recovered: How many of these were made again by the policy, so that the request went on.
-    """
-
-    resumed: int = 0
-    lost: int = 0
-    recovered: int = 0
 
 
 class Home:
@@ -126,13 +113,9 @@ class Home:
         """
         session = self.session
         if session is None:
-            raise SessionClosedError(
-                f"{self} is closed, or its session was lost; reset() makes the environment again"
-            )
+            raise not_live(self)
         if session.pid != os.getpid():
-            raise SessionClosedError(
-                f"{self} was made in process {session.pid}, before a fork; reset() makes one for this process"
-            )
+            raise not_live(self, session.pid)
         return session
 
     def serve(self, request: Callable[..., Any], *args: Any) -> Any:
@@ -151,19 +134,15 @@ class Home:
                     raise
                 self.let_go()
                 attempt += 1
-                self._count(lost=1)
+                self._stats = self._stats.plus(lost=1)
                 self.policy.recover(self, request, error, attempt)
-                self._count(recovered=1)
-
-    def _count(self, resumed: int = 0, lost: int = 0, recovered: int = 0) -> None:
-        more = (resumed, lost, recovered)
-        self._stats = ConnectionStats(*map(sum, zip(self._stats, more, strict=True)))
+                self._stats = self._stats.plus(recovered=1)
 
     @property
     def stats(self) -> ConnectionStats:
         """What connections and sessions here went through."""
         resumed = 0 if self.session is None else self.session.resumed
-        return self._stats._replace(resumed=self._stats.resumed + resumed)
+        return self._stats.plus(resumed=resumed)
 
     def let_go(self, *, close: bool = False) -> None:
         """Lets go of the session, and closes one that is there still."""
@@ -179,6 +158,6 @@ class Home:
         """Takes the session out, for whoever closes it."""
         session, self.session = self.session, None
         if session is not None:
-            self._count(resumed=session.resumed)
+            self._stats = self._stats.plus(resumed=session.resumed)
             _lifetime.forget(session)
         return session

@@ -41,7 +41,7 @@ ENDS = frozenset(
 )
 
 #: A request that loses its session so often may be what kills it.
-_ATTEMPTS = 3
+ATTEMPTS = 3
 #: A new session may be lost as well while it is made and brought forward; seconds to wait before the next one.
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
@@ -202,12 +202,12 @@ class Replay(LossPolicy):
         """Brings a new session to where the lost one was."""
         del request
         self._recording.settle()
-        if attempt >= _ATTEMPTS:
+        if attempt >= ATTEMPTS:
             raise error
         bring_back(owner, self._recording, error)
 
 
-def bring_back(owner: Owner, recording: Recording, error: RemoteError) -> None:
+def bring_back(owner: Owner, recording: Recording, error: Exception) -> None:
     """Makes an environment again and replays a recording to it; tries again when that session is lost as well.
 
     Raises:

@@ -10,39 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from envwire.client._closing import close
 from envwire.client._credentials import Credentials
-from envwire.client._home import ConnectionStats, Home
+from envwire.client._home import Home
 from envwire.client._loss import loss_policy
 from envwire.client._random import MirroredRandom
+from envwire.client._request import WrapperLike, make_request
 from envwire.client._saving import SavedState, fork, restore, save
 from envwire.client._servers import Servers, Targets
 from envwire.client._session import RemoteSession
+from envwire.client._stats import ConnectionStats
 from envwire.client._transport import Transport
 from envwire.client._viewer import HUMAN, RENDERED, Viewer
-from envwire.client.errors import (
-    InvalidRequestError,
-    RemoteError,
-    ServerUnavailableError,
-    SessionError,
-    StepTimeoutError,
-    UnauthenticatedError,
-)
-from envwire.codec import (
-    CodecError,
-    Family,
-    decode_env_spec,
-    decode_mapping,
-    decode_space,
-    decode_value,
-    encode_mapping,
-)
+from envwire.client.errors import InvalidRequestError, RemoteError
+from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space, decode_value
 from envwire.v1 import environment_pb2
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-#: A wrapper to put around the environment on the server: its name, or "module:Class", and its keyword arguments.
-WrapperLike = tuple[str, Mapping[str, Any]]
 
 
 class RemoteProxy:
@@ -228,7 +213,7 @@ class RemoteProxy:
             self._viewer.close()
         session = self._home.take()
         if session is not None and session.pid == os.getpid():
-            _close(session)
+            close(session)
 
     @property
     def unwrapped(self) -> Any:
@@ -331,16 +316,6 @@ class RemoteProxy:
         )
 
 
-def _close(session: RemoteSession) -> None:
-    """Closes a session; one that is gone, or whose server is or lets nobody in, is closed already."""
-    try:
-        session.close()
-    except StepTimeoutError:
-        raise  # the environment hung while it closed: that is news
-    except (SessionError, ServerUnavailableError, UnauthenticatedError):
-        return
-
-
 def _entry_point(remake: Callable[..., Any]) -> Callable[..., Any]:
     """Returns a function, which `make` asks for no metadata; it would ask a class."""
 
@@ -348,32 +323,3 @@ def _entry_point(remake: Callable[..., Any]) -> Callable[..., Any]:
         return remake(**kwargs)
 
     return make_remote
-
-
-def make_request(
-    env_id: str,
-    render_mode: str | None,
-    wrappers: Iterable[WrapperLike],
-    library: str | None,
-    family: Family,
-    lease: float | None,
-    kwargs: Mapping[str, Any],
-) -> environment_pb2.MakeRequest:
-    """Returns the request for an environment.
-
-    Raises:
-        InvalidRequestError: A keyword argument has no wire form.
-    """
-    request = environment_pb2.MakeRequest(env_id=env_id, render_mode=render_mode)
-    request.library = library or ""
-    request.prefer = "" if library else family.name
-    if lease is not None:
-        request.lease.FromNanoseconds(round(lease * 1e9))
-    try:
-        encode_mapping(kwargs, request.kwargs, "kwargs")
-        for name, wrapper_kwargs in wrappers:
-            wrapper = request.wrappers.add(name=name)
-            encode_mapping(wrapper_kwargs, wrapper.kwargs, name)
-    except CodecError as error:
-        raise InvalidRequestError(str(error)) from error
-    return request

@@ -11,14 +11,17 @@ from collections.abc import Iterator
 from envwire.client._resuming import ResumingTransport
 from envwire.client._transport import Transport
 from envwire.client.errors import ReplayError, ReplayMismatchError
-from envwire.codec import Reason, decode_fault, envwire_family
+from envwire.codec import Reason, decode_fault, decode_value, envwire_family
 from envwire.codec.digests import CHECKPOINT, RollingDigest
 from envwire.codec.frames import Reply
 from envwire.codec.varints import LENGTH_DELIMITED, tag
+from envwire.envs.spaces.narrow import is_tuple_or_list
 from envwire.v1 import environment_pb2 as pb
 
 #: Bytes of requests in one message; more go in further messages.
 _PART_BYTES = 1024 * 1024
+#: The option that says which members of a vector environment are reset.
+RESET_MASK = "reset_mask"
 #: Gymnasium's modes that collect frames: rendering empties the collection, which changes the environment.
 _COLLECTING = "_list"
 
@@ -116,12 +119,13 @@ class Recording:
 
     def _reset(self, request: pb.ResetRequest) -> None:
         # States that were saved are to be found again, so everything has to happen again.
-        if request.HasField("seed") and not self._saves:
+        seeded = _seeds_all(request)
+        if seeded and not self._saves:
             kept = [each for each in self._requests if _KINDS[each[0]] in _KEPT]
             self.begin()
             for each in kept:
                 self._append(each, None)
-        if request.HasField("seed") or request.HasField("np_random"):
+        if seeded or request.HasField("np_random"):
             self.rooted = True
 
     def _append(self, request: bytes, reply: Reply | None) -> None:
@@ -186,6 +190,16 @@ class Recording:
             raise _mismatch(len(self) // CHECKPOINT * CHECKPOINT, len(self))
 
 
+def _seeds_all(request: pb.ResetRequest) -> bool:
+    """Tells whether nothing that came before a reset matters: in a vector environment it may leave members out."""
+    if not request.HasField("seed") or any(
+        entry.name == RESET_MASK for entry in request.options.entries
+    ):
+        return False
+    seed = decode_value(request.seed, envwire_family())
+    return not is_tuple_or_list(seed) or None not in seed
+
+
 def _reason(reply: Reply) -> Reason | None:
     if reply.message[:1] != bytes((_ERROR,)):
         return None
@@ -215,6 +229,7 @@ class RecordingTransport(ResumingTransport):
     def __init__(self, transport: Transport, label: str, recording: Recording) -> None:
         super().__init__(transport, label)
         self._recording = recording
+        self._sent = b""
 
     def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request, again if need be, and returns its reply (see `Transport.exchange`)."""
@@ -224,4 +239,19 @@ class RecordingTransport(ResumingTransport):
             self._recording.doubt(request)
             raise
         self._recording.note(request, reply)
+        return reply
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Sends a request (see `Transport.send`)."""
+        self._sent = request
+        super().send(request, timeout)
+
+    def receive(self) -> Reply:
+        """Returns the reply to what was sent, and sends it again if need be (see `Transport.receive`)."""
+        try:
+            reply = super().receive()
+        except BaseException:
+            self._recording.doubt(self._sent)
+            raise
+        self._recording.note(self._sent, reply)
         return reply

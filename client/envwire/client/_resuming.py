@@ -1,7 +1,8 @@
 """A transport that outlives its connection.
 
 A session keeps its last reply, and answers a repeated request with it. So a request that got no answer because the
-connection broke is simply sent again, on a new connection, until the session's lease is over.
+connection broke is simply sent again, on a new connection, until the session's lease is over. The lease begins anew
+with each connection that comes about and breaks; the request's own timeout bounds them all.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from envwire.codec.frames import Area, Reply
 _log = logging.getLogger("envwire.client")
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+#: However long it has tried, it sleeps through no more than this part of a lease.
+_PART_OF_LEASE = 0.25
 #: Where nobody listens any more no session lives on; this is for a server that is just coming back.
 _REFUSED_SECONDS = 2.0
 
@@ -39,6 +42,7 @@ class ResumingTransport:
         self._label = label
         self._request = b""
         self._timeout = 0.0
+        self._begun = 0.0
         self._failure: ServerUnavailableError | None = None
         self._ending = False
         self.lease = 0.0
@@ -50,6 +54,7 @@ class ResumingTransport:
 
     def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request, again if need be, and returns its reply (see `Transport.exchange`)."""
+        self._begun = time.monotonic()
         try:
             return self._transport.exchange(request, timeout)
         except ServerUnavailableError as failure:
@@ -58,6 +63,7 @@ class ResumingTransport:
     def send(self, request: bytes, timeout: float) -> None:
         """Sends a request (see `Transport.send`); `receive` tells what goes wrong."""
         self._request, self._timeout, self._failure = request, timeout, None
+        self._begun = time.monotonic()
         try:
             self._transport.send(request, timeout)
         except ServerUnavailableError as failure:
@@ -75,25 +81,30 @@ class ResumingTransport:
     def _resume(self, request: bytes, timeout: float, failure: ServerUnavailableError) -> Reply:
         if self._ending:
             return self._transport.exchange(request, timeout)
-        begun = time.monotonic()
-        span, pause = min(self.lease, timeout), _FIRST_PAUSE
-        if span:
+        lost = cut = time.monotonic()
+        deadline = self._begun + timeout
+        pause, longest = _FIRST_PAUSE, min(_LONGEST_PAUSE, self.lease * _PART_OF_LEASE)
+        if self.lease:
+            span = min(self.lease, timeout)
             _log.warning("%s: %s; trying to go on with it for %g s", self._label, failure, span)
-        while True:
-            passed = time.monotonic() - begun
-            if passed >= (min(span, _REFUSED_SECONDS) if failure.refused else span):
-                raise failure
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        while (left := min(cut + self._span(failure), deadline) - time.monotonic()) > 0:
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, longest)
             try:
                 # Once it is connected the lease stands still, and the environment has all of its time.
-                reply = self._transport.exchange(request, max(timeout - passed, pause))
+                reply = self._transport.exchange(request, max(deadline - time.monotonic(), pause))
             except ServerUnavailableError as again:
                 failure = again
+                cut = time.monotonic() if failure.connected else cut
             else:
                 self.resumed += 1
-                _log.info("%s: goes on after %.1f s", self._label, time.monotonic() - begun)
+                _log.info("%s: goes on after %.1f s", self._label, time.monotonic() - lost)
                 return reply
+        raise failure
+
+    def _span(self, failure: ServerUnavailableError) -> float:
+        """Returns for how many seconds after a cut it makes sense to try again."""
+        return min(self.lease, _REFUSED_SECONDS) if failure.refused else self.lease
 
     def fileno(self) -> int:
         """Returns what is readable once a reply has come (see `Transport.fileno`)."""

@@ -17,7 +17,7 @@ _log = logging.getLogger("envwire.client")
 T = TypeVar("T")
 
 #: HOST:PORT of a server, or a list of such, in the order to try; None for a transport that needs none.
-Targets = str | Sequence[str] | None
+Targets = str | Sequence[str | None] | None
 
 #: One of several servers is not waited for longer than this in one round.
 _ROUND_SECONDS = 1.0

@@ -6,7 +6,7 @@ first value of all decides on the type of a column, here as in a `SyncVectorEnv`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,17 @@ def merge_infos(parts: Iterable[tuple[int, int, Infos]], num_envs: int) -> Infos
     return merged
 
 
-def restore_infos(infos: Infos, num_envs: int) -> Infos:
+def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
+    """Returns the infos of sessions with so many environments each as those of one batch."""
+    if not any(infos):
+        return {}
+    if len(sizes) == 1:
+        return _restored(infos[0], sizes[0])
+    starts = [0, *np.cumsum(sizes).tolist()]
+    return merge_infos(zip(starts, sizes, infos, strict=False), starts[-1])
+
+
+def _restored(infos: Infos, num_envs: int) -> Infos:
     """Gives the columns of one session that is all of the batch the types that they have."""
     if any(_is_raw(column) or is_dict(column) for column in infos.values()):
         return merge_infos([(0, num_envs, infos)], num_envs)

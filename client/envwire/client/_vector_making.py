@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from envwire.client import _lifetime
 from envwire.client._credentials import Credentials
+from envwire.client._each import at_once
+from envwire.client._recording import Recording
+from envwire.client._servers import Servers
 from envwire.client._transport import Transport, call
 from envwire.client._transports import open_transport
-from envwire.client._vector_layout import Capacity, Share
+from envwire.client._vector_layout import Capacity, Share, lay_out
 from envwire.client._vector_session import VectorSession
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
-_T = TypeVar("_T")
-_MOST_THREADS = 16
 _INFO_SECONDS = 60.0
 
 
@@ -48,16 +48,29 @@ class Maker:
         self.targets: list[str | None] = (
             [target] if isinstance(target, str) or target is None else list(target)
         )
-        self.shared = isinstance(transport, Transport)
+        self._shared = isinstance(transport, Transport)
         self._arguments = transport, connect_timeout, credentials
         self._request = request
         self._family = family
         self._timeout = timeout
         self._opened: dict[int, Transport] = {}
 
-    def look(self) -> list[Capacity]:
+    def lay_out(self, num_envs: int, sessions: int | None, batch_size: int) -> list[Share]:
+        """Returns which environments each session is to have (see `envwire.client._vector_layout.lay_out`).
+
+        Raises:
+            ValueError: The numbers do not go together.
+        """
+        known = sessions is not None
+        capacities = [Capacity(1, 0)] * len(self.targets) if known else self._look_at_all()
+        shares = lay_out(num_envs, sessions, batch_size, capacities)
+        if self._shared and len(shares) > 1:
+            raise ValueError("an open transport takes one session; name a transport for more")
+        return shares
+
+    def _look_at_all(self) -> list[Capacity]:
         """Returns what the servers say of themselves; the transports to them are kept for their first sessions."""
-        if self.shared:
+        if self._shared:
             return [Capacity(1, 0)]
         return at_once(self._look, range(len(self.targets)))
 
@@ -71,16 +84,40 @@ class Maker:
         transport, connect_timeout, credentials = self._arguments
         return open_transport(transport, self.targets[place], connect_timeout, credentials)
 
-    def make(self, share: Share) -> tuple[VectorSession, pb.MakeResponse]:
+    def recording(self, limit: int) -> Recording:
+        """Returns a recording of one session's requests, so many at most."""
+        mode = self._request.render_mode if self._request.HasField("render_mode") else None
+        return Recording(limit, mode)
+
+    def make(
+        self, share: Share, recording: Recording | None = None
+    ) -> tuple[VectorSession, pb.MakeResponse]:
         """Makes a session for these environments.
+
+        Args:
+            share: The environments.
+            recording: Takes what changes them; None to record nothing.
 
         Raises:
             RemoteError: The server refused, or cannot be reached.
             Exception: Whatever an environment raised while it was made.
         """
         transport = self._opened.pop(share.place, None) or self._open(share.place)
+        return self._make_over(transport, share, recording)
+
+    def make_again(
+        self, share: Share, recording: Recording | None = None
+    ) -> tuple[VectorSession, pb.MakeResponse]:
+        """Does as `make`, on another of the servers where theirs is gone or has no room."""
+        targets = self.targets[share.place :] + self.targets[: share.place]
+        servers = Servers(targets, *self._arguments)
+        return servers.make(lambda _, transport: self._make_over(transport, share, recording))
+
+    def _make_over(
+        self, transport: Transport, share: Share, recording: Recording | None
+    ) -> tuple[VectorSession, pb.MakeResponse]:
         label = f"<remote {self._request.env_id}>"
-        session = VectorSession(transport, self._family, self._timeout, label)
+        session = VectorSession(transport, self._family, self._timeout, label, recording)
         request = pb.MakeRequest()
         request.CopyFrom(self._request)
         request.vector.num_envs = share.size
@@ -106,6 +143,10 @@ class Owner:
     def __init__(self, env: Any) -> None:
         self._env = weakref.ref(env)
 
+    def __str__(self) -> str:
+        env = self._env()
+        return "a vector environment that is gone" if env is None else str(env)
+
     def take(self, session: VectorSession) -> None:
         """Has the session closed when the environment is collected, and its lease kept until then."""
         if (env := self._env()) is not None:
@@ -116,16 +157,3 @@ class Owner:
         if session.pid == os.getpid():
             _lifetime.forget(session)
             session.drop()
-
-
-def at_once(function: Callable[[Any], _T], items: Sequence[Any]) -> list[_T]:
-    """Calls a function for each item, at the same time, and returns the results in order.
-
-    Raises:
-        Exception: The first of what the calls raised, after all of them have ended.
-    """
-    if len(items) < 2:
-        return [function(item) for item in items]
-    with ThreadPoolExecutor(min(len(items), _MOST_THREADS)) as threads:
-        futures = [threads.submit(function, item) for item in items]
-    return [future.result() for future in futures]

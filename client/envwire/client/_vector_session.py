@@ -6,7 +6,10 @@ import select
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from envwire.client._session import RemoteSession, encoded, parsed
+from envwire.client._conversation import parsed
+from envwire.client._recording import Recording
+from envwire.client._request import encoded
+from envwire.client._session import RemoteSession
 from envwire.client._transport import Transport
 from envwire.client.errors import (
     ServerUnavailableError,
@@ -35,9 +38,14 @@ class VectorSession(RemoteSession):
     """A session of a vector environment; for its arguments see `RemoteSession`."""
 
     def __init__(
-        self, transport: Transport, family: Family, timeout: float | None, label: str
+        self,
+        transport: Transport,
+        family: Family,
+        timeout: float | None,
+        label: str,
+        recording: Recording | None = None,
     ) -> None:
-        super().__init__(transport, family, timeout, label)
+        super().__init__(transport, family, timeout, label, recording)
         self._reader = BatchResponseReader(family)
         #: Reads the reply that is still to come; None when there is none.
         self._read: Read | None = None

@@ -71,9 +71,11 @@ class ServerUnavailableError(RemoteError, ConnectionError):
     """No server answers, or it is stopping.
 
     Attributes:
+        connected: Whether it was there until just now: a connection had come about, and broke.
         refused: Whether nobody listens there any more.
     """
 
+    connected = False
     refused = False
 
 
@@ -175,6 +177,22 @@ def _remote_error(fault: FaultError) -> RemoteError:
     error.output = fault.output
     error.retry_after = fault.retry_after
     return error
+
+
+def not_live(owner: object, pid: int | None = None) -> SessionClosedError:
+    """Returns the exception for environments that this process has no session for.
+
+    Args:
+        owner: The environments.
+        pid: The process that has one; None when there is none any more.
+    """
+    if pid is None:
+        return SessionClosedError(
+            f"{owner} is closed, or its session was lost; reset() makes it again"
+        )
+    return SessionClosedError(
+        f"{owner} was made in process {pid}, before a fork; reset() makes one for this process"
+    )
 
 
 def timed_out(target: str, timeout: float) -> RequestTimeoutError:

@@ -39,8 +39,22 @@ class _Remote(RemoteEnv):
         return self._call_method(name, *args)
 
 
-class _RemoteAgents:
-    """What both kinds have in common: a proxy that they hold, and their agents' spaces."""
+class RemoteAgents:
+    """What both kinds have in common: how they are made, the proxy that they hold, and their agents' spaces.
+
+    They connect when they are made. `close()` may be called twice; `reset()` after `close()`, or after the session was
+    lost, makes the environment again. Attributes that PettingZoo does not name are read from the environment.
+
+    Args:
+        target: HOST:PORT of the server. Unused by a transport in process.
+        env_id: PettingZoo's id, "butterfly/pistonball-v6"; with "_v" for "-v" as well.
+        render_mode: Render mode, fixed from now on.
+        settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
+
+    Raises:
+        ValueError: `on_lost` is "truncate".
+        Exception: As `envwire.client.RemoteEnv`.
+    """
 
     _library: str
     agents: list[Any]
@@ -88,22 +102,8 @@ class _RemoteAgents:
         self._remote.close()
 
 
-class ParallelEnv(_RemoteAgents, _ParallelBase):
-    """A remote environment in which all agents act at once.
-
-    It connects when it is made. `close()` may be called twice; `reset()` after `close()`, or after the session was
-    lost, makes the environment again. Attributes that PettingZoo does not name are read from the environment.
-
-    Args:
-        target: HOST:PORT of the server. Unused by a transport in process.
-        env_id: PettingZoo's id, "butterfly/pistonball-v6"; with "_v" for "-v" as well.
-        render_mode: Render mode, fixed from now on.
-        settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
-
-    Raises:
-        ValueError: `on_lost` is "truncate".
-        Exception: As `envwire.client.RemoteEnv`.
-    """
+class ParallelEnv(RemoteAgents, _ParallelBase):
+    """A remote environment in which all agents act at once; for its arguments see `RemoteAgents`."""
 
     _library = "pettingzoo.parallel"
 
@@ -125,22 +125,8 @@ class ParallelEnv(_RemoteAgents, _ParallelBase):
         return observations, rewards, terminations, truncations, rest["infos"]
 
 
-class AECEnv(_RemoteAgents, _AECBase):
-    """A remote environment in which agents take turns.
-
-    It connects when it is made. `close()` may be called twice; `reset()` after `close()`, or after the session was
-    lost, makes the environment again. Attributes that PettingZoo does not name are read from the environment.
-
-    Args:
-        target: HOST:PORT of the server. Unused by a transport in process.
-        env_id: PettingZoo's id, "classic/tictactoe-v3"; with "_v" for "-v" as well.
-        render_mode: Render mode, fixed from now on.
-        settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
-
-    Raises:
-        ValueError: `on_lost` is "truncate".
-        Exception: As `envwire.client.RemoteEnv`.
-    """
+class AECEnv(RemoteAgents, _AECBase):
+    """A remote environment in which agents take turns; for its arguments see `RemoteAgents`."""
 
     _library = "pettingzoo.aec"
     agent_selection: Any

@@ -12,23 +12,22 @@ import numpy as np
 import numpy.typing as npt
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv
 
+from envwire.client._stats import ConnectionStats
 from envwire.client._vector_rows import Infos, rows
-from envwire.client._vector_seats import Seat
 from envwire.client.errors import InvalidRequestError
 from envwire.client.gymnasium import RemoteVectorEnv
 
 _TRUNCATED = "TimeLimit.truncated"
 
 
+def _join_rows(sizes: Sequence[int], infos: Sequence[Infos]) -> list[Infos]:
+    return [row for size, own in zip(sizes, infos, strict=True) for row in rows(own, size)]
+
+
 class _RemoteRows(RemoteVectorEnv):
     """A remote vector environment whose infos are lists, one info for each environment."""
 
-    def _infos(self, seats: Sequence[Seat], infos: Sequence[Infos]) -> list[Infos]:
-        return [
-            row
-            for seat, own in zip(seats, infos, strict=True)
-            for row in rows(own, seat.share.size)
-        ]
+    _join_infos = staticmethod(_join_rows)
 
 
 class RemoteVecEnv(VecEnv):
@@ -100,6 +99,11 @@ class RemoteVecEnv(VecEnv):
         final, observation = info.pop("final_info"), info.pop("final_obs")
         self.reset_infos[index] = info
         return {**final, "terminal_observation": observation}
+
+    @property
+    def connection_stats(self) -> ConnectionStats:
+        """What sessions and connections went through so far."""
+        return self._envs.connection_stats
 
     def close(self) -> None:
         """Closes the environments on the servers."""

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.codec.frames import ATTACHED_FROM
+from envwire.codec.models import Model
 from envwire.codec.steps import StepResponseReader, StepResponseWriter, StepResult
 from envwire.codec.tensors import attached, is_portable
-from envwire.codec.usual import Model
 from envwire.codec.varints import FIXED64, LENGTH_DELIMITED, VARINT, tag, varint
 from envwire.v1 import environment_pb2
 

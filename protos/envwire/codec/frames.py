@@ -63,6 +63,11 @@ class Attachments:
         self.length += array.nbytes
         return offset
 
+    def cut(self, buffers: int, length: int) -> None:
+        """Takes back what was added after there were so many buffers and bytes."""
+        del self.buffers[buffers:]
+        self.length = length
+
 
 def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
     rows: Any = np.ascontiguousarray(array)

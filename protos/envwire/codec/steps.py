@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 import struct
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from google.protobuf.message import DecodeError
 
-from envwire.codec.usual import UNUSUAL, Model, ValueReader, ValueWriter
+from envwire.codec.models import UNUSUAL, Model
+from envwire.codec.usual import TreeReader, TreeWriter, ValueReader, ValueWriter
 from envwire.codec.values import decode_mapping, decode_value, encode_mapping
 from envwire.codec.varints import (
     FIXED64,
@@ -61,6 +62,8 @@ _TYPED: Final = tuple(
     tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")
 )
 
+_Outcome: TypeAlias = tuple[Any, Any, Any]
+
 StepResult = tuple[Any, Any, Any, Any, dict[Any, Any]]
 """What `Env.step` returns."""
 
@@ -88,8 +91,9 @@ class StepRequestWriter:
         value = self._action.write(action)
         if value is None:
             return None
-        body = b"".join((self._header, varint(sequence), _ACTION, varint(len(value)), value))
-        return b"".join((_REQUEST, varint(len(body)), body))
+        number, size = varint(sequence), varint(len(value))
+        length = len(self._header) + len(number) + len(_ACTION) + len(size) + len(value)
+        return b"".join((_REQUEST, varint(length), self._header, number, _ACTION, size, value))
 
 
 class StepRequestReader:
@@ -97,21 +101,25 @@ class StepRequestReader:
 
     def __init__(self) -> None:
         self._header = b""
+        self._length = -1
+        self._before = b""
         self._action = ValueReader()
 
     def learn(self, request: environment_pb2.StepRequest, action: Any) -> None:
         """Takes a step, read by protobuf, as the model of those to come; all steps of a session begin alike."""
         if not self._header:
             self._header = session_header(request.session_id, request.secret) + _SEQUENCE
-        self._action.learn(action, request.action.SerializeToString())
+        self._action.learn(action)
 
     def read(self, raw: bytes) -> tuple[int, Any] | None:
         """Returns the number and the action of a step; None when it is not a usual one."""
-        start = behind_length(raw) if raw[:1] == _REQUEST and self._header else 0
-        end = start + len(self._header)
-        if start == 0 or raw[start:end] != self._header:
-            return None
-        sequence, index = read_varint(raw, end)
+        if len(raw) != self._length or not raw.startswith(self._before):
+            start = behind_length(raw) if raw[:1] == _REQUEST and self._header else 0
+            end = start + len(self._header)
+            if start == 0 or raw[start:end] != self._header:
+                return None
+            self._length, self._before = len(raw), raw[:end]
+        sequence, index = read_varint(raw, len(self._before))
         if raw[index : index + 1] != _ACTION:
             return None
         length, start = read_varint(raw, index + 1)
@@ -127,15 +135,16 @@ class StepResponseWriter:
     def __init__(self) -> None:
         self._observation = ValueWriter()
         self._typed = tuple(ValueWriter() for _ in _TYPED)
-        self._head = b""
-        self._before = b""
+        self._info = TreeWriter(_INFO)
+        self._last = b"", b""
 
     def write(self, result: StepResult, attachments: Attachments | None = None) -> bytes | None:
         """Returns the InteractResponse of a step; None when it is not a usual one.
 
         Args:
             result: What the environment returned.
-            attachments: Empty; takes a large observation.
+            attachments: Empty; takes the large arrays of the observation. Those of the info stay in the message: the
+                slots of a shared memory are as large as observations.
 
         Raises:
             CodecError: The info has no wire form.
@@ -152,32 +161,37 @@ class StepResponseWriter:
         outcome = self._outcome(result)
         if outcome is None:
             return None
-        value = parts[0] + parts[1]
-        body = b"".join((_OBSERVATION, varint(len(value)), value, outcome, _info(info)))
-        return b"".join((_RESPONSE, varint(len(body)), body))
+        end = (self._info.parts(info) or _built(info)) if info else (_NO_INFO,)
+        size = varint(len(parts[0]) + len(parts[1]))
+        body = (_OBSERVATION, size, *parts, outcome, *end)
+        return b"".join((_RESPONSE, varint(sum(map(len, body))), *body))
 
     def _plain(self, head: bytes, elements: bytes, tail: bytes) -> bytes:
         """Returns an answer that differs from the last one in elements, reward and flags."""
-        if head is not self._head:
-            self._head = head
+        last, before = self._last
+        if head is not last:
             length = len(head) + len(elements)
             begin = _OBSERVATION + varint(length) + head
             body = len(begin) + len(elements) + len(tail)
-            self._before = _RESPONSE + varint(body) + begin
-        return b"".join((self._before, elements, tail))
+            before = _RESPONSE + varint(body) + begin
+            self._last = head, before
+        return b"".join((before, elements, tail))
 
     def _outcome(self, result: StepResult) -> bytes | None:
         """Returns reward and flags."""
         _, reward, terminated, truncated, _ = result
-        if type(reward) is float and type(terminated) is bool and type(truncated) is bool:
-            return _REWARD + _DOUBLE.pack(reward) + _FLAGS[terminated, truncated]
-        return self._typed_outcome(result)
+        if type(terminated) is bool and type(truncated) is bool:
+            flags = _FLAGS[terminated, truncated]
+            if type(reward) is float:
+                return _REWARD + _DOUBLE.pack(reward) + flags
+        else:
+            flags = _FLAGS[truth(terminated), truth(truncated)]
+        return self._typed_outcome(result, flags)
 
-    def _typed_outcome(self, result: StepResult) -> bytes | None:
+    def _typed_outcome(self, result: StepResult, flags: bytes) -> bytes | None:
         """Returns reward and flags, of which one at least has a type of its own."""
         plain = (float, bool, bool)
-        flags = _FLAGS[truth(result[2]), truth(result[3])]
-        parts = [_REWARD + _DOUBLE.pack(number(result[1])), flags]
+        parts = [_REWARD, _DOUBLE.pack(number(result[1])), flags]
         for mark, writer, value, kind in zip(_TYPED, self._typed, result[1:4], plain, strict=True):
             if type(value) is not kind:
                 written = writer.write(value)
@@ -202,12 +216,11 @@ def truth(flag: Any) -> bool:
     return bool(flag) if getattr(flag, "ndim", 0) == 0 else False
 
 
-def _info(info: dict[Any, Any]) -> bytes:
-    if not info:
-        return _NO_INFO
+def _built(info: dict[Any, Any]) -> tuple[bytes, ...]:
+    """Returns an info as protobuf writes it."""
     message = values_pb2.ValueMap()
     encode_mapping(info, message, "info", opaque=True)
-    return b"".join((_INFO, varint(message.ByteSize()), message.SerializeToString()))
+    return _INFO, varint(message.ByteSize()), message.SerializeToString()
 
 
 class StepResponseReader:
@@ -221,6 +234,7 @@ class StepResponseReader:
         self._family = family
         self._observation = ValueReader()
         self._typed = tuple(ValueReader() for _ in _TYPED)
+        self._info = TreeReader(_INFO)
         self._length = -1
         self._before = b""
         self._model: Model | None = None
@@ -248,58 +262,74 @@ class StepResponseReader:
             return None
 
     def _plain(self, raw: bytes, area: Area | None) -> StepResult | None:
-        """Reads an answer that differs from the last one in elements, reward and flags."""
-        mark, reward, flags, rest = _TAIL.unpack_from(raw, len(raw) - _TAIL.size)
+        """Reads an answer that differs from the last one in the observation, of the same length, reward and flags."""
+        start, end = len(self._before), len(raw) - _TAIL.size
+        mark, reward, flags, rest = _TAIL.unpack_from(raw, end)
         outcome, model = _FLAGS_READ.get(flags), self._model
-        if outcome is None or model is None or mark != _REWARD or rest != _NO_INFO:
+        if outcome is None or mark != _REWARD or rest != _NO_INFO:
             return None
-        if len(self._before) + _TAIL.size < len(raw):
-            observation = model.read_inline(raw, len(self._before))
+        if model is None:
+            observation = self._observation.read(raw, start, end, area)
+        elif start < end:
+            observation = model.read_inline(raw, start)
         elif area is not None and area.size == model.length:
             observation = model.read_beside(area)
         else:
             return None
         return None if observation is UNUSUAL else (observation, reward, *outcome, {})
 
-    def _remember(self, raw: bytes) -> None:
-        """Takes a plain answer as the model of those to come."""
+    def _remember(self, raw: bytes, begin: int, observation: Any) -> None:
+        """Takes a plain answer, whose observation is a Value from `begin` on, as the model of those to come."""
+        self._length = (
+            -1
+        )  # until all of it is there: whoever interrupts a step leaves a model that is whole
+        self._before, self._model = raw[:begin], None
         model, end = self._observation.model, len(raw) - _TAIL.size
-        if model is None:
-            return
-        for start, head in ((end - model.length, model.inline), (end, model.beside)):
-            if start > 0 and raw.endswith(head, 0, start):
-                self._length, self._before, self._model = len(raw), raw[:start], model
-                return
+        if model is not None and model.fits(observation):
+            for start, head in ((end - model.length, model.inline), (end, model.beside)):
+                if start > 0 and raw.endswith(head, 0, start):
+                    self._before, self._model = raw[:start], model
+                    break
+        self._length = len(raw)
 
     def _read(self, raw: bytes, index: int, area: Area | None) -> StepResult | None:
-        observation, index = self._value(self._observation, raw, index, area)
+        begin = index
+        observation, index = self._value(self._observation, raw, begin, area)
         flags = index + 1 + _DOUBLE.size
         outcome = _FLAGS_READ.get(raw[flags : flags + _FLAG_BYTES])
         if outcome is None or raw[index : index + 1] != _REWARD:
             return None
-        plain = (_DOUBLE.unpack_from(raw, index + 1)[0], *outcome)
+        plain: _Outcome = (_DOUBLE.unpack_from(raw, index + 1)[0], *outcome)
         index = flags + _FLAG_BYTES
         if raw[index:] == _NO_INFO:
-            self._remember(raw)
+            self._remember(raw, read_varint(raw, begin)[1], observation)
             return (observation, *plain, {})
-        values, index = self._typed_values(raw, index, plain)
-        info = self._info(raw, index, area)
+        values = plain
+        if raw[index : index + 1] != _INFO:
+            values, index = self._typed_values(raw, index, plain)
+        info = self._read_info(raw, index, area)
         return None if info is None else (observation, *values, info)
 
-    def _typed_values(
-        self, raw: bytes, index: int, plain: tuple[Any, Any, Any]
-    ) -> tuple[tuple[Any, Any, Any], int]:
+    def _typed_values(self, raw: bytes, index: int, plain: _Outcome) -> tuple[_Outcome, int]:
         values = list(plain)
         for position, mark in enumerate(_TYPED):
             if raw[index : index + 1] == mark:
                 values[position], index = self._value(self._typed[position], raw, index + 1, None)
         return (values[0], values[1], values[2]), index
 
-    def _info(self, raw: bytes, index: int, area: Area | None) -> dict[Any, Any] | None:
+    def _read_info(self, raw: bytes, index: int, area: Area | None) -> dict[Any, Any] | None:
+        if raw[index:] == _NO_INFO:
+            return {}
+        known = self._info.read(raw, index, len(raw), area)
+        if known is not UNUSUAL:
+            return cast("dict[Any, Any]", known)
         length, start = read_varint(raw, index + 1)
         if raw[index : index + 1] != _INFO or start + length != len(raw):
             return None
-        return decode_mapping(values_pb2.ValueMap.FromString(raw[start:]), self._family, area=area)
+        message = values_pb2.ValueMap.FromString(raw[start:])
+        info = decode_mapping(message, self._family, area=area)
+        self._info.learn(info)
+        return info
 
     def _value(
         self, reader: ValueReader, raw: bytes, index: int, area: Area | None
@@ -307,10 +337,12 @@ class StepResponseReader:
         """Returns the value behind a length, and where it ends."""
         length, start = read_varint(raw, index)
         end = start + length
+        if not 0 < start <= end <= len(raw):
+            raise DecodeError
         value = reader.read(raw, start, end, area)
         if value is UNUSUAL:
             value = decode_value(
                 values_pb2.Value.FromString(raw[start:end]), self._family, area=area
             )
-            reader.learn(value, raw[start:end])
+            reader.learn(value)
         return value, end

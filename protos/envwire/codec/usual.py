@@ -6,120 +6,152 @@ stands around the elements, and compare it as bytes. Whatever is not like the la
 
 from __future__ import annotations
 
-from typing import Any, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from envwire.codec.frames import ATTACHED_FROM, Area, Attachments
-from envwire.codec.tensors import SCALAR_TYPES, Array, attached, data_type_of, is_portable
-from envwire.codec.values import encode_value
-from envwire.codec.varints import LENGTH_DELIMITED, tag, varint
-from envwire.v1 import values_pb2
+from envwire.codec.leaves import INTEGERS, KNOWN, SHORT, Leaf, Unusual
+from envwire.codec.models import UNUSUAL, Model, model_of
+from envwire.codec.trees import Place, grow
 
-_ARRAY: Final = tag(values_pb2.Value, "array", LENGTH_DELIMITED)
-_SCALAR: Final = tag(values_pb2.Value, "scalar", LENGTH_DELIMITED)
-_DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
+if TYPE_CHECKING:
+    from envwire.codec.frames import Area, Attachments
 
-_SCALARS: Final = frozenset(SCALAR_TYPES)
+#: After so many values in a row that were not like the one before, a place stops learning what they are like: it would
+#: cost more than it saves. Every `_AGAIN`th value it tries anew.
+_TRIES: Final = 4
+_AGAIN: Final = 64
 
-#: Small integers that are actions over and over.
-_REMEMBERED: Final = 1024
+_NUMPY: Final = (np.ndarray, np.generic)
 
-UNUSUAL: Final = object()
-"""What a reader answers for a value that it does not know."""
+# Methods of imported tables, bound once: Python binds them anew in each call.
+_spelled: Final = INTEGERS.get
+_said: Final = KNOWN.get
+
+Parts: TypeAlias = tuple[bytes, bytes]
+"""A Value in two parts, of which the first is the same object only where the whole is as long as before."""
 
 
-class Model:
-    """What stands around the elements of arrays of one type and shape, or of scalars of one type, in a Value.
+def _may_learn(misses: int) -> bool:
+    return misses <= _TRIES or misses % _AGAIN == 0
+
+
+class TreeWriter:
+    """Writes the plain values and the containers of one place.
 
     Args:
-        value: An array or scalar with elements whose type has a number on the wire.
-
-    Attributes:
-        inline: What stands before the elements in the message.
-        beside: The whole Value when the elements are the only attachment of their frame.
+        mark: The tag before a container; that of its kind in a Value by default.
     """
 
-    __slots__ = ("_dtype", "_shape", "_type", "beside", "inline", "length")
+    __slots__ = ("_mark", "_misses", "_place")
 
-    def __init__(self, value: Any) -> None:
-        self._type: type[Any] = type(value)
-        self._dtype, self._shape = value.dtype, value.shape
-        self.length: int = value.nbytes
-        kind = _ARRAY if self._type is np.ndarray else _SCALAR
-        head = values_pb2.Tensor(data_type=data_type_of(value.dtype), shape=value.shape)
-        inline = head.SerializeToString() + _DATA + varint(self.length)
-        self.inline = kind + varint(len(inline) + self.length) + inline
-        head.attachment_offset = 0
-        self.beside = kind + varint(head.ByteSize()) + head.SerializeToString()
+    def __init__(self, mark: bytes | None = None) -> None:
+        self._mark, self._misses = mark, 0
+        self._place: Place = Leaf()
 
-    def fits(self, value: Any) -> bool:
-        """Tells whether a value differs only in its elements."""
-        return (
-            type(value) is self._type and value.dtype == self._dtype and value.shape == self._shape
-        )
+    def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
+        """Returns the tag and what is behind it; None, and nothing attached, for what is left to protobuf."""
+        known = _written(self._place, value, attachments)
+        if known is not None:
+            self._misses = 0
+            return known
+        self._misses += 1
+        self._place = _place_of(value, self._mark, self._misses)
+        return _written(self._place, value, attachments)
 
-    def read_inline(self, raw: bytes, start: int) -> Any:
-        """Returns the value whose elements begin at `start`."""
-        view: Any = np.ndarray(self._shape, self._dtype, raw, start)
-        if self._dtype.kind == "b" and view.view(np.uint8).max() > 1:
+
+def _place_of(value: Any, mark: bytes | None, misses: int) -> Place:
+    """Returns a place of values like this one; one of plain values for what is left to protobuf."""
+    if _may_learn(misses):
+        with suppress(Unusual):
+            return grow(value, mark)
+    return Leaf()
+
+
+def _written(place: Place, value: Any, attachments: Attachments | None) -> Parts | None:
+    parts: list[bytes] = []
+    before = (0, 0) if attachments is None else (len(attachments.buffers), attachments.length)
+    try:
+        place.write(value, parts, attachments)
+    except Unusual:
+        if attachments is not None:
+            attachments.cut(*before)
+        return None
+    return parts[0], b"".join(parts[1:])
+
+
+class TreeReader:
+    """Reads the plain values and the containers of one place.
+
+    Args:
+        mark: The tag before a container; that of its kind in a Value by default.
+    """
+
+    __slots__ = ("_mark", "_misses", "_place")
+
+    def __init__(self, mark: bytes | None = None) -> None:
+        self._mark, self._misses = mark, 0
+        self._place: Place = Leaf()
+
+    def learn(self, value: Any) -> None:
+        """Takes a value that protobuf read as the model of those to come."""
+        self._misses += 1
+        self._place = _place_of(value, self._mark, self._misses)
+
+    def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
+        """Returns the value between `start` and `end`; UNUSUAL for one that is left to protobuf."""
+        try:
+            value = self._place.read(raw, start, end, area)
+        except Unusual:
             return UNUSUAL
-        return np.array(view) if self._type is np.ndarray else view[()]
-
-    def read_beside(self, area: Area) -> Array:
-        """Returns the array whose elements are all that was attached."""
-        return attached(self._shape, self._dtype, area, 0)
-
-
-def _model_of(value: Any) -> Model | None:
-    usual = type(value) is np.ndarray or type(value) in _SCALARS
-    return Model(value) if usual and value.nbytes and is_portable(value.dtype) else None
+        self._misses = 0
+        return value
 
 
 class ValueWriter:
     """Writes the values of one place, an observation for instance."""
 
-    __slots__ = ("_integers", "_model")
+    __slots__ = ("_misses", "_model", "_tree")
 
     def __init__(self) -> None:
-        self._integers: dict[int, bytes] = {}
+        self._misses = 0
         self._model: Model | None = None
+        self._tree = TreeWriter()
 
     def write(self, value: Any) -> bytes | None:
         """Returns the Value; None for one that is left to protobuf."""
+        model = self._model
+        if model is not None and model.fits(value):
+            self._misses = 0
+            return model.inline + model.elements(value)
+        if type(value) is int and (known := _spelled(value)):
+            return known
         parts = self.parts(value)
         return None if parts is None else parts[0] + parts[1]
 
-    def parts(
-        self, value: Any, attachments: Attachments | None = None
-    ) -> tuple[bytes, bytes] | None:
-        """Returns the Value in two parts, of which the first is one and the same object for values that are alike.
+    def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
+        """Returns the Value in its parts.
 
         Args:
             value: Anything; what is left to protobuf gives None.
-            attachments: Empty; takes the elements of a large array.
+            attachments: Empty; takes the elements of large arrays.
         """
-        if type(value) is int:
-            return self._integers.get(value) or self._remember(value), b""
-        if not hasattr(value, "dtype"):
-            return None
         model = self._model
-        if model is None or not model.fits(value):
-            model = self._model = _model_of(value)
+        if model is not None and model.fits(value):
+            self._misses = 0
+        elif type(value) is int and (known := _spelled(value)):
+            return known, b""
+        elif not issubclass(type(value), _NUMPY):
+            return self._tree.parts(value, attachments)
+        else:
+            self._misses += 1
+            model = self._model = model_of(value) if _may_learn(self._misses) else None
             if model is None:
                 return None
-        if attachments is None or model.length < ATTACHED_FROM:
-            return model.inline, value.tobytes()
-        attachments.add(value)
-        return model.beside, b""
-
-    def _remember(self, value: int) -> bytes:
-        message = values_pb2.Value()
-        encode_value(value, message)
-        written = message.SerializeToString()
-        if len(self._integers) < _REMEMBERED:
-            self._integers[value] = written
-        return written
+        if attachments is None or not model.attachable:
+            return model.inline, model.elements(value)
+        return model.attach(value, attachments), b""
 
 
 class ValueReader:
@@ -129,27 +161,27 @@ class ValueReader:
         model: What the last array or scalar was like.
     """
 
-    __slots__ = ("_integers", "model")
+    __slots__ = ("_misses", "_tree", "model")
 
     def __init__(self) -> None:
-        self._integers: dict[bytes, int] = {}
+        self._misses = 0
         self.model: Model | None = None
+        self._tree = TreeReader()
 
-    def learn(self, value: Any, raw: bytes) -> None:
-        """Takes a value, read by protobuf from `raw`, as the model of those to come."""
-        if type(value) is int:
-            if len(self._integers) < _REMEMBERED:
-                self._integers[raw] = value
-        elif hasattr(value, "dtype"):
-            self.model = _model_of(value)
+    def learn(self, value: Any) -> None:
+        """Takes a value that protobuf read as the model of those to come."""
+        if not issubclass(type(value), _NUMPY):
+            self._tree.learn(value)
+            return
+        self._misses += 1
+        self.model = model_of(value) if _may_learn(self._misses) else None
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
         """Returns the value between `start` and `end`; UNUSUAL for one that is left to protobuf."""
-        model = self.model
-        if model is not None:
-            data = start + len(model.inline)
-            if data + model.length == end and raw[start:data] == model.inline:
-                return model.read_inline(raw, data)
-            if area is not None and raw[start:end] == model.beside and area.size == model.length:
-                return model.read_beside(area)
-        return self._integers.get(raw[start:end], UNUSUAL)
+        if self.model is not None:
+            value = self.model.read(raw, start, end, area)
+            if value is not UNUSUAL:
+                self._misses = 0
+                return value
+        known = _said(raw[start:end], UNUSUAL) if end - start <= SHORT else UNUSUAL
+        return self._tree.read(raw, start, end, area) if known is UNUSUAL else known

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 VARINT: Final = 0
 FIXED64: Final = 1
 LENGTH_DELIMITED: Final = 2
+FIXED32: Final = 5
+_FIXED: Final = {FIXED64: 8, FIXED32: 4}
 
 
 def tag(message: Any, field: str, wire_type: int) -> bytes:
@@ -38,6 +43,40 @@ def read_varint(raw: bytes, index: int) -> tuple[int, int]:
         if digit < 0x80:
             return number, index
     return 0, -1
+
+
+def fields(
+    raw: bytes, start: int = 0, end: int | None = None
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yields the fields of a message: tag, where it begins, and where the value begins and ends.
+
+    Args:
+        raw: Holds the message.
+        start: Where the message begins.
+        end: Where it ends.
+
+    Raises:
+        ValueError: This is not a message.
+    """
+    last = len(raw) if end is None else end
+    index = start
+    while index < last:
+        begin = index
+        key, value = read_varint(raw, begin)
+        index = _end_of(raw, key & 7, value)
+        if key & 7 == LENGTH_DELIMITED:
+            length, value = read_varint(raw, value)
+            index = value + length
+        if not begin < value <= index <= last:
+            raise ValueError(f"no field at byte {begin}")
+        yield key, begin, value, index
+
+
+def _end_of(raw: bytes, kind: int, start: int) -> int:
+    """Returns where a value of fixed length, or a number, ends; nowhere for another one."""
+    if kind == VARINT:
+        return read_varint(raw, start)[1]
+    return start + _FIXED[kind] if kind in _FIXED else -1
 
 
 def behind_length(raw: bytes) -> int:

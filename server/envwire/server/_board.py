@@ -1,7 +1,8 @@
 """The board: a page that a session process shares with the front, for what must be known without asking.
 
 The front is not in the way of a direct channel, so it cannot see when a request came or how long it takes. The process
-writes that here, two numbers a request; the front looks a few times a second.
+writes that here, two numbers a request; the front looks a few times a second. Behind the rows are the marks of the
+shelf, which shares the board's file.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import time
 _ROW = 5
 _BUSY, _SERVED, _CONNECTED, _SERVING, _STEPPING = range(_ROW)
 _NUMBER_BYTES = 8
+#: Places that can be marked.
+MARKS = 8
 
 
 class Board:
@@ -26,6 +29,7 @@ class Board:
     def __init__(self, descriptor: int, rows: int) -> None:
         self._memory = mmap.mmap(descriptor, size(rows))
         self._numbers = memoryview(self._memory).cast("Q")
+        self._marks = memoryview(self._memory)[-MARKS:]
 
     def begin(self, row: int) -> None:
         """Notes that a request is being served."""
@@ -71,17 +75,27 @@ class Board:
         """Returns whether a direct channel is open."""
         return bool(self._numbers[row * _ROW + _CONNECTED])
 
+    def mark(self, place: int, marked: bool) -> None:
+        """Notes whether something lies at a place of the shelf."""
+        self._marks[place] = marked
+
+    def marked(self, place: int) -> bool:
+        """Returns whether something lies at a place of the shelf."""
+        return bool(self._marks[place])
+
     def close(self) -> None:
         """Gives the memory back; from now on all is quiet there."""
         quiet = bytearray(self._numbers.nbytes)
         self._numbers.release()
+        self._marks.release()
         self._memory.close()  # and the descriptor that it keeps
         self._numbers = memoryview(quiet).cast("Q")
+        self._marks = memoryview(quiet)[-MARKS:]
 
 
 def size(rows: int) -> int:
     """Returns the bytes of a board."""
-    return rows * _ROW * _NUMBER_BYTES
+    return rows * _ROW * _NUMBER_BYTES + MARKS
 
 
 def make_board(rows: int) -> tuple[int, Board]:

@@ -11,13 +11,13 @@ import struct
 from collections.abc import Iterator
 
 from envwire.codec.frames import HEADER, HEADER_BYTES, Packet
+from envwire.server._gathering import send_gathered
 from envwire.server._shared import SharedSlots
 from envwire.v1 import direct_pb2
 
 _RECEIVE_BYTES = 65536
 #: A slow reader holds up its own process, and neighbours that are packed into it, no longer than this.
 SEND_SECONDS = 30
-_MOST_BUFFERS = 512
 
 
 class ChannelError(Exception):
@@ -95,7 +95,7 @@ class Channel:
                 self._socket.sendall(HEADER.pack(len(message), where, attachments.length) + message)
             else:
                 head = HEADER.pack(len(message), 0, attachments.length) + message
-                self._gather([head, *attachments.buffers])
+                send_gathered(self._socket, [head, *attachments.buffers])
         except OSError as error:
             raise ChannelError(str(error)) from error
 
@@ -116,16 +116,6 @@ class Channel:
             socket.send_fds(self._socket, [frame], descriptors)
         except OSError as error:
             raise ChannelError(str(error)) from error
-
-    def _gather(self, buffers: list[bytes | memoryview]) -> None:
-        """Sends buffers in as few calls as there can be, without joining them."""
-        for first in range(0, len(buffers), _MOST_BUFFERS):
-            part = buffers[first : first + _MOST_BUFFERS]
-            sent = self._socket.sendmsg(part)
-            for buffer in part:  # a signal may end the call early
-                if sent < len(buffer):
-                    self._socket.sendall(memoryview(buffer)[max(sent, 0) :])
-                sent -= len(buffer)
 
     def close(self) -> None:
         """Ends the connection; the client keeps the shared memory as long as it uses it."""

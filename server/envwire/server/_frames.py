@@ -1,21 +1,26 @@
 """Frames between the front and a session process: the number of a session, and a message.
 
-A frame is two numbers of four bytes, little-endian, the length of the message and the session's place in the process,
-and that many bytes of message. An empty message is a notice: from the process, that the session of that place was
-closed; from the front, that the session is to be ended, or that a notice arrived.
+A frame is three numbers of four bytes, little-endian, and a message: the message's length, the session's place in the
+process, and where the message is: 0 if its bytes follow, else its place on the shelf. An empty message is a notice:
+from the process, that the session of that place was closed; from the front, that the session is to be ended, or that
+a notice arrived.
 """
 
 from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Sequence
 from typing import NamedTuple
+
+from envwire.server._gathering import Buffer, send_gathered
+from envwire.server._shelf import Shelf, ShelfError
 
 #: What comes through the door with a connection: the session's place, and whether its client takes shared memory.
 DOOR = struct.Struct("<I?")
 #: What comes through the door with descriptors when the process is to be forked: a number, which the answer repeats.
 FORK = struct.Struct("<Q")
-_HEADER = struct.Struct("<II")
+_HEADER = struct.Struct("<III")
 HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES = 65536
 
@@ -31,9 +36,31 @@ class Frame(NamedTuple):
     message: bytes
 
 
-def pack_header(place: int, length: int) -> bytes:
-    """Returns the header of a message of `length` bytes."""
-    return _HEADER.pack(length, place)
+def pack_header(place: int, length: int, where: int = 0) -> bytes:
+    """Returns the header of a message of `length` bytes, which follow or are on the shelf."""
+    return _HEADER.pack(length, place, where)
+
+
+def _end(data: bytes, start: int) -> int:
+    """Returns where the frame that begins at `start` ends, or its header, when that is not complete."""
+    end = start + HEADER_BYTES
+    if end <= len(data):
+        length, _, where = _HEADER.unpack_from(data, start)
+        end += 0 if where else length
+    return end
+
+
+def _frame(data: bytes, start: int, end: int, shelf: Shelf | None) -> Frame:
+    """Returns the frame that lies there, with its message from wherever it is."""
+    length, place, where = _HEADER.unpack_from(data, start)
+    if not where:
+        return Frame(place, data[start + HEADER_BYTES : end])
+    if shelf is None:
+        raise FrameError("a message on a shelf that there is not")
+    try:
+        return Frame(place, shelf.take(where, length))
+    except ShelfError as error:
+        raise FrameError(str(error)) from error
 
 
 class FrameReader:
@@ -41,57 +68,72 @@ class FrameReader:
 
     Args:
         limit: Largest message accepted, in bytes.
+        shelf: Where large messages may be; None for nowhere.
     """
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, shelf: Shelf | None = None) -> None:
         self._limit = limit
-        self._buffer = bytearray()
+        self._shelf = shelf
+        self._parts: list[bytes] = []
+        self._missing = 0
 
     def feed(self, data: bytes) -> list[Frame]:
         """Takes the next bytes and returns the frames that are complete.
 
         Raises:
-            FrameError: A header announces more than the limit.
+            FrameError: A header announces more than the limit, or what is not on the shelf.
         """
-        self._buffer += data
+        self._missing -= len(data)
+        if self._missing > 0:  # a large frame comes in pieces
+            self._parts.append(data)
+            return []
+        if self._parts:
+            data = b"".join((*self._parts, data))
+        return self._cut(data)
+
+    def _cut(self, data: bytes) -> list[Frame]:
         frames: list[Frame] = []
-        while (frame := self._next()) is not None:
-            frames.append(frame)
+        start = 0
+        while (end := self._checked_end(data, start)) <= len(data):
+            frames.append(_frame(data, start, end, self._shelf))
+            start = end
+        self._parts = [data[start:]] if start < len(data) else []
+        self._missing = end - len(data)
         return frames
 
-    def _next(self) -> Frame | None:
-        if len(self._buffer) < HEADER_BYTES:
-            return None
-        length, place = _HEADER.unpack_from(self._buffer)
-        if length > self._limit:
-            raise FrameError(f"a frame of {length} bytes exceeds the limit of {self._limit}")
-        end = HEADER_BYTES + length
-        if len(self._buffer) < end:
-            return None
-        message = bytes(memoryview(self._buffer)[HEADER_BYTES:end])
-        del self._buffer[:end]
-        return Frame(place, message)
-
-
-def send_frame(sock: socket.socket, place: int, message: bytes) -> None:
-    """Sends one message on a blocking socket."""
-    if len(message) < 65536:
-        sock.sendall(pack_header(place, len(message)) + message)
-    else:  # a copy of a large message costs more than a second call
-        sock.sendall(pack_header(place, len(message)))
-        sock.sendall(message)
+    def _checked_end(self, data: bytes, start: int) -> int:
+        if len(data) - start >= HEADER_BYTES:
+            length, _, _ = _HEADER.unpack_from(data, start)
+            if length > self._limit:
+                raise FrameError(f"a frame of {length} bytes exceeds the limit of {self._limit}")
+        return _end(data, start)
 
 
 class FrameSocket:
-    """Receives frames on a blocking socket, each small one in a single call.
+    """Sends and receives frames on a blocking socket, each small one in a single call.
 
     Args:
-        sock: The socket; others may send on it.
+        sock: The socket; it stays the caller's.
+        shelf: Where large messages may be; None for nowhere.
     """
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, shelf: Shelf | None = None) -> None:
         self._socket = sock
+        self._shelf = shelf
         self._rest = b""
+
+    def send(self, place: int, buffers: Sequence[Buffer]) -> None:
+        """Sends a message.
+
+        Args:
+            place: The session's place.
+            buffers: The message in pieces.
+        """
+        length = sum(map(len, buffers))
+        if self._shelf is not None and (where := self._shelf.put(buffers, length)):
+            self._socket.sendall(pack_header(place, length, where))
+        else:
+            send_gathered(self._socket, [pack_header(place, length), *buffers])
 
     @property
     def waiting(self) -> bool:
@@ -109,12 +151,11 @@ class FrameSocket:
             return None
         while len(data) < HEADER_BYTES:
             data += self._more(HEADER_BYTES - len(data))
-        length, place = _HEADER.unpack_from(data)
-        end = HEADER_BYTES + length
+        end = _end(data, 0)
         if len(data) < end:
             data += self._more_exactly(end - len(data))
         self._rest = data[end:]
-        return Frame(place, data[HEADER_BYTES:end])
+        return _frame(data, 0, end, self._shelf)
 
     def _more_exactly(self, length: int) -> bytes:
         buffer = bytearray(length)

@@ -20,7 +20,7 @@ from envwire.server._config import ServerConfig
 from envwire.server._faults import fault_reply
 from envwire.server._front import Front
 from envwire.server._stream import Stream
-from envwire.server._tls import ServerTls, server_tls
+from envwire.server._tls import Certificates, ServerTls, server_tls
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 
@@ -133,14 +133,40 @@ def _handlers(front: Front) -> grpc.GenericRpcHandler:
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
 
+class Configurations:
+    """The certificates for gRPC, which asks at each handshake, from threads of its own, one at a time.
+
+    What is new replaces what other handshakes may just be using, and gRPC does not guard that: where every connection
+    brings a new one, a crowd of them crashes the server. So it is told only what has changed.
+    """
+
+    def __init__(self, tls: ServerTls) -> None:
+        self._tls = tls
+        self._taken = tls.certificates()
+
+    def first(self) -> grpc.ServerCertificateConfiguration:
+        """Returns what to begin with."""
+        return _configuration(self._taken)
+
+    def changed(self) -> grpc.ServerCertificateConfiguration | None:
+        """Returns what to take from now on; None when it is the same."""
+        now = self._tls.certificates()
+        if now is self._taken:
+            return None
+        self._taken = now
+        return _configuration(now)
+
+
+def _configuration(certificates: Certificates) -> grpc.ServerCertificateConfiguration:
+    pair = certificates.key, certificates.cert
+    return grpc.ssl_server_certificate_configuration([pair], certificates.client_ca)
+
+
 def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
-    """Returns credentials that take the certificates anew for each connection; gRPC asks from threads of its own."""
-
-    def configuration() -> grpc.ServerCertificateConfiguration:
-        now = tls.certificates()
-        return grpc.ssl_server_certificate_configuration([(now.key, now.cert)], now.client_ca)
-
-    return grpc.dynamic_ssl_server_credentials(configuration(), configuration, tls.asks_clients)
+    """Returns credentials that take the certificates anew when they have changed."""
+    ours = Configurations(tls)
+    changed: Any = ours.changed  # the type stubs know of no None
+    return grpc.dynamic_ssl_server_credentials(ours.first(), changed, tls.asks_clients)
 
 
 class GrpcServer:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import cast
 
 from envwire.server._frames import FrameError, FrameReader, pack_header
+from envwire.server._shelf import Shelf
 
 
 class LinkLostError(Exception):
@@ -22,6 +23,7 @@ class Link(asyncio.Protocol):
         on_lost: Called once when the process is gone.
         on_reply: Called with the place of the session after every reply.
         on_notice: Called with the place of a session that was closed.
+        shelf: Where large messages are laid down.
     """
 
     def __init__(
@@ -30,8 +32,10 @@ class Link(asyncio.Protocol):
         on_lost: Callable[[], None],
         on_reply: Callable[[int], None],
         on_notice: Callable[[int], None],
+        shelf: Shelf,
     ) -> None:
-        self._reader = FrameReader(limit)
+        self._reader = FrameReader(limit, shelf)
+        self._shelf = shelf
         self._on_lost = on_lost
         self._on_reply = on_reply
         self._on_notice = on_notice
@@ -50,7 +54,9 @@ class Link(asyncio.Protocol):
             raise LinkLostError
         future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._pending.append(future)
-        self._transport.write(pack_header(place, len(message)) + message)
+        where = self._shelf.put([message], len(message))
+        header = pack_header(place, len(message), where)
+        self._transport.write(header if where else header + message)
         return future
 
     def give_notice(self, place: int) -> None:

@@ -16,6 +16,7 @@ from envwire.server._board import make_board
 from envwire.server._frames import DOOR, FORK
 from envwire.server._link import Link, LinkLostError
 from envwire.server._output import OutputTail
+from envwire.server._shelf import REQUESTS, Shelf
 from envwire.server._template_link import ForkError, OnExit, TemplateLink
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class Process:
             page, self.board = make_board(self._places)
             theirs.callback(os.close, page)
             ours.callback(self.board.close)
+            self._shelf = Shelf(os.dup(page), self.board, REQUESTS)
+            ours.callback(self._shelf.close)
             descriptors = (their_link.fileno(), writing, their_door.fileno(), page)
             self.pid = await fork(descriptors, self._on_exit)
             ours.pop_all()
@@ -92,9 +95,8 @@ class Process:
         for end in (link, door):
             end.setblocking(False)
         self._door = door
-        _, self._link = await asyncio.get_running_loop().create_connection(
-            lambda: Link(self._limit, self._on_lost, self._on_reply, self._on_notice), sock=link
-        )
+        made = Link(self._limit, self._on_lost, self._on_reply, self._on_notice, self._shelf)
+        _, self._link = await asyncio.get_running_loop().create_connection(lambda: made, sock=link)
 
     async def copy(
         self, template: TemplateLink, descriptors: Sequence[int], on_exit: OnExit
@@ -215,6 +217,7 @@ class Process:
 
     def _on_lost(self) -> None:
         self._door.close()
+        self._shelf.close()
         self.board.close()
         if not self._lost.done():
             self._lost.set_result(None)

@@ -26,16 +26,10 @@ from envwire.codec.batches import BatchResponseWriter
 from envwire.codec.frames import Attachments, Packet
 from envwire.codec.inlining import inlined
 from envwire.codec.steps import StepRequestReader, StepResponseWriter
+from envwire.server._environment import Hosted
+from envwire.server._episodes import encode_step, read_action, step_event, take_step
 from envwire.server._faults import fault_reply
-from envwire.server._operations import (
-    OPERATIONS,
-    SESSION_REQUESTS,
-    Hosted,
-    encode_step,
-    read_action,
-    step_event,
-    take_step,
-)
+from envwire.server._operations import OPERATIONS, SESSION_REQUESTS
 from envwire.server._reach import EVERYTHING, Reach
 from envwire.server._replaying import Replaying
 from envwire.server._states import Event, State, move

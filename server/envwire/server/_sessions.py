@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
-from envwire.codec.varints import LENGTH_DELIMITED, tag
+from envwire.codec.varints import LENGTH_DELIMITED, read_varint, tag
 from envwire.server._faults import afresh
 from envwire.server._hosted import ID_LENGTH, HostedSession
 from envwire.v1 import environment_pb2
@@ -164,7 +164,7 @@ class Sessions:
         """
         if raw[:1] != _STEP_TAG:
             return None
-        start = 2 if raw[1:2] < b"\x80" else 3  # behind the tag and a length of one byte or two
+        start = 2 if raw[1:2] < b"\x80" else read_varint(raw, 1)[1]  # behind the tag and the length
         name = raw[start + 2 : start + 2 + ID_LENGTH]
         session = self._live.get(name.decode("ascii", "replace"))
         if session is None:

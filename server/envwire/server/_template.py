@@ -23,12 +23,13 @@ from typing import NoReturn
 
 import numpy as np
 
-from envwire.server._board import Board
 from envwire.server._config import ServerConfig
 from envwire.server._containment import contain
+from envwire.server._ends import take_ends
+from envwire.server._leaving import run_and_exit
 from envwire.server._libraries import Catalogue
 from envwire.server._ties import die_with, take_output
-from envwire.server._worker import Worker, run_and_exit
+from envwire.server._worker import Worker
 
 PACKET_BYTES = 4096
 _DESCRIPTORS = 4
@@ -118,10 +119,8 @@ class Template:
         die_with(self._lifeline)
         np.random.seed()
         contain(self._config)
-        page = Board(board, self._config.sessions_per_process)
-        os.close(board)
-        sockets = socket.socket(fileno=link), socket.socket(fileno=door)
-        run_and_exit(Worker(*sockets, page, self._catalogue, self._config))
+        ends = take_ends(link, door, board, self._config.sessions_per_process)
+        run_and_exit(Worker(ends, self._catalogue, self._config).run)
 
 
 def _adopt_orphans() -> None:

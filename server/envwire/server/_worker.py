@@ -1,112 +1,87 @@
 """The session process: reads requests, lets its sessions serve them, writes replies. It knows nothing but frames.
 
 Requests come from the front, on the link, and straight from clients, on direct channels that the front hands over
-through the door. A process holds one session unless the operator packs more into it. It leaves by `os._exit`: it was
-forked, and the exit handlers that it inherited are its parent's.
+through the door. A process holds one session unless the operator packs more into it.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import json
-import os
-import select
 import socket
-import sys
 import traceback
 from collections import deque
-from collections.abc import Callable
-from functools import partial
 from typing import NoReturn
 
 from envwire.codec import FaultError, Reason, encode_warnings, fault_from_exception
 from envwire.codec.frames import Packet
-from envwire.codec.patience import Patience
-from envwire.server._board import Board
-from envwire.server._channel import Channel, ChannelError
+from envwire.codec.inlining import pieces
+from envwire.server._allocation import keep_freed_memory
+from envwire.server._channel import Channel
+from envwire.server._channels import Channels
 from envwire.server._config import ServerConfig
+from envwire.server._door import Door
+from envwire.server._ends import Ends, take_ends
 from envwire.server._faults import fault_reply
-from envwire.server._forking import fork_apart, obstacle
-from envwire.server._frames import DOOR, FORK, Frame, FrameSocket, send_frame
+from envwire.server._forking import obstacle
+from envwire.server._frames import Frame
+from envwire.server._gathering import Buffer
+from envwire.server._leaving import run_and_exit
 from envwire.server._libraries import Catalogue
 from envwire.server._making import describe, make_environment
 from envwire.server._session import Session, WarningLog
 from envwire.server._shared import share
+from envwire.server._shelf import SHELVED_FROM
 from envwire.server._states import State
 from envwire.server._ties import die_with, take_output
+from envwire.server._waiting import Waiting
 from envwire.v1 import environment_pb2
 
 #: The front notes that a session was closed at once; should it be stopped, the client is not kept waiting longer.
 _NOTICE_SECONDS = 2.0
-#: Link, output, door, board and lifeline of a copy.
-_COPY_DESCRIPTORS = 5
 
 
 class Worker:
     """Serves the sessions of one process.
 
     Args:
-        link: Connected, blocking socket to the front.
-        door: Socket of packets, on which the front hands over direct channels.
-        board: Where the front looks what goes on here.
+        ends: What ties the process to the front.
         catalogue: What can be made.
         config: The server's settings.
     """
 
-    def __init__(
-        self,
-        link: socket.socket,
-        door: socket.socket,
-        board: Board,
-        catalogue: Catalogue,
-        config: ServerConfig,
-    ) -> None:
-        self._link = link
-        self._frames = FrameSocket(link)
+    def __init__(self, ends: Ends, catalogue: Catalogue, config: ServerConfig) -> None:
+        self._ends = ends
+        self._frames, self._board = ends.frames, ends.board
         self._backlog: deque[Frame] = deque()
-        self._door = door
-        self._board = board
         self._catalogue = catalogue
         self._config = config
         self._origin: Session | None = None
         self._packed = config.sessions_per_process > 1
         self._limit = config.max_message_bytes
-        self._shared_bytes = config.shared_memory
         self._warnings = WarningLog()
         self._sessions: dict[int, Session] = {}
-        self._channels: dict[int, Channel] = {}
-        self._poll = select.poll()
-        self._ready: dict[int, Callable[[], None]] = {}
+        self._large: set[int] = set()
+        self._waiting = Waiting()
+        self._channels = Channels(self._waiting, self._board, self._limit, self._answer_channel)
+        self._door = Door(ends.door, self._admit, self._become_copy, self._packed)
         self._over = False
 
     def run(self) -> None:
         """Serves requests until the session closes or the front is gone."""
-        self._watch(self._link, self._serve_link)
-        self._watch(self._door, self._open_door)
+        self._waiting.watch(self._ends.link, self._serve_link)
+        self._waiting.watch(self._ends.door, self._serve_door)
         with self._warnings.installed():
             with contextlib.suppress(ConnectionError):  # the front ended the link under a request
                 self._serve()
             for session in self._sessions.values():
                 _abandon(session)
 
-    def _watch(self, source: socket.socket | Channel, ready: Callable[[], None]) -> None:
-        self._ready[source.fileno()] = ready
-        self._poll.register(source.fileno(), select.POLLIN)
-
-    def _forget(self, source: Channel) -> None:
-        del self._ready[source.fileno()]
-        self._poll.unregister(source.fileno())
-
     def _serve(self) -> None:
-        poll, ready, patience = self._poll.poll, self._ready, Patience()
+        wait = self._waiting.wait
         while not self._over:
-            readable = patience.look(poll) or poll()
-            patience.woke()
-            for descriptor, _ in readable:
-                # A channel may have been replaced by another one since the poll.
-                if serve := ready.get(descriptor):
-                    serve()
+            for serve in wait():
+                serve()
 
     def _serve_link(self) -> None:
         while True:
@@ -124,13 +99,14 @@ class Worker:
         place = frame.place
         session = self._sessions.get(place)
         if session is None:
-            send_frame(self._link, place, self._make(place, frame.message))
+            self._frames.send(place, [self._make(place, frame.message)])
             # A session that could not be made is no session: its process goes once the reason is told.
             self._over = not self._packed and place not in self._sessions
             return
+        if len(frame.message) >= SHELVED_FROM:
+            keep_freed_memory()
         self._board.begin(place)
-        packet = self._bounded(session.handle(frame.message))
-        send_frame(self._link, place, packet.message)
+        self._frames.send(place, self._reply(place, session, frame.message))
         self._board.end(place, session.stepping)
         if session.state is State.CLOSED:
             self._leave(place)
@@ -168,85 +144,37 @@ class Worker:
 
     def _leave(self, place: int) -> None:
         self._sessions.pop(place, None)
-        self._close_channel(place)
+        self._channels.close(place)
         self._over = not self._packed
 
-    def _open_door(self) -> None:
-        packet, descriptors, _, _ = socket.recv_fds(self._door, FORK.size, _COPY_DESCRIPTORS)
-        if not packet:  # the front is gone; the link tells as much
-            self._poll.unregister(self._door.fileno())
-        elif len(packet) == FORK.size:
-            self._fork(FORK.unpack(packet)[0], descriptors)
-        elif descriptors:  # else too many files are open here; the client tries again
-            place, shares = DOOR.unpack(packet)
-            self._open_channel(place, shares, socket.socket(fileno=descriptors[0]))
-
-    def _fork(self, number: int, descriptors: list[int]) -> None:
-        """Forks this process for another session, and tells the front what came of it."""
-        answer: dict[str, int | str] = {"fork": number}
-        try:
-            why = "several sessions share the process" if self._packed else obstacle()
-            if not why and len(descriptors) < _COPY_DESCRIPTORS:
-                why = "too many files are open in the environment's process"
-            pid = 0 if why else fork_apart()
-            if not why and pid == 0:
-                self._become_copy(*descriptors)
-            answer |= {"failed": why} if why else {"pid": pid}
-        except OSError as error:
-            answer["failed"] = str(error)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        self._door.send(json.dumps(answer).encode())
+    def _serve_door(self) -> None:
+        self._door.serve()
+        if self._door.closed:
+            self._waiting.forget(self._ends.door)
 
     def _become_copy(
         self, link: int, output: int, door: int, board: int, lifeline: int
     ) -> NoReturn:
         """Serves the copy of the session; this process never returns to what it was forked in."""
         (session,) = self._sessions.values()
-        for channel in self._channels.values():
-            channel.close()
-        self._link.close()
-        self._door.close()
+        self._channels.abandon()
+        self._ends.close()
         take_output(output)
         die_with(lifeline)
-        page = Board(board, 1)
-        os.close(board)
-        sockets = socket.socket(fileno=link), socket.socket(fileno=door)
-        copy = Worker(*sockets, page, self._catalogue, self._config)
+        copy = Worker(take_ends(link, door, board, 1), self._catalogue, self._config)
         session.copied()
         copy._origin, copy._warnings = session, self._warnings
-        run_and_exit(copy)
+        run_and_exit(copy.run)
 
-    def _open_channel(self, place: int, shares: bool, connection: socket.socket) -> None:
-        self._close_channel(place)
+    def _admit(self, place: int, shares: bool, connection: socket.socket) -> None:
+        """Opens a direct channel to a session."""
         session = self._sessions.get(place)
         if session is None:
             connection.close()
             return
-        shared = share(self._shared_bytes, session.observation_space) if shares else None
-        channel = Channel(connection, self._limit, shared)
-        self._channels[place] = channel
-        self._watch(channel, partial(self._serve_channel, place, channel))
-        self._board.connect(place, True)
-        try:
-            channel.welcome(self._limit)
-        except ChannelError:
-            self._close_channel(place)
-
-    def _close_channel(self, place: int) -> None:
-        if channel := self._channels.pop(place, None):
-            self._board.connect(place, False)
-            self._forget(channel)
-            channel.close()
-
-    def _serve_channel(self, place: int, channel: Channel) -> None:
-        try:
-            for raw in channel.receive():
-                if self._channels.get(place) is channel:  # nothing is served after a close
-                    self._answer_channel(place, channel, raw)
-        except ChannelError:
-            if self._channels.get(place) is channel:
-                self._close_channel(place)
+        budget = self._config.shared_memory
+        shared = share(budget, session.observation_space) if shares else None
+        self._channels.open(place, connection, shared)
 
     def _answer_channel(self, place: int, channel: Channel, raw: bytes) -> None:
         session = self._sessions[place]
@@ -267,25 +195,34 @@ class Worker:
 
     def _give_notice(self, place: int) -> None:
         """Tells the front that a session was closed, and waits until its slot is free."""
-        send_frame(self._link, place, b"")
-        self._link.settimeout(_NOTICE_SECONDS)
+        self._frames.send(place, ())
+        self._ends.link.settimeout(_NOTICE_SECONDS)
         with contextlib.suppress(OSError):
             while (frame := self._frames.receive()) is not None:
                 if frame == (place, b""):
                     break
                 self._backlog.append(frame)
-        self._link.settimeout(None)
+        self._ends.link.settimeout(None)
 
     def _bounded(self, packet: Packet) -> Packet:
         attached = packet.attachments.length if packet.attachments else 0
-        if len(packet.message) + attached <= self._limit:
-            return packet
+        length = len(packet.message) + attached
+        return packet if length <= self._limit else Packet(self._too_large(length))
+
+    def _reply(self, place: int, session: Session, raw: bytes) -> list[Buffer]:
+        """Serves a request of the link; where the last reply was large its arrays are sent from where they are."""
+        reply = pieces(session.handle(raw, place in self._large))
+        length = sum(map(len, reply))
+        (self._large.add if length >= SHELVED_FROM else self._large.discard)(place)
+        return reply if length <= self._limit else [self._too_large(length)]
+
+    def _too_large(self, length: int) -> bytes:
         fault = FaultError(
             Reason.MESSAGE_TOO_LARGE,
-            f"the reply of {len(packet.message) + attached} bytes exceeds the server's limit of {self._limit}; the "
+            f"the reply of {length} bytes exceeds the server's limit of {self._limit}; the "
             "operator raises it with --max-message-bytes",
         )
-        return Packet(fault_reply(fault).SerializeToString())
+        return fault_reply(fault).SerializeToString()
 
 
 def _abandon(session: Session) -> None:
@@ -294,28 +231,3 @@ def _abandon(session: Session) -> None:
         session.abandon()
     except Exception:
         traceback.print_exc()
-
-
-def run_and_exit(worker: Worker) -> NoReturn:
-    """Runs the worker and ends the process with the status that Python itself would end with."""
-    status = 1
-    try:
-        worker.run()
-        status = 0
-    except SystemExit as leaving:
-        status = _exit_status(leaving)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
-
-
-def _exit_status(leaving: SystemExit) -> int:
-    if leaving.code is None:
-        return 0
-    if isinstance(leaving.code, int):
-        return leaving.code & 0xFF
-    print(leaving.code, file=sys.stderr)
-    return 1

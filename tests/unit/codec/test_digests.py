@@ -53,9 +53,7 @@ def _area(attachments: Attachments | None) -> Area | None:
 @pytest.mark.parametrize("observation", [np.zeros(4, np.float32), LARGE, 3, {"x": LARGE, "y": 1}])
 def test_the_way_that_an_answer_came_does_not_count(observation: Any, info: dict[Any, Any]) -> None:
     result = observation, 1.0, False, True, info
-    ways = [built(result), built(result, attach=True)]
-    if not isinstance(observation, dict):
-        ways += [written(result), written(result, attach=True)]
+    ways = [way(result, attach) for way in (built, written) for attach in (False, True)]
     assert len({digest(*way) for way in ways}) == 1
 
 

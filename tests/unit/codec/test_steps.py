@@ -29,10 +29,16 @@ ARRAYS = hnp.arrays(
 )
 REWARDS = st.floats() | st.sampled_from([0.0, -0.0, np.float32(0.5), np.float64(1), np.arange(3.0)])
 FLAGS = st.booleans() | st.sampled_from([np.True_, np.False_, np.array([True, False])])
-INFOS = st.dictionaries(st.text(max_size=3), st.integers() | st.floats(), max_size=2)
+LEAVES = ARRAYS | st.integers() | st.floats() | st.text(max_size=3) | st.none()
+INFOS = st.dictionaries(st.sampled_from(["a", "b", ""]), LEAVES, max_size=2)
+TREES = st.tuples(LEAVES, LEAVES) | st.fixed_dictionaries({"x": LEAVES, "y": st.lists(LEAVES)})
 Result = tuple[Any, Any, Any, Any, dict[Any, Any]]
 RESULTS: st.SearchStrategy[Result] = st.tuples(
-    ARRAYS | st.integers(-3, 3) | st.sampled_from([np.int64(4)]), REWARDS, FLAGS, FLAGS, INFOS
+    ARRAYS | st.integers(-3, 3) | st.sampled_from([np.int64(4)]) | TREES,
+    REWARDS,
+    FLAGS,
+    FLAGS,
+    INFOS,
 )
 PROFILE = settings(derandomize=True, max_examples=200, deadline=None)
 
@@ -113,10 +119,15 @@ def test_a_model_that_changed_under_an_info_is_not_mistaken_for_the_last_plain_o
 
 def native(result: Result) -> Result:
     """Returns a result as it arrives: arrays in this machine's byte order."""
-    observation = result[0]
-    if isinstance(observation, np.ndarray):
-        observation = observation.astype(observation.dtype.newbyteorder("="))
-    return (observation, *result[1:])
+    return _native(result)
+
+
+def _native(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.astype(value.dtype.newbyteorder("="))
+    if isinstance(value, dict):
+        return {name: _native(part) for name, part in value.items()}
+    return type(value)(map(_native, value)) if isinstance(value, (tuple, list)) else value
 
 
 @pytest.mark.parametrize("shape", [(64, 64, 3), (1, 4096)])
@@ -137,14 +148,19 @@ def test_a_large_observation_goes_beside_the_message(shape: tuple[int, ...]) -> 
         assert identical(read_by_protobuf(whole.message), result)
 
 
+PLAIN = ["x", None, True, 0.5, b"b", (1, [2]), {"a": np.arange(3), "b": (1, -0.0)}, {}, ()]
+STRANGE = [np.zeros(0), np.array([object()]), {1: 1}, 2**70, 1j, {"a": {1}}]
+
+
 @pytest.mark.parametrize(
-    "action", [0, 1, -1, 2**40, np.int64(1), np.zeros(3, np.float32), np.zeros((2, 2), np.int64)]
+    "action",
+    [0, 1, -1, 2**40, np.int64(1), np.zeros(3, np.float32), np.zeros((2, 2), np.int64), *PLAIN],
 )
 def test_usual_actions_are_written(action: Any) -> None:
     assert StepRequestWriter("s" * 32, b"k" * 16).write(7, action) is not None
 
 
-@pytest.mark.parametrize("action", ["x", None, True, np.zeros(0), {"a": 1}, np.array([object()])])
+@pytest.mark.parametrize("action", STRANGE)
 def test_other_actions_are_left_to_protobuf(action: Any) -> None:
     assert StepRequestWriter("s" * 32, b"k" * 16).write(7, action) is None
 
@@ -155,15 +171,19 @@ def test_one_writer_serves_changing_shapes() -> None:
         assert requests.write(9, array) == request(9, array)
 
 
-@pytest.mark.parametrize("observation", ["text", None, {"a": 1}, np.zeros(0), np.zeros(2, object)])
+@pytest.mark.parametrize("observation", STRANGE)
 def test_other_observations_are_left_to_protobuf(observation: Any) -> None:
     assert StepResponseWriter().write((observation, 1.0, False, False, {})) is None
 
 
+@pytest.mark.parametrize("observation", [np.arange(4, dtype=np.float32), {"x": (1, "a")}, 5])
+@pytest.mark.parametrize("info", [{"a": 1, "b": np.float64(2)}, {}])
 @PROFILE
-@given(st.data())
-def test_damaged_answers_are_refused_left_to_protobuf_or_read_alike(data: st.DataObject) -> None:
-    result = (np.arange(4, dtype=np.float32), 1.5, True, np.False_, {"a": 1})
+@given(data=st.data())
+def test_damaged_answers_are_refused_left_to_protobuf_or_read_alike(
+    observation: Any, info: dict[str, Any], data: st.DataObject
+) -> None:
+    result = (observation, 1.5, True, np.False_ if info else False, info)
     reader, written = StepResponseReader(envwire_family()), StepResponseWriter().write(result)
     assert written is not None
     assert reader.read(written) is not None
@@ -201,9 +221,16 @@ def test_actions_like_the_last_are_read_as_protobuf_reads_them(actions: list[Any
     assert (again is None) == (second.size == 0 or second.dtype.byteorder == ">")
 
 
-@pytest.mark.parametrize("action", [True, 0.5, np.int64(1), "x", None, 2**70, 7])
+@pytest.mark.parametrize("action", [np.int64(1), 2**70, np.zeros(2), (1,), {"a": 1}])
 def test_requests_with_other_actions_are_left_to_protobuf(action: Any) -> None:
     assert reader_of_requests().read(request(1, action)) is None
+
+
+@pytest.mark.parametrize("action", [7, -(2**63), *PLAIN])
+def test_plain_actions_and_those_like_the_last_are_read(action: Any) -> None:
+    reader = reader_of_requests(action)
+    for sequence in (2, 2**30, 3):
+        assert identical(reader.read(request(sequence, action)), (sequence, action))
 
 
 def test_requests_of_others_or_with_more_in_them_are_left_to_protobuf() -> None:

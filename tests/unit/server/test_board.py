@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from envwire.server._board import Board, make_board
+from envwire.server._board import MARKS, Board, make_board
 
 ROWS = 3
 Pair = tuple[Board, Board]
@@ -82,3 +82,15 @@ def test_a_cleared_row_is_empty_and_the_others_are_not(boards: Pair) -> None:
     front.clear(1)
     kept = (True, 1, True)
     assert read(front) == [kept, NOTHING, kept]
+
+
+def test_marks_are_seen_on_both_sides_and_are_no_rows(boards: Pair) -> None:
+    process, front = boards
+    for place in range(MARKS):
+        process.mark(place, True)
+        assert [front.marked(each) for each in range(MARKS)] == [
+            each <= place for each in range(MARKS)
+        ]
+    assert read(front) == [NOTHING] * ROWS
+    front.mark(3, False)
+    assert not process.marked(3)

@@ -15,7 +15,6 @@ from envwire.server._frames import (
     FrameReader,
     FrameSocket,
     pack_header,
-    send_frame,
 )
 
 
@@ -30,6 +29,11 @@ def test_any_cut_gives_the_same_messages(messages: list[bytes], cuts: list[int])
     assert received == frames
 
 
+def test_a_message_that_is_on_no_shelf_is_refused() -> None:
+    with pytest.raises(FrameError, match="shelf"):
+        FrameReader(limit=50).feed(pack_header(0, 40, 1))
+
+
 def test_a_frame_over_the_limit_is_refused_at_its_header() -> None:
     with pytest.raises(FrameError, match="51 bytes"):
         FrameReader(limit=50).feed(pack_header(0, 51))
@@ -42,13 +46,13 @@ def test_blocking_sockets_carry_any_size(size: int) -> None:
     left, right = socket.socketpair()
     with left, right:
         message = bytes(size)
-        sender = Thread(target=send_frame, args=(left, 7, message))
+        sender = Thread(target=FrameSocket(left).send, args=(7, [message[:9], message[9:]]))
         sender.start()
         frames = FrameSocket(right)
         assert frames.receive() == (7, message)
         sender.join()
         for each in (b"two", b"in one go"):
-            send_frame(left, 1, each)
+            FrameSocket(left).send(1, [each])
         assert frames.receive() == (1, b"two")
         assert frames.waiting
         assert frames.receive() == (1, b"in one go")

@@ -4,45 +4,56 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from threading import Thread
 from typing import Any
 
+import numpy as np
 import pytest
 
+import envwire.envs
+from envwire.codec import encode_mapping, encode_value
 from envwire.codec.frames import HEADER, HEADER_BYTES
-from envwire.server._board import make_board
+from envwire.server._board import MARKS, make_board
 from envwire.server._config import ServerConfig
-from envwire.server._frames import DOOR, Frame, FrameSocket, pack_header, send_frame
+from envwire.server._ends import take_ends
+from envwire.server._frames import DOOR, Frame, FrameSocket, pack_header
 from envwire.server._libraries import load_catalogue
+from envwire.server._shelf import REPLIES, REQUESTS, Shelf
 from envwire.server._worker import Worker
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from tests.direct.hosted_frames import FRAMES
 from tests.faults.scene import eventually
 
 PLACES = 4
+FRAMES_MODULE = "tests.direct.hosted_frames"
 
 
 class Front:
     """The other ends of a worker's sockets: what the front would say can be said byte by byte."""
 
-    def __init__(self) -> None:
-        config = ServerConfig(("CartPole-v1",), sessions_per_process=PLACES, max_message_bytes=5000)
+    def __init__(self, limit: int = 5000) -> None:
+        config = ServerConfig(
+            ("CartPole-v1", FRAMES), sessions_per_process=PLACES, max_message_bytes=limit
+        )
         self.link, link = socket.socketpair()
         self.door, door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.frames = FrameSocket(self.link)
         page, self.board = make_board(PLACES)
-        os.close(page)
-        catalogue = load_catalogue(config.environments, imports=(), wrappers=(), version="test")
-        worker = Worker(link, door, self.board, catalogue, config)
-        self._sockets = [self.link, link, self.door, door]
+        self.shelf = Shelf(os.dup(page), self.board, REQUESTS)
+        self.frames = FrameSocket(self.link, self.shelf)
+        self._theirs = take_ends(link.detach(), door.detach(), page, PLACES)
+        catalogue = load_catalogue(
+            config.environments, imports=(FRAMES_MODULE,), wrappers=(), version="test"
+        )
+        worker = Worker(self._theirs, catalogue, config)
         self._clients: list[socket.socket] = []
         self._thread = Thread(target=worker.run)
         self._thread.start()
         self.link.settimeout(10.0)
 
     def ask(self, place: int, request: pb.InteractRequest) -> pb.InteractResponse:
-        send_frame(self.link, place, request.SerializeToString())
+        self.frames.send(place, [request.SerializeToString()])
         return self.hear(place)
 
     def hear(self, place: int) -> pb.InteractResponse:
@@ -70,9 +81,9 @@ class Front:
         self.link.shutdown(socket.SHUT_RDWR)
         self._thread.join(10.0)
         assert not self._thread.is_alive()
-        for end in self._sockets:
+        self._theirs.close()
+        for end in (self.link, self.door, self.shelf, self.board):
             end.close()
-        self.board.close()
 
 
 MAKE = pb.InteractRequest(make=pb.MakeRequest(env_id="CartPole-v1"))
@@ -246,3 +257,57 @@ def test_a_packet_without_its_connection_does_not_shut_the_door(front: Front) ->
 def test_a_client_that_leaves_before_its_welcome(front: Front) -> None:
     front.open(0).close()
     assert ask(welcomed(front.open(0)), reset(1)).HasField("reset")
+
+
+LARGE, OVER = 200_000, 400_000
+
+
+def make_frames(size: int) -> pb.InteractRequest:
+    request = pb.InteractRequest(make=pb.MakeRequest(env_id=FRAMES))
+    encode_mapping({"shape": [size]}, request.make.kwargs)
+    return request
+
+
+def step(sequence: int) -> pb.InteractRequest:
+    request = pb.InteractRequest(step=pb.StepRequest(sequence=sequence))
+    encode_value(1, request.step.action)
+    return request
+
+
+@pytest.fixture
+def relay() -> Iterator[Front]:
+    made = Front(limit=300_000)
+    for place, size in enumerate((LARGE, OVER)):
+        assert made.ask(place, make_frames(size)).HasField("make")
+    yield made
+    made.stop()
+
+
+@pytest.mark.parametrize("taken", [(), REPLIES], ids=["shelf", "link"])
+def test_a_large_reply_is_whole_and_kept_whichever_way_it_comes(
+    relay: Front, taken: Sequence[int]
+) -> None:
+    local = envwire.envs.make(FRAMES, shape=[LARGE])
+    for place in taken:
+        relay.board.mark(place, True)
+    assert relay.ask(0, reset(1)).HasField("reset")
+    local.reset()
+    for sequence in range(2, 5):
+        first = relay.ask(0, step(sequence))
+        assert first == relay.ask(0, step(sequence))
+        assert first.step.reward == local.step(1)[1]
+        assert len(first.step.observation.array.data) == LARGE
+    assert [place for place in range(MARKS) if relay.board.marked(place)] == list(taken)
+
+
+def test_a_large_request_is_read_from_the_shelf(relay: Front) -> None:
+    request = reset(1)
+    encode_mapping({"noise": np.zeros(LARGE)[: LARGE // 4]}, request.reset.options)
+    assert relay.ask(0, request).HasField("reset")
+    assert not any(map(relay.board.marked, REQUESTS))
+
+
+def test_a_reply_over_the_limit_is_an_error_and_the_session_goes_on(relay: Front) -> None:
+    assert "exceeds the server's limit of 300000" in relay.ask(1, reset(1)).error.message
+    assert relay.ask(1, close(2)).HasField("close")
+    assert relay.ask(0, reset(1)).HasField("reset")

@@ -1,0 +1,78 @@
+"""What this side writes into requests: values, and what a proxy's arguments say of the environment to make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from envwire.client.errors import InvalidRequestError
+from envwire.codec import CodecError, Family, encode_mapping
+from envwire.v1 import environment_pb2 as pb
+
+#: A wrapper to put around the environment on the server: its name, or "module:Class", and its keyword arguments.
+WrapperLike = tuple[str, Mapping[str, Any]]
+
+
+def encoded(encode: Callable[..., None], value: Any, message: Any, path: str) -> None:
+    """Writes a value into a request.
+
+    Raises:
+        InvalidRequestError: It has no wire form.
+    """
+    try:
+        encode(value, message, path)
+    except CodecError as error:
+        raise InvalidRequestError(str(error)) from error
+
+
+def make_request(
+    env_id: str,
+    render_mode: str | None,
+    wrappers: Iterable[WrapperLike],
+    library: str | None,
+    family: Family,
+    lease: float | None,
+    kwargs: Mapping[str, Any],
+) -> pb.MakeRequest:
+    """Returns the request for an environment.
+
+    Raises:
+        InvalidRequestError: A keyword argument has no wire form.
+    """
+    request = pb.MakeRequest(env_id=env_id, render_mode=render_mode)
+    request.library = library or ""
+    request.prefer = "" if library else family.name
+    if lease is not None:
+        request.lease.FromNanoseconds(round(lease * 1e9))
+    encoded(encode_mapping, kwargs, request.kwargs, "kwargs")
+    for name, wrapper_kwargs in wrappers:
+        wrapper = request.wrappers.add(name=name)
+        encoded(encode_mapping, wrapper_kwargs, wrapper.kwargs, name)
+    return request
+
+
+def set_vector(
+    request: pb.MakeRequest, vectorization_mode: str | None, autoreset_mode: Any, family: Family
+) -> None:
+    """Makes it the request for a vector environment, but for the number of environments.
+
+    Args:
+        request: The request.
+        vectorization_mode: Its name; None for the server's default.
+        autoreset_mode: A member of `AutoresetMode`, its name or its value; None for the server's default.
+        family: The library of the proxy.
+
+    Raises:
+        ValueError: There is no such autoreset mode.
+    """
+    request.vector.vectorization_mode = vectorization_mode or ""
+    request.vector.autoreset_mode = _autoreset_name(autoreset_mode, family)
+
+
+def _autoreset_name(mode: Any, family: Family) -> str:
+    if mode is None:
+        return ""
+    name = getattr(mode, "name", mode)
+    if family.AutoresetMode is not None and name not in family.AutoresetMode.__members__:
+        name = family.AutoresetMode(mode).name
+    return str(name)

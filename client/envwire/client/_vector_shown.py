@@ -1,0 +1,111 @@
+"""What a vector environment shows of the environments on the servers: their metadata and spaces, and a specification.
+
+The first session's are shown; the others' have to be like them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space
+from envwire.v1 import environment_pb2 as pb
+
+NATIVE = "vector_entry_point"
+
+
+class Shown(NamedTuple):
+    """What `VectorEnv` calls by these names, and the name of the autoreset mode."""
+
+    metadata: dict[str, Any]
+    render_mode: str | None
+    observation_space: Any
+    action_space: Any
+    single_observation_space: Any
+    single_action_space: Any
+    autoreset: str
+
+
+def shown(
+    made: Sequence[pb.MakeResponse], targets: Sequence[str | None], num_envs: int, family: Family
+) -> Shown:
+    """Returns what is shown of environments.
+
+    Args:
+        made: What each session says of its own.
+        targets: Where each session is.
+        num_envs: How many environments there are.
+        family: Classes to build of.
+
+    Raises:
+        RuntimeError: Sessions have environments with other spaces than the first.
+    """
+    first = made[0]
+    singles = _single_spaces(first.vector, family)
+    for other, target in zip(made[1:], targets[1:], strict=True):
+        if _single_spaces(other.vector, family) != singles:
+            raise RuntimeError(
+                f"the environments on {target} have other spaces than those on {targets[0]}; serve the same version "
+                "on all targets"
+            )
+    return Shown(
+        decode_mapping(first.metadata, family),
+        first.render_mode if first.HasField("render_mode") else None,
+        *_batch_spaces(made, singles, num_envs, family),
+        *singles,
+        first.vector.autoreset_mode,
+    )
+
+
+def _single_spaces(info: pb.VectorInfo, family: Family) -> tuple[Any, Any]:
+    return (
+        decode_space(info.single_observation_space, family),
+        decode_space(info.single_action_space, family),
+    )
+
+
+def _batch_spaces(
+    made: Sequence[pb.MakeResponse], singles: tuple[Any, Any], num_envs: int, family: Family
+) -> tuple[Any, Any]:
+    if len(made) == 1:
+        only = made[0]
+        return (
+            decode_space(only.observation_space, family),
+            decode_space(only.action_space, family),
+        )
+    observation, action = (family.vector.utils.batch_space(space, num_envs) for space in singles)
+    return observation, action
+
+
+def shown_spec(
+    made: pb.MakeResponse,
+    num_envs: int,
+    render_mode: str | None,
+    family: Family,
+    remake: Callable[..., Any],
+) -> Any:
+    """Returns a specification of which `make_vec` makes the vector environment again; None when there is none.
+
+    Args:
+        made: What the first session says of its environments.
+        num_envs: How many environments there are.
+        render_mode: Their render mode.
+        family: Classes to build of.
+        remake: Makes the vector environment again.
+    """
+    if not made.HasField("spec"):
+        return None
+    spec = decode_env_spec(made.spec, family, remake)
+    spec.entry_point = None
+    spec.vector_entry_point = partial(_remake, remake)
+    spec.additional_wrappers = ()  # they are on the server
+    spec.kwargs = {"num_envs": num_envs, "vectorization_mode": NATIVE}
+    if render_mode is not None:
+        spec.kwargs["render_mode"] = render_mode
+    return spec
+
+
+def _remake(remake: Callable[..., Any], max_episode_steps: Any = None, **kwargs: Any) -> Any:
+    del max_episode_steps  # the server's own specification has it
+    return remake(**kwargs)

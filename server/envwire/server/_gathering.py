@@ -1,0 +1,30 @@
+"""Gathering: a message that lies in pieces is sent from where they are."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+_MOST_BUFFERS = 512
+#: Joining so much costs less than a list of buffers costs the kernel.
+_JOINED_BELOW = 16384
+
+Buffer = bytes | memoryview
+
+
+def send_gathered(sock: socket.socket, buffers: Sequence[Buffer]) -> None:
+    """Sends buffers on a blocking socket in as few calls as there can be, without joining large ones.
+
+    Raises:
+        OSError: The connection is gone, or its reader too slow.
+    """
+    if sum(map(len, buffers)) < _JOINED_BELOW:
+        sock.sendall(b"".join(buffers))
+        return
+    for first in range(0, len(buffers), _MOST_BUFFERS):
+        part = buffers[first : first + _MOST_BUFFERS]
+        sent = sock.sendmsg(part)
+        for buffer in part:  # a signal may end the call early
+            if sent < len(buffer):
+                sock.sendall(memoryview(buffer)[max(sent, 0) :])
+            sent -= len(buffer)

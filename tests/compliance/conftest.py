@@ -1,0 +1,49 @@
+"""What the suite runs behind and over: a server that asks for nothing or for everything, and each default transport."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import grpc
+import pytest
+
+from envwire.server import Server
+from tests.secured import GUARDS, Guard, secured
+
+
+@pytest.fixture(scope="module", params=GUARDS.values(), ids=list(GUARDS))
+def guard(request: pytest.FixtureRequest) -> Guard:
+    """What servers ask of their clients."""
+    made: Guard = request.param()
+    return made
+
+
+@pytest.fixture
+def entered(guard: Guard, monkeypatch: pytest.MonkeyPatch) -> Guard:
+    """The guard, which lets in whatever the test makes."""
+    guard.enter(monkeypatch)
+    return guard
+
+
+@pytest.fixture(params=["direct", "stream"])
+def transport(
+    request: pytest.FixtureRequest, entered: Guard, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The way that proxies take which are not told which to take."""
+    assert entered
+    name: str = request.param
+    monkeypatch.setattr("envwire.client._transports.DEFAULT", name)
+    return name
+
+
+@pytest.fixture
+def server(guard: Guard, server: Server) -> Server:
+    """A server of everything that the tests drive, behind the guard."""
+    return secured() if guard.strict else server
+
+
+@pytest.fixture
+def channel(server: Server, guard: Guard) -> Iterator[grpc.Channel]:
+    """A channel of a client that is not envwire's."""
+    with guard.channel(server.target) as opened:
+        yield opened
