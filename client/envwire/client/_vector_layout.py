@@ -29,7 +29,7 @@ class Capacity(NamedTuple):
     """What a server says of itself.
 
     Attributes:
-        processors: How many sessions can work at the same time.
+        processors: How many sessions are worth having.
         envs_per_session: How many environments one session takes at most; 0 when it does not say.
     """
 

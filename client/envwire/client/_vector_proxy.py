@@ -39,7 +39,8 @@ class VectorProxy:
         target: HOST:PORT of the server, or a list of such; environments are spread over them evenly and in order.
         env_id: Id of the environments.
         num_envs: How many.
-        sessions: How many sessions; by default one for each processor of the servers.
+        sessions: How many sessions; by default one for each processor of the servers, or one for each server where the
+            environments step as arrays.
         batch_size: How many environments `recv` waits for; by default all.
         autoreset_mode: When an environment whose episode ended is reset, a member of `AutoresetMode` or its name; by
             default "NEXT_STEP", or what a native vector environment does.

@@ -85,9 +85,13 @@ class Template:
 
     def suits(self, arrays: _Arrays) -> bool:
         """Tells whether arrays differ only in their elements."""
-        return all(
-            array.dtype == dtype and array.shape == shape
-            for array, (dtype, shape) in zip(arrays, self._kinds, strict=True)
+        # Spelled out, here and below: it is asked at every step, and a generator takes as long as all of this.
+        first, second, third, fourth = arrays
+        return self._kinds == (
+            (first.dtype, first.shape),
+            (second.dtype, second.shape),
+            (third.dtype, third.shape),
+            (fourth.dtype, fourth.shape),
         )
 
     def write(self, arrays: _Arrays, attachments: Attachments | None) -> bytes:
@@ -118,7 +122,8 @@ class Template:
             if raw[start:end] != text:
                 return None
         observations = self._observations(area) if self.beside else self._array(raw, 0)
-        rewards, terminations, truncations = (self._array(raw, place) for place in (1, 2, 3))
+        rewards, terminations = self._array(raw, 1), self._array(raw, 2)
+        truncations = self._array(raw, 3)
         if observations is None or rewards is None or terminations is None or truncations is None:
             return None
         return observations, rewards, terminations, truncations, {}
@@ -139,7 +144,8 @@ class Template:
 
 
 def _are_arrays(values: tuple[Any, ...]) -> TypeGuard[_Arrays]:
-    return all(type(value) is np.ndarray for value in values)
+    first, second, third, fourth = map(type, values)
+    return first is second is third is fourth is np.ndarray
 
 
 class BatchResponseWriter(StepResponseWriter):
