@@ -96,7 +96,17 @@ class Process:
             end.setblocking(False)
         self._door = door
         made = Link(self._limit, self._on_lost, self._on_reply, self._on_notice, self._shelf)
-        _, self._link = await asyncio.get_running_loop().create_connection(lambda: made, sock=link)
+        connecting = asyncio.ensure_future(
+            asyncio.get_running_loop().create_connection(lambda: made, sock=link)
+        )
+        try:
+            await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            # Half made it would leave files open, and a process that nobody ends; it takes one turn of the loop.
+            await connecting
+            made.close()
+            raise
+        self._link = made
 
     async def copy(
         self, template: TemplateLink, descriptors: Sequence[int], on_exit: OnExit

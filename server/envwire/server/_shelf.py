@@ -88,8 +88,10 @@ class Shelf:
         return message
 
     def close(self) -> None:
-        """Gives the memory back on this side."""
-        os.close(self._descriptor)
+        """Gives the memory back on this side. Closing twice is harmless."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+        self._descriptor = -1
 
 
 def _start(place: int) -> int:
