@@ -36,6 +36,8 @@ class _End(asyncio.Protocol):
         self._port = port
         self.other = other
         self.transport: asyncio.Transport | None = None
+        #: What arrived before the other end was there: some versions of Python read on although they are told to pause.
+        self.early = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.transport = cast("asyncio.Transport", transport)
@@ -162,11 +164,15 @@ class Wire:
         if outer.transport is None or outer.transport.is_closing():
             inner.reset()
         else:
+            self.pass_on(outer, outer.early)
             outer.transport.resume_reading()
 
     def pass_on(self, end: _End, data: bytes) -> None:
         """Lets what arrived at an end leave at the other; later, or never."""
-        if end.other is None or end in self._swallowing:
+        if end in self._swallowing:
+            return
+        if end.other is None:
+            end.early += data
             return
         if self.delay:
             self._loop.call_later(self.delay, end.other.write, data)
