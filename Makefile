@@ -70,6 +70,11 @@ test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAU
 
 fuzz: $(VENV)/.dev ## Throw nonsense at whatever reads a peer's bytes, for FUZZ_SECONDS.
 	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)
+	if $(BIN)/pip install --quiet atheris; then \
+		$(BIN)/python -W ignore -m tests.fuzz.guided --seconds $(FUZZ_SECONDS); \
+	else \
+		echo 'atheris is not built for this platform: no fuzzing guided by coverage'; \
+	fi
 
 lint: $(VENV)/.dev ## Check style, types, imports, protos and Dockerfiles.
 	$(BIN)/ruff check .

@@ -384,5 +384,6 @@ def test_contexts_refuse_strangers() -> None:
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
     client = only_ca().ssl_context()
     assert client is not None
+    assert client.minimum_version >= ssl.TLSVersion.TLSv1_2
     assert client.check_hostname
     assert client.verify_mode is ssl.CERT_REQUIRED

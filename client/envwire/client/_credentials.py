@@ -114,6 +114,7 @@ class Credentials:
         ca, cert, key = (self.pem(name) for name in ("ca", "cert", "key"))
         try:
             context = ssl.create_default_context(cadata=ca.decode("ascii") if ca else None)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2  # not every build of Python has it so
             if cert is not None and key is not None:
                 _load_pair(context, cert, key)
         except (ssl.SSLError, ValueError) as error:

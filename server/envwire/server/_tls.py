@@ -65,6 +65,7 @@ class ServerTls:
 
 def _context(config: ServerConfig) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # not every build of Python has it so
     try:
         context.load_cert_chain(config.tls_cert, config.tls_key, password=b"")
     except ssl.SSLError as error:
