@@ -229,7 +229,6 @@ class RecordingTransport(ResumingTransport):
     def __init__(self, transport: Transport, label: str, recording: Recording) -> None:
         super().__init__(transport, label)
         self._recording = recording
-        self._sent = b""
 
     def exchange(self, request: bytes, timeout: float) -> Reply:
         """Sends a request, again if need be, and returns its reply (see `Transport.exchange`)."""
@@ -241,17 +240,12 @@ class RecordingTransport(ResumingTransport):
         self._recording.note(request, reply)
         return reply
 
-    def send(self, request: bytes, timeout: float) -> None:
-        """Sends a request (see `Transport.send`)."""
-        self._sent = request
-        super().send(request, timeout)
-
     def receive(self) -> Reply:
         """Returns the reply to what was sent, and sends it again if need be (see `Transport.receive`)."""
         try:
             reply = super().receive()
         except BaseException:
-            self._recording.doubt(self._sent)
+            self._recording.doubt(self._request)
             raise
-        self._recording.note(self._sent, reply)
+        self._recording.note(self._request, reply)
         return reply

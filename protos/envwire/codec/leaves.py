@@ -77,18 +77,6 @@ def _bytes(value: bytes) -> bytes:
     return b"".join((_BYTES, varint(len(value)), value))
 
 
-def _read_none(raw: bytes, index: int, end: int) -> None:
-    if raw[index:end] != b"\0":
-        raise Unusual
-
-
-def _read_boolean(raw: bytes, index: int, end: int) -> bool:
-    byte = raw[index:end]
-    if byte not in {b"\0", b"\1"}:
-        raise Unusual
-    return byte == b"\1"
-
-
 def _read_integer(raw: bytes, index: int, end: int) -> int:
     number, behind = read_varint(raw, index)
     if behind != end or number >> 64:
@@ -130,14 +118,14 @@ WRITERS: Final[dict[Any, Callable[[Any], bytes]]] = {
 """Functions that return the Value of a plain value, by its exact type; they raise `Unusual`."""
 
 READERS: Final[dict[bytes, LeafReader]] = {
-    _NONE: _read_none,
-    _BOOLEAN: _read_boolean,
     _INTEGER: _read_integer,
     _FLOAT: _read_float,
     _TEXT: _read_text,
     _BYTES: _read_bytes,
 }
-"""Functions that return the plain value between two indices, by the tag before it; they raise `Unusual`."""
+"""Functions that return the plain value between two indices, by the tag before it; they raise `Unusual`.
+
+None and booleans have one form each, which is `KNOWN`."""
 
 
 class Leaf:

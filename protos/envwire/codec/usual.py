@@ -37,8 +37,8 @@ def _may_learn(misses: int) -> bool:
     return misses <= _TRIES or misses % _AGAIN == 0
 
 
-class TreeWriter:
-    """Writes the plain values and the containers of one place.
+class _Learner:
+    """What the plain values and the containers of one place are like.
 
     Args:
         mark: The tag before a container; that of its kind in a Value by default.
@@ -50,14 +50,24 @@ class TreeWriter:
         self._mark, self._misses = mark, 0
         self._place: Place = Leaf()
 
+    def learn(self, value: Any) -> None:
+        """Takes a value that was not like the last one as the model of those to come."""
+        self._misses += 1
+        self._place = _place_of(value, self._mark, self._misses)
+
+
+class TreeWriter(_Learner):
+    """Writes the plain values and the containers of one place; for its argument see `_Learner`."""
+
+    __slots__ = ()
+
     def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
         """Returns the tag and what is behind it; None, and nothing attached, for what is left to protobuf."""
         known = _written(self._place, value, attachments)
         if known is not None:
             self._misses = 0
             return known
-        self._misses += 1
-        self._place = _place_of(value, self._mark, self._misses)
+        self.learn(value)
         return _written(self._place, value, attachments)
 
 
@@ -81,23 +91,10 @@ def _written(place: Place, value: Any, attachments: Attachments | None) -> Parts
     return parts[0], b"".join(parts[1:])
 
 
-class TreeReader:
-    """Reads the plain values and the containers of one place.
+class TreeReader(_Learner):
+    """Reads the plain values and the containers of one place; for its argument see `_Learner`."""
 
-    Args:
-        mark: The tag before a container; that of its kind in a Value by default.
-    """
-
-    __slots__ = ("_mark", "_misses", "_place")
-
-    def __init__(self, mark: bytes | None = None) -> None:
-        self._mark, self._misses = mark, 0
-        self._place: Place = Leaf()
-
-    def learn(self, value: Any) -> None:
-        """Takes a value that protobuf read as the model of those to come."""
-        self._misses += 1
-        self._place = _place_of(value, self._mark, self._misses)
+    __slots__ = ()
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
         """Returns the value between `start` and `end`; UNUSUAL for one that is left to protobuf."""
