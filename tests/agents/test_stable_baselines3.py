@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Collection, Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -16,6 +15,7 @@ import pytest
 
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
+from tests.faults.test_loss import kill_sessions
 
 torch = pytest.importorskip("torch", reason="make test-agents installs it")
 sb3 = pytest.importorskip("stable_baselines3", reason="make test-agents installs it")
@@ -67,17 +67,6 @@ def test_training_ends_with_the_same_weights(
     assert not different
 
 
-def _kill_sessions(server: Server) -> None:
-    for template in _children(server.pid):
-        for session in _children(template):
-            os.kill(session, signal.SIGKILL)
-
-
-def _children(pid: int) -> list[int]:
-    threads = Path(f"/proc/{pid}/task").iterdir()
-    return [int(child) for thread in threads for child in (thread / "children").read_text().split()]
-
-
 class _Killing(gymnasium.Wrapper):  # type: ignore[type-arg]
     """Disturbs an environment before some of its steps."""
 
@@ -97,7 +86,7 @@ def test_training_does_not_notice_that_its_environment_dies() -> None:
     undisturbed = _train(algorithm, gymnasium.make(env_id), steps, settings)
     with Server([env_id]) as first, Server([env_id]) as second:
         env = RemoteEnv([first.target, second.target], env_id, on_lost="replay")
-        killing = _Killing(env, lambda: _kill_sessions(first), (100, 700, 701, 1500))
+        killing = _Killing(env, lambda: kill_sessions(first), (100, 700, 701, 1500))
         last = _Killing(killing, lambda: os.kill(first.pid, signal.SIGKILL), (1900,))
         disturbed = _train(algorithm, last, steps, settings)
         assert env.connection_stats[1:] == (5, 5)
