@@ -13,11 +13,11 @@ import grpc
 import pytest
 
 from envwire.client import Credentials
-from envwire.client._transports import TRANSPORTS
+from envwire.client._transports.by_name import TRANSPORTS
 from envwire.server import Server
-from envwire.server._certificates import Issued, issue
-from envwire.server._scopes import Scope
-from envwire.server._tokens import new_token
+from envwire.server._auth.certificates import Issued, issue
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.tokens import new_token
 from tests.conftest import HOSTED, SETTINGS
 
 #: Of the server's certificate; the last is where the wires of the fault tests listen.

@@ -32,7 +32,7 @@ def transport(
     """The way that proxies take which are not told which to take."""
     assert entered
     name: str = request.param
-    monkeypatch.setattr("envwire.client._transports.DEFAULT", name)
+    monkeypatch.setattr("envwire.client._transports.by_name.DEFAULT", name)
     return name
 
 

@@ -21,7 +21,7 @@ from envwire.client import (
     SessionClosedError,
     SessionLostError,
 )
-from envwire.client._transports import open_transport
+from envwire.client._transports.by_name import open_transport
 from envwire.codec import decode_fault, envwire_family
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from envwire.client import Credentials, RemoteEnv, TlsError
-from envwire.client._channel import TlsChannel
-from envwire.client._grpc import StreamTransport
+from envwire.client._transports.direct_channel import TlsChannel
+from envwire.client._transports.grpc_transports import StreamTransport
 from envwire.server import Server
 from tests.faults.scene import channel_of, transport_of
 from tests.secured import Guard

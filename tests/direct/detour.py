@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from envwire.client._credentials import Credentials
-from envwire.client._direct import DirectTransport
-from envwire.client._transport import Transport
-from envwire.client._transports import open_transport
-from envwire.codec.frames import Reply
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.direct import DirectTransport
+from envwire.client._transports.transport import Transport
+from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Reply
 from tests.direct.relay import Relay
 
 

@@ -19,12 +19,12 @@ from envwire.client import (
     SessionLostError,
     StepTimeoutError,
 )
-from envwire.client._transport import Transport
-from envwire.client._transports import open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import Transport
 from envwire.codec import decode_value, encode_value
-from envwire.codec.frames import Reply
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Reply
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.faults.scene import active, alive, eventually

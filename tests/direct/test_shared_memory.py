@@ -16,8 +16,8 @@ import pytest
 import envwire.envs as gym
 from envwire.client import RemoteEnv, SessionLostError
 from envwire.server import Server
-from envwire.server._config import ServerConfig
-from envwire.server._shared import share
+from envwire.server._worker.shared_memory import share
+from envwire.server.config import ServerConfig
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import copied, expected
 from tests.equality import identical

@@ -14,8 +14,8 @@ import pytest
 
 import envwire.envs as gym
 from envwire.client import RemoteEnv, SessionLostError, StepTimeoutError
-from envwire.codec.frames import PREAMBLE
 from envwire.server import Server
+from envwire.wire.frames import PREAMBLE
 from tests.direct.conftest import SETTINGS
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
@@ -67,7 +67,7 @@ def test_an_episode_survives_cuts(
     secure: Server, monkeypatch: pytest.MonkeyPatch, how: How
 ) -> None:
     """Within the handshake, and within records."""
-    monkeypatch.setattr("envwire.client._resuming._FIRST_PAUSE", 0.001)
+    monkeypatch.setattr("envwire.client._session.resuming._FIRST_PAUSE", 0.001)
     cuts = [Cut(True, after, how) for after in (0, 200, 1000)]
     cuts += [Cut(False, after, how) for after in (0, 500, 1500, 25_000)]
     relay = Relay([Cut(False, 30_000, how), *cuts])

@@ -13,14 +13,14 @@ from google.protobuf import text_format
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 
-from envwire.client._channel import Channel as ClientChannel
+from envwire.client._transports.direct_channel import Channel as ClientChannel
 from envwire.codec import FaultError, Reason, encode_fault, encode_mapping, encode_value
-from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE, Attachments, Packet
-from envwire.codec.steps import StepRequestWriter, StepResponseWriter
-from envwire.server._channel import Channel as ServerChannel
-from envwire.server._shared import SharedSlots
+from envwire.codec.fastpath.steps import StepRequestWriter, StepResponseWriter
+from envwire.server._worker.direct_channel import Channel as ServerChannel
+from envwire.server._worker.shared_memory import SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Attachments, Packet
 
 PATH = Path(__file__).parents[2] / "protos" / "vectors" / "direct.json"
 SESSION: dict[str, Any] = {"session_id": "0123456789abcdef" * 2, "secret": bytes(range(16))}

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from envwire.client import RemoteEnv
-from envwire.client._transport import call
-from envwire.client._transports import open_transport
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT

@@ -12,15 +12,15 @@ from typing import Any, cast
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._hosted import HostedSession
-from envwire.server._process import Process
-from envwire.server._sessions import Sessions
+from envwire.server._front.session_record import HostedSession
+from envwire.server._front.sessions import Sessions
+from envwire.server._processes.process import Process
 from tests.conftest import ROOT
 
 #: Calls that read the clock on the wall.
 _WALL = {("time", "time"), ("time", "time_ns"), ("datetime", "now"), ("datetime", "utcnow")}
 #: Certificates are valid from a date to a date.
-_DATED = {"_certificates.py"}
+_DATED = {"certificates.py"}
 
 
 def _wall_clock_calls(path: Path) -> list[str]:
@@ -33,7 +33,7 @@ def _wall_clock_calls(path: Path) -> list[str]:
     return calls
 
 
-@pytest.mark.parametrize("root", ["client", "server", "protos", "envs"])
+@pytest.mark.parametrize("root", ["client/python", "server", "protos", "envs"])
 def test_only_monotonic_clocks_are_read(root: str) -> None:
     paths = sorted((Path(ROOT) / root / "envwire").rglob("*.py"))
     assert paths

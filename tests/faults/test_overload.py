@@ -19,10 +19,10 @@ import pytest
 
 from envwire.client import CapacityError, RemoteEnv
 from envwire.codec import encode_mapping, encode_value
-from envwire.codec.frames import HEADER, PREAMBLE
 from envwire.server import Server
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import HEADER, PREAMBLE
 from tests.conftest import ROOT
 from tests.faults.hungry_envs import HUNGRY, Appetite
 from tests.faults.scene import (

@@ -13,10 +13,10 @@ from google.protobuf.message import DecodeError
 
 import envwire.envs as gym
 from envwire.client import RemoteEnv
-from envwire.codec.frames import HEADER, PREAMBLE
 from envwire.server import Server
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import HEADER, PREAMBLE
 from tests.conftest import ROOT
 from tests.equality import identical
 from tests.faults.scene import family_of, resident_bytes

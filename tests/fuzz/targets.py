@@ -16,7 +16,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 import envwire.envs as gym
-from envwire.client._channel import Channel as ClientChannel
+from envwire.client._transports.direct_channel import Channel as ClientChannel
 from envwire.codec import (
     CodecError,
     Reason,
@@ -30,14 +30,14 @@ from envwire.codec import (
     envwire_family,
     exception_from_fault,
 )
-from envwire.codec.frames import HEADER
-from envwire.codec.steps import StepResponseReader
+from envwire.codec.fastpath.steps import StepResponseReader
 from envwire.server import InProcessTransport
-from envwire.server._channel import Channel, ChannelError
-from envwire.server._frames import FrameError, FrameReader
-from envwire.server._session import Session
+from envwire.server._ipc.frames import FrameError, FrameReader
+from envwire.server._session.session import Session
+from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.v1 import direct_pb2, spaces_pb2, specs_pb2, status_pb2, values_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import HEADER
 
 FAMILY = envwire_family()
 _LIMIT = 1 << 20

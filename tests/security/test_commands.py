@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._scopes import Scope
-from envwire.server._tokens import read_tokens
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.tokens import read_tokens
 
 ENVWIRE = [sys.executable, "-m", "envwire.server"]
 

@@ -11,8 +11,8 @@ import pytest
 from envwire.client import CapacityError, Credentials, RemoteEnv, SessionLostError
 from envwire.codec import FaultError, Reason
 from envwire.server import Server
-from envwire.server._limits import Rate
-from envwire.server._scopes import Scope
+from envwire.server._auth.scopes import Scope
+from envwire.server._front.rate_limit import Rate
 from tests.conftest import ROOT
 from tests.hosted_envs import Fault
 from tests.secured import certificates, write_tokens

@@ -11,9 +11,9 @@ import pytest
 from envwire.client import NotAllowedError, RemoteEnv
 from envwire.codec import FaultError, Reason, encode_mapping
 from envwire.server import Server, ServerConfig
-from envwire.server._policy import Policy
-from envwire.server._reach import API_ATTRIBUTES, API_METHODS
-from envwire.server._rules import read_rules
+from envwire.server._auth.allow_list import Policy
+from envwire.server._auth.argument_rules import read_rules
+from envwire.server._auth.attribute_access import API_ATTRIBUTES, API_METHODS
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from tests.conftest import ROOT

@@ -13,7 +13,7 @@ import pytest
 from envwire.client import Credentials, RemoteEnv
 from envwire.codec import Reason
 from envwire.server import Server
-from envwire.server._scopes import Scope
+from envwire.server._auth.scopes import Scope
 from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT
 from tests.secured import certificates, write_tokens
@@ -87,7 +87,7 @@ def test_an_environment_holds_nothing_of_the_server(make: Any) -> None:
     protected = ("server-key.pem", "tokens", "server.pem")
     assert not [file for file in files if file.endswith(protected)]
     modules = set(spy._call_method("modules"))
-    assert not modules & {"grpc", "envwire.server._tokens", "envwire.server._tls", "ssl"}
+    assert not modules & {"grpc", "envwire.server._auth.tokens", "envwire.server._auth.tls", "ssl"}
     assert other.step(0)[4] == {}
 
 

@@ -16,13 +16,13 @@ import pytest
 from google.protobuf.message import DecodeError
 
 from envwire.client import Credentials, RemoteEnv, TlsError
-from envwire.codec.frames import HEADER, HEADER_BYTES, PREAMBLE
 from envwire.server import Server, ServerError
-from envwire.server._config import ServerConfig
-from envwire.server._grpc import Configurations
-from envwire.server._tls import ServerTls
+from envwire.server._auth.tls import ServerTls
+from envwire.server._front.grpc_server import Configurations
+from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 from tests.secured import certificates
 
 ENV = "CartPole-v1"

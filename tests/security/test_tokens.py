@@ -24,10 +24,10 @@ from envwire.client import (
 )
 from envwire.codec import FaultError, Reason
 from envwire.server import Server
-from envwire.server._access import Access, Shown
-from envwire.server._config import ServerConfig
-from envwire.server._scopes import Client, Scope
-from envwire.server._tokens import TokenFile, new_token, read_tokens
+from envwire.server._auth.access import Access, Shown
+from envwire.server._auth.scopes import Client, Scope
+from envwire.server._auth.tokens import TokenFile, new_token, read_tokens
+from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from tests.secured import write_tokens
 from tests.security.stranger import FIELDS, UNARY, Conversation, call, content, reason, refusal

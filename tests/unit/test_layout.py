@@ -11,7 +11,7 @@ import envwire.codec
 import envwire.server
 
 ROOT = Path(__file__).parent.parent.parent
-ROOTS = ("protos", "envs", "client", "server")
+ROOTS = ("protos", "envs", "client/python", "server")
 
 
 @pytest.mark.parametrize("root", ROOTS)
@@ -22,7 +22,10 @@ def test_no_root_claims_the_namespace(root: str) -> None:
 
 @pytest.mark.parametrize(
     "package",
-    ["protos/envwire/v1", "protos/envwire/codec", *(f"{r}/envwire/{r}" for r in ROOTS[1:])],
+    [
+        *(f"protos/envwire/{name}" for name in ("v1", "wire", "codec")),
+        *(f"{root}/envwire/{root.partition('/')[0]}" for root in ROOTS[1:]),
+    ],
 )
 def test_every_package_is_typed(package: str) -> None:
     assert (ROOT / package / "py.typed").exists()

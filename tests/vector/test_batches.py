@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import envwire.envs as gym
-from envwire.client._vector_batches import Room, cutter, merger, row_bytes
-from envwire.client._vector_infos import merge_infos
-from envwire.client._vector_rows import rows
+from envwire.client._vector.batches import Room, cutter, merger, row_bytes
+from envwire.client._vector.infos import merge_infos
+from envwire.client._vector.rows import rows
 from envwire.codec import envwire_family
 from envwire.envs.spaces.stacking import elements_of
 from envwire.envs.vector import VectorEnv
 from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array
-from envwire.server._columns import columns, gather
+from envwire.server._hosting.columns import columns, gather
 from tests.equality import identical
 from tests.space_catalogue import catalogue
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from envwire.client import CapacityError, InvalidRequestError, SessionClosedError
-from envwire.client._transport import call
-from envwire.client._transports import open_transport
-from envwire.client._vector_layout import Capacity, lay_out
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
+from envwire.client._vector.layout import Capacity, lay_out
 from envwire.server import InProcessTransport, Server
 from envwire.v1 import environment_pb2 as pb
 from tests.equality import identical

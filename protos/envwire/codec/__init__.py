@@ -1,19 +1,19 @@
 """Values, spaces, specifications and errors as messages and back: pure functions, no I/O."""
 
-from envwire.codec.errors import CodecError
-from envwire.codec.exceptions import exception_from_fault, fault_from_exception
+from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.exceptions import exception_from_fault, fault_from_exception
+from envwire.codec.errors.faults import FAULTS, Fault, FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.errors.statuses import decode_fault, encode_fault
+from envwire.codec.errors.warnings import decode_warnings, encode_warnings
 from envwire.codec.family import Family, envwire_family, gymnasium_family
-from envwire.codec.faults import FAULTS, Fault, FaultError, Reason, RemoteExceptionInfo
-from envwire.codec.opaque import Opaque
-from envwire.codec.random_states import (
+from envwire.codec.spaces.encoding import decode_space, encode_space
+from envwire.codec.spaces.random_states import (
     decode_random_state,
     encode_random_state,
     restore_random_state,
 )
-from envwire.codec.spaces import decode_space, encode_space
-from envwire.codec.specs import decode_env_spec, encode_env_spec
-from envwire.codec.statuses import decode_fault, encode_fault
-from envwire.codec.values import (
+from envwire.codec.spaces.specs import decode_env_spec, encode_env_spec
+from envwire.codec.values.encoding import (
     decode_mapping,
     decode_value,
     decode_values,
@@ -21,7 +21,7 @@ from envwire.codec.values import (
     encode_value,
     encode_values,
 )
-from envwire.codec.warnings import decode_warnings, encode_warnings
+from envwire.codec.values.opaque import Opaque
 
 __all__ = [
     "FAULTS",

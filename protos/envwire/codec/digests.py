@@ -12,12 +12,12 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Final
 
+from envwire.codec.errors.statuses import decode_fault
 from envwire.codec.family import envwire_family
-from envwire.codec.frames import ATTACHED_FROM, Area
 from envwire.codec.nested import nested
-from envwire.codec.statuses import decode_fault
-from envwire.codec.tensors import byte_length
+from envwire.codec.values.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
+from envwire.wire.frames import ATTACHED_FROM, Area
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message

@@ -13,15 +13,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from envwire.server._config import ServerConfig
-    from envwire.server._inprocess import InProcessTransport
-    from envwire.server._server import Server, ServerError
+    from envwire.server.config import ServerConfig
+    from envwire.server.inprocess import InProcessTransport
+    from envwire.server.server import Server, ServerError
 
 _HOMES = {
-    "InProcessTransport": "_inprocess",
-    "Server": "_server",
-    "ServerConfig": "_config",
-    "ServerError": "_server",
+    "InProcessTransport": "inprocess",
+    "Server": "server",
+    "ServerConfig": "config",
+    "ServerError": "server",
 }
 
 __all__ = ["InProcessTransport", "Server", "ServerConfig", "ServerError"]

@@ -9,9 +9,9 @@ import pytest
 
 from envwire.codec import FaultError, Reason, encode_fault, encode_mapping, encode_value
 from envwire.codec.digests import CHECKPOINT, RollingDigest
-from envwire.codec.frames import Area, Attachments
-from envwire.codec.steps import StepResponseWriter
+from envwire.codec.fastpath.steps import StepResponseWriter
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Area, Attachments
 
 LARGE = np.arange(3 * 50 * 60, dtype=np.uint8).reshape(50, 60, 3)
 Way = tuple[bytes, "Area | None"]

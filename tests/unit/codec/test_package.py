@@ -18,11 +18,11 @@ from envwire.codec import (
     encode_warnings,
     envwire_family,
     gymnasium_family,
-    space_kinds,
-    tensors,
-    values,
 )
 from envwire.codec import family as family_module
+from envwire.codec.spaces import kinds as space_kinds
+from envwire.codec.values import encoding as values
+from envwire.codec.values import tensors
 from envwire.v1 import environment_pb2, spaces_pb2, values_pb2
 
 NAMES = """
@@ -41,16 +41,15 @@ def test_public_names() -> None:
 
 
 def test_imports_form_no_ring() -> None:
-    root = Path(envwire.codec.__file__).parent
+    root = Path(envwire.codec.__file__).parents[1]
     imports: dict[str, set[str]] = {}
-    for path in root.glob("*.py"):
+    for path in (root / "codec").rglob("*.py"):
         body = ast.parse(path.read_text()).body
         found = [node for node in body if isinstance(node, ast.ImportFrom)]
-        modules = {str(node.module).rpartition(".")[2] for node in found}
-        modules |= {
-            alias.name for node in found if node.module == "envwire.codec" for alias in node.names
-        }
-        imports[path.stem] = modules
+        modules = {str(node.module) for node in found}
+        modules |= {f"{node.module}.{alias.name}" for node in found for alias in node.names}
+        name = ".".join(("envwire", *path.relative_to(root).with_suffix("").parts))
+        imports[name.removesuffix(".__init__")] = modules
     while leaves := [name for name, needed in imports.items() if not needed & imports.keys()]:
         for name in leaves:
             del imports[name]

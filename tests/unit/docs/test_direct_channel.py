@@ -15,7 +15,7 @@ from google.protobuf import text_format
 import envwire.envs as gym
 from envwire.codec import encode_value
 from envwire.server import Server
-from envwire.server._front import CAPABILITIES
+from envwire.server._front.front import CAPABILITIES
 from envwire.v1 import direct_pb2, environment_pb2_grpc
 from envwire.v1 import environment_pb2 as pb
 from tests.direct.conftest import SETTINGS

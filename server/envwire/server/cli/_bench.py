@@ -45,7 +45,7 @@ def _measure(
     target: str, env_id: str, name: str, steps: int, advance: Callable[[], None]
 ) -> Timing:
     from envwire.client import RemoteEnv
-    from envwire.client._transports import open_transport
+    from envwire.client._transports.by_name import open_transport
     from envwire.server.cli._measuring import TimedTransport, measure
 
     transport = TimedTransport(open_transport(name, target, _CONNECT_SECONDS))

@@ -17,7 +17,7 @@ def certs(
     client: Annotated[str, typer.Option(help="Name of the client.")] = "agent",
 ) -> None:
     """Make a development CA, and a server's and a client's certificate that it issued, in DIR. Keys have mode 0600."""
-    from envwire.server._certificates import make_certificates
+    from envwire.server._auth.certificates import make_certificates
 
     if (directory / "ca-key.pem").exists():
         typer.echo(

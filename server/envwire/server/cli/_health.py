@@ -15,7 +15,7 @@ def _open_channel(target: str) -> grpc.Channel:
     if not {"ENVWIRE_CA", "ENVWIRE_CERT"} & os.environ.keys():
         return grpc.insecure_channel(target)
     from envwire.client import Credentials
-    from envwire.client._grpc import open_channel
+    from envwire.client._transports.grpc_transports import open_channel
 
     return open_channel(target, Credentials(token=None))
 

@@ -18,8 +18,8 @@ def list_environments(
     target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
 ) -> None:
     """List the environments that the server at TARGET hosts."""
-    from envwire.client._transport import call
-    from envwire.client._transports import open_transport
+    from envwire.client._transports.by_name import open_transport
+    from envwire.client._transports.transport import call
     from envwire.client.errors import RemoteError
     from envwire.v1 import environment_pb2 as pb
 

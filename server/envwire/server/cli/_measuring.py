@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.codec.varints import unwrap
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.varints import unwrap
 
 if TYPE_CHECKING:
     from envwire.client import Transport
-    from envwire.codec.frames import Reply
+    from envwire.wire.frames import Reply
 
 _MADE = pb.InteractResponse.DESCRIPTOR.fields_by_name["make"].number
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from envwire.server._config import ServerConfig
+from envwire.server.config import ServerConfig
 
 _DEFAULTS = ServerConfig(("*",))
 _HOSTING, _LIMITS, _SAFETY = "Hosting", "Limits (times in seconds)", "Safety"
@@ -209,8 +209,8 @@ def serve(
     Prints "ready: HOST:PORT" when clients can connect. The first SIGTERM lets running sessions finish, the second
     does not.
     """
-    from envwire.server._serving import run
-    from envwire.server._template_link import TemplateError
+    from envwire.server._processes.forkserver import TemplateError
+    from envwire.server.serving import run
 
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr

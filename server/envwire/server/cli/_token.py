@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from envwire.server._scopes import Scope
-from envwire.server._tokens import new_token
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.tokens import new_token
 
 
 def token(

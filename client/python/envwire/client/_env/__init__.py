@@ -1,0 +1,1 @@
+"""What a single remote environment is made of."""

@@ -1,0 +1,325 @@
+"""The remote proxy: the Env API over a session. Written once; each family of classes adds only its base class."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.saving import SavedState, fork, restore, save
+from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
+from envwire.client._recovery.session_handle import Home
+from envwire.client._recovery.strategies import loss_policy
+from envwire.client._session.closing import close
+from envwire.client._session.remote_session import RemoteSession
+from envwire.client._session.requests import WrapperLike, make_request
+from envwire.client._session.stats import ConnectionStats
+from envwire.client._transports.servers import Servers, Targets
+from envwire.client._transports.transport import Transport
+from envwire.client.credentials import Credentials
+from envwire.client.errors import InvalidRequestError, RemoteError
+from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space, decode_value
+from envwire.v1 import environment_pb2
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class RemoteProxy:
+    """An environment on a server, seen through the Env API.
+
+    It connects when it is made. A step, a reset, a render behave as the local environment's: same values, same types,
+    same exceptions, same warnings. `close()` may be called twice; `reset()` after `close()`, or after the session was
+    lost, makes the environment again. After a fork the child makes an environment of its own at its first `reset()`.
+
+    Args:
+        target: HOST:PORT of the server, or any name that gRPC resolves; or a list of such, the first of which that
+            answers and has room is used. Unused by a transport in process.
+        env_id: Id of the environment.
+        render_mode: Render mode, fixed from now on. "human" is shown here, from frames of the server.
+        wrappers: Wrappers to put around it on the server, innermost first: (name, keyword arguments).
+        transport: "direct" (the default), "stream", "unary", or a `Transport`. "direct" goes over a stream where there
+            is no direct channel; "direct-tcp" and "direct-unix" never do.
+        library: Library to take the id from, "envwire" or "gymnasium"; by default this face's own, then any other.
+        timeout: Seconds to wait for an answer; by default a little more than the server allows the environment.
+        connect_timeout: Seconds to wait for the server to appear.
+        credentials: Certificates and token; by default those that environment variables name.
+        lease: Seconds that the environment outlives this program; by default the server's.
+        on_lost: What becomes of the environment when its session is lost. "raise": an error, the default. "truncate":
+            the step that finds it lost ends the episode, with `info["lost"]`. "replay": it is made again and asked all
+            that the lost one was asked, and an error is raised if it goes another way.
+        replay_limit: How many requests "replay" records at most since the last reset with a seed.
+        env_kwargs: Keyword arguments of the environment, for names that are taken here.
+        kwargs: Further keyword arguments of the environment.
+
+    Raises:
+        ServerUnavailableError: No server answers at `target`.
+        NotAllowedError: The server's operator did not list a keyword argument or wrapper.
+        CapacityError: All sessions of the server are taken.
+        Exception: Whatever the environment raises while it is made, and the error for an id that is not served.
+    """
+
+    _family: Family
+    # The base classes call these plain attributes; here they follow the environment's.
+    spec: Any
+    metadata: dict[str, Any]
+    render_mode: str | None
+    reward_range: Any
+    observation_space: Any
+    action_space: Any
+
+    def __init__(
+        self,
+        target: Targets,
+        env_id: str,
+        *,
+        render_mode: str | None = None,
+        wrappers: Iterable[WrapperLike] = (),
+        transport: str | Transport | None = None,
+        library: str | None = None,
+        timeout: float | None = None,
+        connect_timeout: float = 10.0,
+        credentials: Credentials | None = None,
+        lease: float | None = None,
+        on_lost: str = "raise",
+        replay_limit: int = 100_000,
+        env_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        wrappers = tuple(wrappers)
+        kwargs = {**(env_kwargs or {}), **kwargs}
+        self._random = MirroredRandom(self._family)
+        self._viewer: Viewer | None = None
+        self._env_id = env_id
+        request = make_request(
+            env_id,
+            RENDERED if render_mode == HUMAN else render_mode,
+            wrappers,
+            library,
+            self._family,
+            lease,
+            kwargs,
+        )
+        servers = Servers(target, transport, connect_timeout, credentials)
+        policy = loss_policy(on_lost, replay_limit, render_mode)
+        self._home = Home(servers, request, policy, self._family, timeout)
+        made = self._home.make()
+        self._show(made)
+        if made.HasField("spec"):
+            remake = partial(
+                type(self),
+                target,
+                env_id,
+                wrappers=wrappers,
+                transport=transport,
+                library=library,
+                timeout=timeout,
+                connect_timeout=connect_timeout,
+                credentials=credentials,
+                lease=lease,
+                on_lost=on_lost,
+                replay_limit=replay_limit,
+                env_kwargs=kwargs,
+            )
+            self.spec = decode_env_spec(made.spec, self._family, _entry_point(remake))
+            # They are on the server, where `remake` puts them again. `make` would import them here, by names that the
+            # server sent.
+            self.spec.additional_wrappers = ()
+        if render_mode == HUMAN:
+            self._watch()
+
+    def _show(self, made: environment_pb2.MakeResponse) -> None:
+        """Takes over what the server says of the environment."""
+        family = self._family
+        self.observation_space = decode_space(made.observation_space, family)
+        self.action_space = decode_space(made.action_space, family)
+        self.metadata = decode_mapping(made.metadata, family)
+        self.render_mode = made.render_mode if made.HasField("render_mode") else None
+        self.reward_range = decode_value(made.reward_range, family)
+        self.spec = None
+
+    def _watch(self) -> None:
+        """Becomes an environment that a person watches; to the server it renders arrays."""
+        self.render_mode = HUMAN
+        modes: list[Any] = list(self.metadata.get("render_modes") or ())
+        if HUMAN not in modes:
+            self.metadata["render_modes"] = [*modes, HUMAN]
+        if self.spec is not None:
+            self.spec.kwargs["render_mode"] = HUMAN
+        self._viewer = Viewer(self.metadata)
+
+    @property
+    def _session(self) -> RemoteSession | None:
+        return self._home.session
+
+    @property
+    def connection_stats(self) -> ConnectionStats:
+        """What this environment's connections and sessions went through since it was first made."""
+        return self._home.stats
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode (see `Env.reset`); makes the environment again when it was closed or lost."""
+        if self._home.vacant:
+            self._home.make()
+            self._random = MirroredRandom(self._family)
+        random = self._random
+        if seed is not None:
+            random.reseeded()
+        state = random.changed() or self._home.serve(self._home.policy.root, seed)
+        result, mirror = self._home.serve(RemoteSession.reset, seed, options, state, random.active)
+        self._home.policy.saw(result[0])
+        if mirror is not None:
+            random.absorb(mirror)
+        if self._viewer is not None:
+            self._viewer.show(self._frame())
+        return result  # type: ignore[no-any-return]
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        """Takes a step (see `Env.step`)."""
+        try:
+            result = self._taken(action)
+        except RemoteError as error:
+            return self._home.policy.ending(error)
+        self._home.policy.saw(result[0])
+        if self._viewer is not None:
+            self._viewer.show(self._frame())
+        return result  # type: ignore[no-any-return]
+
+    def _taken(self, action: Any) -> Any:
+        random = self._random
+        if not random.active:
+            return self._home.serve(RemoteSession.step, action, None, False)[0]
+        result, mirror = self._home.serve(RemoteSession.step, action, random.changed(), True)
+        random.absorb(mirror)
+        return result
+
+    def render(self) -> Any:
+        """Returns a frame of the present state (see `Env.render`); None in mode "human", which shows it by itself."""
+        return self._frame() if self._viewer is None else None
+
+    def _frame(self) -> Any:
+        return self._home.serve(RemoteSession.render)
+
+    def close(self) -> None:
+        """Closes the environment on the server and the connection to it. Closing twice is harmless."""
+        if self._viewer is not None:
+            self._viewer.close()
+        session = self._home.take()
+        if session is not None and session.pid == os.getpid():
+            close(session)
+
+    @property
+    def unwrapped(self) -> Any:
+        """This proxy: the environment's wrappers are on the server."""
+        return self
+
+    @property
+    def np_random(self) -> np.random.Generator:
+        """The environment's generator, mirrored from the first read on."""
+        if self._random.generator is None:
+            self._random.absorb(self._home.serve(RemoteSession.get_random, "np_random"))
+        if self._random.generator is None:
+            raise InvalidRequestError(f"{self._env_id} has no np_random that can be mirrored")
+        return self._random.generator
+
+    @np_random.setter
+    def np_random(self, value: np.random.Generator) -> None:
+        self._random.replace(value)
+
+    @property
+    def _np_random(self) -> np.random.Generator | None:
+        # Gymnasium's checker reads the generator by this name, and may find that there is none yet.
+        if not self._random.active:
+            self._random.absorb(self._home.serve(RemoteSession.get_random, "_np_random"))
+        return self._random.generator
+
+    @property
+    def np_random_seed(self) -> int | None:
+        """The seed of the environment's generator; -1 when the generator was set directly."""
+        if self._random.seed is None:
+            return self._home.serve(RemoteSession.get_attribute, "np_random_seed")[0]  # type: ignore[no-any-return]
+        return self._random.seed
+
+    def has_wrapper_attr(self, name: str) -> bool:
+        """Returns whether this proxy or any layer on the server has the attribute."""
+        return hasattr(type(self), name) or bool(
+            self._home.serve(RemoteSession.has_attribute, name)
+        )
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Returns an attribute of this proxy, else of the outermost layer on the server that has it.
+
+        A method comes as a callable that calls it there. What has no wire form comes as an `Opaque`.
+
+        Raises:
+            AttributeError: No layer has it.
+        """
+        if hasattr(type(self), name) or name in self.__dict__:
+            return getattr(self, name)
+        value, method = self._home.serve(RemoteSession.get_attribute, name)
+        return partial(self._call_method, name) if method else value
+
+    def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        return self._home.serve(RemoteSession.call_method, name, args, kwargs)
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
+        return bool(self._home.serve(RemoteSession.set_attribute, name, value, force))
+
+    def save_state(self) -> SavedState:
+        """Saves the state of the environment, for `restore_state` to return to.
+
+        The environment has to offer it, by methods of its own (see docs/reliability.md), or to be recorded for
+        `on_lost="replay"`. What is on this side, an `action_space` for instance, is not part of it.
+
+        Raises:
+            InvalidRequestError: The environment does not offer it.
+        """
+        return save(self._home, self._random)
+
+    def restore_state(self, state: SavedState) -> None:
+        """Brings the environment back to a state that `save_state` returned.
+
+        Raises:
+            InvalidRequestError: It is another environment's, or is not kept any more.
+        """
+        restore(self._home, self._random, state)
+
+    def fork(self) -> Self:
+        """Returns a second environment in the same state; from here on each goes its own way.
+
+        The server forks the environment's process, or the environment has to be recorded for `on_lost="replay"`.
+
+        Raises:
+            InvalidRequestError: The process cannot be forked.
+            CapacityError: All sessions of the server are taken.
+        """
+        twin = object.__new__(type(self))
+        twin.__dict__.update(self.__dict__)
+        twin._home = fork(self._home)
+        twin._random = self._random.copy()
+        for name in ("observation_space", "action_space", "metadata"):
+            setattr(twin, name, copy.deepcopy(getattr(self, name)))
+        twin._viewer = None if self._viewer is None else Viewer(twin.metadata)
+        return twin
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self} cannot be copied or pickled: its state is on the server. Pickle a function that makes it"
+        )
+
+
+def _entry_point(remake: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a function, which `make` asks for no metadata; it would ask a class."""
+
+    def make_remote(**kwargs: Any) -> Any:
+        return remake(**kwargs)
+
+    return make_remote

@@ -1,0 +1,116 @@
+"""Saving an environment's state, returning to it, and making a copy of the environment.
+
+The server does it where it can: it keeps the states of environments that offer them, and forks a session's process.
+Where it cannot, and the environment is recorded (`on_lost="replay"`), the recording stands for the state: the
+environment is made again and asked the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from envwire.client._env.np_random import MirroredRandom
+from envwire.client._recovery.session_handle import Home
+from envwire.client._session.recording import Recording
+from envwire.client._session.remote_session import RemoteSession
+from envwire.client.errors import InvalidRequestError, RemoteError
+from envwire.codec import Reason
+from envwire.v1 import spaces_pb2
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SavedState:
+    """A state that `restore_state` of the same environment returns to. It cannot leave this program.
+
+    It is good until the environment is closed, and until the server keeps it no more.
+
+    Attributes:
+        lineage: What the environment was made as.
+        number: The server's number for it.
+        recording: What stands for it, where the server keeps none.
+        drawn: Where draws on this side had brought the generator; None when there were none.
+    """
+
+    lineage: object
+    number: int
+    recording: Recording | None
+    drawn: spaces_pb2.RandomState | None
+
+
+def save(home: Home, random: MirroredRandom) -> SavedState:
+    """Saves the state of an environment.
+
+    Raises:
+        InvalidRequestError: UNSUPPORTED: neither the environment nor its recording offers one.
+        ReplayError: The recording is not whole.
+    """
+    recording = home.policy.recording
+    number = 0
+    try:
+        number = home.serve(RemoteSession.save_state)
+    except InvalidRequestError as error:
+        recording = _instead(recording, error)
+    else:
+        recording = None
+    return SavedState(home.lineage, number, recording, random.changed())
+
+
+def restore(home: Home, random: MirroredRandom, state: SavedState) -> None:
+    """Brings an environment back to a state.
+
+    Raises:
+        InvalidRequestError: It is not a state of this environment, or is not kept any more.
+        RemoteError: The environment could not be brought there.
+    """
+    if state.lineage is not home.lineage:
+        raise InvalidRequestError(
+            "this state belongs to another environment, or to what this one was before it was closed or lost; restore "
+            "it where it was saved"
+        )
+    if state.recording is None:
+        home.serve(RemoteSession.restore_state, state.number)
+    else:
+        _go_to(home, state.recording)
+    if random.active:
+        random.absorb(home.serve(RemoteSession.get_random, "np_random"))
+        random.draw_again(state.drawn)
+
+
+def fork(home: Home) -> Home:
+    """Returns the place of a copy of the environment, in the same state.
+
+    Raises:
+        InvalidRequestError: UNSUPPORTED: neither its process nor its recording allows it.
+        ReplayError: The recording is not whole, or the copy went another way.
+    """
+    twin = home.copy()
+    try:
+        home.serve(_forked, home, twin)
+    except InvalidRequestError as error:
+        _go_to(twin, _instead(twin.policy.recording, error))
+    return twin
+
+
+def _forked(origin: RemoteSession, home: Home, twin: Home) -> None:
+    home.fork(origin, twin)
+
+
+def _instead(recording: Recording | None, error: InvalidRequestError) -> Recording:
+    """Returns the recording that stands for a state, or raises why there is no state."""
+    if recording is None or error.reason != Reason.UNSUPPORTED.value:
+        raise error
+    recording.check_whole(error)
+    return recording.copy()
+
+
+def _go_to(home: Home, recording: Recording) -> None:
+    """Makes an environment again and brings it to where a recording ends."""
+    home.let_go(close=True)
+    present: Any = home.policy.recording
+    present.become(recording)
+    try:
+        home.make_session().replay(present)
+    except RemoteError:
+        home.let_go(close=True)
+        raise

@@ -1,0 +1,90 @@
+"""Sessions that nobody closed: closed when their proxy is collected or the program exits; renewed until then.
+
+A collector may run anywhere, even inside a lock of gRPC's, so it only hands the session to a thread. Exit closes what
+is left itself, each with a deadline, so that leaving never hangs.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import threading
+import time
+import weakref
+from queue import Empty, SimpleQueue
+
+from envwire.client._session.remote_session import RemoteSession
+
+_open: weakref.WeakSet[RemoteSession] = weakref.WeakSet()
+_abandoned: SimpleQueue[RemoteSession] = SimpleQueue()
+#: Sessions of a parent process: never touched again, not even to be freed.
+_inherited: list[RemoteSession] = []
+_keepers: dict[int, threading.Thread] = {}
+_lock = threading.Lock()
+_PERIOD_SECONDS = 0.2
+_ABANDONED_SECONDS, _EXIT_SECONDS = 2.0, 5.0
+
+
+def look_after(owner: object, session: RemoteSession) -> None:
+    """Closes `session` when `owner` is collected or the program exits, and keeps its lease until then."""
+    weakref.finalize(owner, _abandoned.put, session).atexit = False
+    with _lock:
+        _open.add(session)
+        if os.getpid() not in _keepers:
+            keeper = threading.Thread(target=_keep, name="envwire-keeper", daemon=True)
+            _keepers[os.getpid()] = keeper
+            keeper.start()
+
+
+def forget(session: RemoteSession) -> None:
+    """Notes that `session` was closed."""
+    with _lock:
+        _open.discard(session)
+
+
+def _keep() -> None:
+    """Closes what was abandoned and renews leases; neither waits long, whatever servers do."""
+    renewed: weakref.WeakKeyDictionary[RemoteSession, float] = weakref.WeakKeyDictionary()
+    while True:
+        with contextlib.suppress(Empty):
+            _close(_abandoned.get(timeout=_PERIOD_SECONDS), _ABANDONED_SECONDS)
+        with _lock:
+            sessions = list(_open)
+        now = time.monotonic()
+        for session in sessions:
+            if now - renewed.setdefault(session, now) > session.lease / 3:
+                renewed[session] = now
+                # A session that is lost says so at its next request; here it is no news.
+                with contextlib.suppress(Exception):
+                    session.keep_alive()
+
+
+def _close(session: RemoteSession, timeout: float) -> None:
+    forget(session)
+    with contextlib.suppress(Exception):
+        session.close(timeout)
+
+
+def _close_all() -> None:
+    """Closes what is open when the program exits; when time is up, leases do the rest."""
+    deadline = time.monotonic() + _EXIT_SECONDS
+    for session in list(_open):
+        left = deadline - time.monotonic()
+        if left > 0:
+            _close(session, min(left, _ABANDONED_SECONDS))
+        else:
+            session.drop()
+
+
+def _after_fork() -> None:
+    global _open, _abandoned, _lock  # noqa: PLW0603 - the parent's locks and threads are not in the child
+    _inherited.extend(_open)
+    _open = weakref.WeakSet[RemoteSession]()
+    _abandoned = SimpleQueue[RemoteSession]()
+    _lock = threading.Lock()
+    _keepers.clear()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,1 @@
+"""How requests reach a server: in process, gRPC, the direct channel, shared memory."""

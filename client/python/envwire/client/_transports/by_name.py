@@ -1,0 +1,79 @@
+"""The transports by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from envwire.client._transports.transport import Transport
+from envwire.client.credentials import Credentials
+
+DEFAULT = "direct"
+
+# Agents fork: AsyncVectorEnv makes an environment to look at, then starts workers. gRPC often hangs or crashes there
+# without its fork support. It reads this once, when it is imported.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
+
+
+def _unary(target: str, connect_timeout: float, credentials: Credentials) -> Transport:
+    from envwire.client._transports.grpc_transports import UnaryTransport
+
+    return UnaryTransport(target, connect_timeout, credentials)
+
+
+def _stream(target: str, connect_timeout: float, credentials: Credentials) -> Transport:
+    from envwire.client._transports.grpc_transports import StreamTransport
+
+    return StreamTransport(target, connect_timeout, credentials)
+
+
+Opener = Callable[[str, float, Credentials], Transport]
+
+
+def _direct(kind: str) -> Opener:
+    def open_direct(target: str, connect_timeout: float, credentials: Credentials) -> Transport:
+        from envwire.client._transports.direct import DirectTransport
+
+        def open_grpc(name: str) -> Transport:
+            return TRANSPORTS[name](target, connect_timeout, credentials)
+
+        return DirectTransport(target, kind, open_grpc, credentials)
+
+    return open_direct
+
+
+TRANSPORTS: dict[str, Opener] = {
+    "unary": _unary,
+    "stream": _stream,
+    "direct": _direct("direct"),
+    "direct-tcp": _direct("direct-tcp"),
+    "direct-unix": _direct("direct-unix"),
+}
+
+
+def open_transport(
+    transport: str | Transport | None,
+    target: str | None,
+    connect_timeout: float,
+    credentials: Credentials | None = None,
+) -> Transport:
+    """Opens the transport that was asked for.
+
+    Args:
+        transport: A name, an open transport, or None for the default.
+        target: The server; needed for a transport by name.
+        connect_timeout: Seconds to wait for the server.
+        credentials: Certificates and token; by default those that environment variables name.
+
+    Raises:
+        ValueError: The name is unknown, or there is no target.
+        ServerUnavailableError: No server answers, or no secure connection to it comes about.
+    """
+    if isinstance(transport, Transport):
+        return transport
+    name = transport or DEFAULT
+    if name not in TRANSPORTS:
+        raise ValueError(f"unknown transport {name!r}; choose one of {', '.join(TRANSPORTS)}")
+    if not target:
+        raise ValueError(f"transport {name!r} needs a target, HOST:PORT")
+    return TRANSPORTS[name](target, connect_timeout, credentials or Credentials())

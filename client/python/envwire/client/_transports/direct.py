@@ -1,0 +1,293 @@
+"""The transport of Python clients: makes over gRPC, then talks straight to the process that holds the environment.
+
+Where no direct channel comes about, because a firewall is in between for instance, everything goes over a gRPC stream.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import socket
+from collections.abc import Callable, Iterable
+
+from envwire.client._transports.direct_channel import Channel, TlsChannel
+from envwire.client._transports.targets import addresses, is_local
+from envwire.client._transports.transport import Transport
+from envwire.client.credentials import Credentials
+from envwire.client.errors import ServerUnavailableError, timed_out, too_large
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Area, Reply
+from envwire.wire.varints import varint, wrap
+
+_log = logging.getLogger("envwire.client")
+
+_MADE = pb.InteractResponse.DESCRIPTOR.fields_by_name["make"].number
+_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
+_MADE_TAG = _MADE << 3 | 2
+#: First bytes of the requests that the front answers itself.
+_CONTROL = frozenset(
+    varint(pb.InteractRequest.DESCRIPTOR.fields_by_name[name].number << 3 | 2)[0]
+    for name in ("list_environments", "make", "renew_lease", "get_server_info", "get_session_stats")
+)
+#: A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds.
+_DIAL_SECONDS = 3.0
+_UNIX = "unix-abstract:"
+#: A connection that was cut without a word is noticed after about half a minute, idle or not.
+_LIVENESS = (
+    (socket.TCP_KEEPIDLE, 15),
+    (socket.TCP_KEEPINTVL, 5),
+    (socket.TCP_KEEPCNT, 3),
+    (socket.TCP_USER_TIMEOUT, 30_000),
+)
+
+#: Whether Unix sockets are used, by the name of the transport.
+KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
+
+
+class _BusyError(OSError):
+    """It was let in, and is not welcomed yet: the process that holds the session is at work."""
+
+
+class DirectTransport:
+    """A direct channel, opened by the Make that goes through it. It serves one session.
+
+    Args:
+        target: HOST:PORT, or any gRPC name.
+        kind: Name of this transport: "direct", or "direct-unix" and "direct-tcp", which never fall back.
+        open_grpc: Opens a gRPC transport by name.
+        credentials: Certificates and token.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        kind: str,
+        open_grpc: Callable[[str], Transport],
+        credentials: Credentials,
+    ) -> None:
+        self._target = target
+        self._kind = kind
+        self._open_grpc = open_grpc
+        self._context = credentials.ssl_context()
+        self._authority = credentials.override_authority
+        self._control: Transport | None = open_grpc("unary")
+        self._stream: Transport | None = None
+        self._channel: Channel | None = None
+        self._was_open = False
+        self._limit = 0
+        self._hello = b""
+        self._addresses: list[str] = []
+        self._early: Reply | None = None
+        self._timeout = 0.0
+
+    def exchange(self, request: bytes, timeout: float) -> Reply:
+        """Sends a request and returns its reply (see `Transport.exchange`)."""
+        channel = self._channel
+        if channel is None or request[0] in _CONTROL or len(request) > self._limit:
+            self.send(request, timeout)
+            return self.receive()
+        self._timeout = timeout
+        try:
+            channel.send(request, timeout)
+            return channel.receive()
+        except BaseException as error:
+            raise self._given_up(error) from None
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Sends a request (see `Transport.send`)."""
+        self._timeout = timeout
+        if request[0] in _CONTROL:
+            self._early = self._ask_front(request, timeout)
+        elif self._stream is not None:
+            self._stream.send(request, timeout)
+        elif self._channel is not None or self._dial():
+            self._write(request, timeout)
+        elif self._early is None:
+            self._stream = self._open_grpc("stream")
+            self._stream.send(request, timeout)
+
+    def _write(self, request: bytes, timeout: float) -> None:
+        channel = self._channel
+        assert channel is not None  # noqa: S101 - the caller opened it
+        if len(request) > self._limit:
+            raise too_large(self._target, f"{len(request)} bytes, and {self._limit} are accepted")
+        try:
+            channel.send(request, timeout)
+        except BaseException as error:
+            raise self._given_up(error) from None
+
+    def receive(self) -> Reply:
+        """Waits for the reply (see `Transport.receive`)."""
+        early, self._early = self._early, None
+        if early is not None:
+            return early
+        if self._channel is None:
+            assert self._stream is not None  # noqa: S101 - `send` chose it
+            return self._stream.receive()
+        try:
+            return self._channel.receive()
+        except BaseException as error:
+            raise self._given_up(error) from None
+
+    def _given_up(self, error: BaseException) -> BaseException:
+        """Ends the channel, whose next reply belongs to nobody, and returns what to raise."""
+        self._hang_up()
+        died = (
+            isinstance(error, OSError) and error.errno == errno.ETIMEDOUT
+        )  # the kernel gave it up
+        if isinstance(error, (BlockingIOError, TimeoutError)) and not died:
+            return timed_out(self._target, self._timeout)
+        if isinstance(error, OSError):
+            broken = ServerUnavailableError(f"the direct channel to {self._target} broke: {error}")
+            broken.connected = True
+            return broken
+        return error
+
+    def _hang_up(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+            self._channel = None
+
+    def _ask_front(self, request: bytes, timeout: float) -> Reply:
+        """Asks what is not a session's to answer; opens the channel to a session that was made."""
+        if self._control is None:
+            self._control = self._open_grpc("unary")
+        reply = self._control.exchange(request, timeout)
+        if reply.message[:1] == bytes((_MADE_TAG,)):
+            self._introduce(pb.InteractResponse.FromString(reply.message).make)
+        return reply
+
+    def _introduce(self, made: pb.MakeResponse) -> None:
+        hello = direct_pb2.HelloRequest(
+            session_id=made.session_id, secret=made.secret, shared_memory=True
+        )
+        self._hello = hello.SerializeToString()
+        self._addresses = list(self._usable(made.direct.addresses, made.address))
+        if self._dial():
+            self._close_control()
+
+    def _usable(self, offered: Iterable[str], advertised: str) -> Iterable[str]:
+        """Yields the addresses that are ours to try: a name of this machine's only where the server is on it."""
+        for address in offered:
+            unix = address.startswith(_UNIX)
+            if unix not in KINDS[self._kind]:
+                continue
+            if not unix:
+                known = next(iter(addresses(advertised or self._target)), ("", 0))[0]
+                host, _, port = address.rpartition(":")
+                yield f"{host.strip('[]') or known}:{port}"
+            elif is_local(self._target):
+                yield address
+
+    def _dial(self) -> bool:
+        """Opens the channel at the first address that answers; a refusal becomes the reply to come.
+
+        Raises:
+            ServerUnavailableError: No address answers, and this transport falls back to nothing.
+        """
+        failures: list[str] = []
+        connected = False
+        refused = bool(self._addresses)
+        for address in self._addresses:
+            try:
+                channel, response = self._greet(address)
+            except OSError as error:
+                failures.append(f"{address}: {error}")
+                connected = connected or isinstance(error, _BusyError)
+                refused = refused and isinstance(error, ConnectionRefusedError)
+                continue
+            self._addresses = [address]
+            return self._settle(channel, response)
+        _log.debug(
+            "no direct channel to %s (%s)", self._target, "; ".join(failures) or "none offered"
+        )
+        if self._was_open or self._kind != "direct":
+            unavailable = ServerUnavailableError(
+                f"no direct channel to {self._target}: {'; '.join(failures) or 'none offered'}"
+            )
+            unavailable.connected, unavailable.refused = connected, refused
+            raise unavailable
+        return False
+
+    def _greet(self, address: str) -> tuple[Channel, direct_pb2.HelloResponse]:
+        """Opens a channel and returns it and the answer to its hello.
+
+        Raises:
+            OSError: There is no such server, or another one: a new session is known where it was made. A forwarded port
+                leads anywhere.
+        """
+        channel = self._connect(address)
+        try:
+            response = channel.greet(self._hello, _DIAL_SECONDS)
+            if response.HasField("error") and not self._was_open:
+                raise ConnectionAbortedError(response.error.message)
+        except BaseException as error:
+            channel.close()
+            if isinstance(error, (BlockingIOError, TimeoutError)):
+                raise _BusyError(f"no welcome within {_DIAL_SECONDS:g} s") from error
+            raise
+        return channel, response
+
+    def _connect(self, address: str) -> Channel:
+        if address.startswith(_UNIX):
+            return Channel(_connect_unix(address.removeprefix(_UNIX)))
+        connection = _connect_tcp(address)
+        if self._context is None:
+            return Channel(connection)
+        name = self._authority or address.rpartition(":")[0]
+        return TlsChannel(self._context.wrap_socket(connection, server_hostname=name))
+
+    def _settle(self, channel: Channel, response: direct_pb2.HelloResponse) -> bool:
+        if response.HasField("error"):
+            channel.close()
+            self._early = Reply(wrap(_ERROR, response.error.SerializeToString()))
+            return False
+        self._channel = channel
+        self._limit = response.welcome.max_message_bytes
+        self._was_open = True
+        return True
+
+    def fileno(self) -> int:
+        """Returns the channel's descriptor; -1 when a reply is here already or comes over gRPC."""
+        return -1 if self._channel is None or self._early is not None else self._channel.fileno()
+
+    def offer(self, place: Area) -> None:
+        """Says where the attachments of the next reply shall go if they are just as long."""
+        if self._channel is not None:
+            self._channel.place = place
+
+    def keep_alive(self, request: bytes) -> None:
+        """Does nothing while a channel or stream is open, which keeps the session."""
+
+    def _close_control(self) -> None:
+        if self._control is not None:
+            self._control.close()
+            self._control = None
+
+    def close(self) -> None:
+        """Ends the channel and whatever of gRPC is open."""
+        self._hang_up()
+        self._close_control()
+        if self._stream is not None:
+            self._stream.close()
+
+
+def _connect_unix(name: str) -> socket.socket:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(f"\0{name}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _connect_tcp(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    connection = socket.create_connection((host, int(port)), _DIAL_SECONDS)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in _LIVENESS:
+        connection.setsockopt(socket.IPPROTO_TCP, option, value)
+    return connection

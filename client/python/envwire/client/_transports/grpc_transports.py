@@ -1,0 +1,321 @@
+"""Transports over gRPC: unary calls, and one bidirectional stream. The only module of the client that knows gRPC."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from queue import SimpleQueue
+from typing import Any
+
+import grpc
+
+from envwire.client._drivers.watchdog import Deadline
+from envwire.client._transports.tls_faults import tls_fault
+from envwire.client.credentials import Credentials
+from envwire.client.errors import RemoteError, ServerUnavailableError, timed_out, too_large
+from envwire.codec.fastpath.outlining import outlined
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Reply
+from envwire.wire.varints import unwrap, wrap
+
+_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
+_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
+_RENEW_SECONDS = 10.0
+_PROBE = f"/{_SERVICE.full_name}/GetServerInfo"
+_PROBE_PAUSE = 0.1
+_STATUS_KEY = "grpc-status-details-bin"
+
+_UNAVAILABLE = frozenset(
+    {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN}
+)
+
+#: What gRPC says, and nothing else tells it, of a call that found no connection.
+_NOT_CONNECTED = ("failed to connect", "resolution")
+
+_NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+
+_OPTIONS = (
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_receive_message_length", -1),
+    ("grpc.max_send_message_length", -1),
+    # One connection for each environment: a large frame of one does not delay the steps of another.
+    ("grpc.use_local_subchannel_pool", 1),
+    ("grpc.keepalive_time_ms", 30_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+)
+
+
+class Connection:
+    """A channel that is ready.
+
+    Args:
+        target: HOST:PORT, or any gRPC name.
+        connect_timeout: Seconds to wait for a server there.
+        credentials: Certificates and token.
+
+    Attributes:
+        metadata: What every call has to carry.
+
+    Raises:
+        ServerUnavailableError: No server answered in that time.
+        TlsError: One answers, and no secure connection to it comes about.
+        InvalidRequestError: The token would go where others can read it.
+    """
+
+    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+        credentials.check_target(target)
+        self.target = target
+        self.metadata = credentials.metadata
+        self.channel = open_channel(target, credentials)
+        try:
+            self._await_ready(connect_timeout, credentials)
+        except BaseException:
+            self.channel.close()
+            raise
+
+    def _await_ready(self, timeout: float, credentials: Credentials) -> None:
+        """Asks something small until the server answers: watching the channel would take a thread that polls."""
+        deadline = time.monotonic() + timeout
+        unary: Any = self.channel.unary_unary
+        probe = unary(_PROBE)
+        while not self._is_there(probe, deadline):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise ServerUnavailableError(
+                    f"no server answers at {self.target} within {timeout:g} s; is it running (envwire serve ...), and "
+                    "is the address right?"
+                )
+            # A server may still appear; a certificate that is refused now will be refused again.
+            if fault := tls_fault(self.target, credentials, left):
+                raise fault
+            time.sleep(min(_PROBE_PAUSE, left))
+
+    def _is_there(self, probe: Any, deadline: float) -> bool:
+        try:
+            probe(b"", timeout=max(0.0, deadline - time.monotonic()), metadata=self.metadata)
+        except grpc.RpcError as error:  # whatever it answers, it is there
+            return isinstance(error, grpc.Call) and error.code() not in _NOT_THERE
+        return True
+
+    def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
+        """Returns the exception for a call that failed without an answer of the server's own."""
+        code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
+        details = (error.details() if isinstance(error, grpc.Call) else "") or str(error)
+        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return timed_out(self.target, timeout)
+        if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
+            return too_large(self.target, details)
+        text = f"the call to {self.target} failed: {code.name}: {details}"
+        if code not in _UNAVAILABLE:
+            return RemoteError(text)
+        unavailable = ServerUnavailableError(text)
+        unavailable.refused = "Connection refused" in details
+        unavailable.connected = code is grpc.StatusCode.UNAVAILABLE and not any(
+            words in details for words in _NOT_CONNECTED
+        )
+        return unavailable
+
+
+def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
+    """Opens a channel, without waiting for the server.
+
+    Raises:
+        TlsError: The certificates cannot be used.
+    """
+    _stay_up(os.getpid())
+    name = credentials.override_authority
+    if not credentials.secure:
+        options = (("grpc.default_authority", name),) if name else ()
+        return grpc.insecure_channel(target, _OPTIONS + options)
+    credentials.ssl_context()  # says what is wrong with the files; gRPC would not
+    certificates = grpc.ssl_channel_credentials(
+        *(credentials.pem(part) for part in ("ca", "key", "cert"))
+    )
+    options = (("grpc.ssl_target_name_override", name),) if name else ()
+    return grpc.secure_channel(target, certificates, _OPTIONS + options)
+
+
+@cache
+def _stay_up(pid: int) -> grpc.Channel:  # noqa: ARG001 - a forked child needs one of its own
+    """Holds a channel that is never connected nor closed.
+
+    With the last of its channels gRPC takes itself down, in threads of its own; a child forked meanwhile inherits locks
+    that nobody will ever release, and hangs in its first channel. The direct channel would close that last one.
+    """
+    return grpc.insecure_channel("localhost")
+
+
+def _methods() -> Iterator[tuple[int, int, str]]:
+    """Yields the field numbers of request and response, and the path, of each unary method."""
+    responses = pb.InteractResponse.DESCRIPTOR.fields_by_name
+    for field in pb.InteractRequest.DESCRIPTOR.fields:
+        for method in _SERVICE.methods:
+            if method.input_type is field.message_type:
+                path = f"/{_SERVICE.full_name}/{method.name}"
+                yield field.number, responses[field.name].number, path
+
+
+class UnaryTransport:
+    """One unary call for each request.
+
+    Args:
+        target: HOST:PORT, or any gRPC name.
+        connect_timeout: Seconds to wait for a server there.
+        credentials: Certificates and token.
+
+    Raises:
+        RemoteError: No connection came about (see `Connection`).
+    """
+
+    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+        self._connection = Connection(target, connect_timeout, credentials)
+        self._metadata = self._connection.metadata
+        unary = self._connection.channel.unary_unary
+        self._calls: dict[int, tuple[Any, int]] = {
+            number: (unary(path), answer) for number, answer, path in _methods()
+        }
+        self._sent: Any = None
+        self._expected = 0, 0.0
+
+    def exchange(self, request: bytes, timeout: float) -> Reply:
+        """Sends a request and returns its reply (see `Transport.exchange`)."""
+        number, message = unwrap(request)
+        method, answer = self._calls[number]
+        # A blocking call costs fewer turns of threads than sending and receiving apart.
+        call = partial(method, message, timeout=timeout, metadata=self._metadata)
+        return self._reply(call, answer, timeout)
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Begins a call (see `Transport.send`)."""
+        number, message = unwrap(request)
+        method, answer = self._calls[number]
+        self._sent = method.future(message, timeout=timeout, metadata=self._metadata)
+        self._expected = answer, timeout
+
+    def receive(self) -> Reply:
+        """Waits for the call (see `Transport.receive`)."""
+        answer, timeout = self._expected
+        return self._reply(self._sent.result, answer, timeout)
+
+    def _reply(self, call: Callable[[], bytes], answer: int, timeout: float) -> Reply:
+        """Returns what a call returns, or the server's own account of what went wrong."""
+        try:
+            return outlined(call(), answer)
+        except grpc.RpcError as error:
+            if status := _status(error):
+                return Reply(wrap(_ERROR, status))
+            raise self._connection.failure(error, timeout) from error
+
+    def fileno(self) -> int:
+        """Returns -1: gRPC waits in threads of its own."""
+        return -1
+
+    def keep_alive(self, request: bytes) -> None:
+        """Renews a lease in the background (see `Transport.keep_alive`)."""
+        number, message = unwrap(request)
+        # The call is kept: gRPC cancels one that nobody holds.
+        method = self._calls[number][0]
+        self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
+
+    def close(self) -> None:
+        """Closes the channel."""
+        self._connection.channel.close()
+
+
+def _status(error: grpc.RpcError) -> bytes | None:
+    """Returns the server's own account of an error, a Status, when it gave one."""
+    if not isinstance(error, grpc.Call):
+        return None
+    metadata: Any = error.trailing_metadata()
+    for key, value in metadata or ():
+        if key == _STATUS_KEY and isinstance(value, bytes):
+            return value
+    return None
+
+
+class StreamTransport:
+    """One bidirectional stream for all requests.
+
+    Args:
+        target: HOST:PORT, or any gRPC name.
+        connect_timeout: Seconds to wait for a server there.
+        credentials: Certificates and token.
+
+    Raises:
+        RemoteError: No connection came about (see `Connection`).
+    """
+
+    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+        self._connection = Connection(target, connect_timeout, credentials)
+        self._open: Callable[..., Any] = self._connection.channel.stream_stream(
+            f"/{_SERVICE.full_name}/Interact"
+        )
+        self._requests: SimpleQueue[bytes | None] = SimpleQueue()
+        self._replies: Any = None
+        self._deadline = Deadline()
+        self._timeout = 0.0
+
+    def _start(self) -> None:
+        self._requests = SimpleQueue()
+        self._replies = self._open(
+            iter(self._requests.get, None), metadata=self._connection.metadata
+        )
+        self._deadline = Deadline(self._replies.cancel)
+
+    def exchange(self, request: bytes, timeout: float) -> Reply:
+        """Sends a request and returns its reply (see `Transport.exchange`)."""
+        self.send(request, timeout)
+        return self.receive()
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Writes to the stream (see `Transport.send`)."""
+        if self._replies is None:
+            self._start()
+        self._timeout = timeout
+        self._deadline.start(timeout)
+        self._requests.put(request)
+
+    def receive(self) -> Reply:
+        """Reads from the stream (see `Transport.receive`)."""
+        try:
+            return outlined(next(self._replies))
+        except BaseException as error:
+            # Whatever it was, a reply that is still to come belongs to nobody: the next call goes on a new stream.
+            self._end()
+            if isinstance(error, grpc.RpcError) and (status := _status(error)):
+                return Reply(wrap(_ERROR, status))
+            raise self._failure(error, self._timeout) from error
+        finally:
+            self._deadline.stop()
+
+    def fileno(self) -> int:
+        """Returns -1: gRPC waits in threads of its own."""
+        return -1
+
+    def _failure(self, error: BaseException, timeout: float) -> BaseException:
+        if self._deadline.missed:
+            return timed_out(self._connection.target, timeout)
+        if isinstance(error, grpc.RpcError):
+            return self._connection.failure(error, timeout)
+        if isinstance(error, StopIteration):
+            ended = ServerUnavailableError(f"{self._connection.target} ended the stream")
+            ended.connected = True
+            return ended
+        return error
+
+    def _end(self) -> None:
+        # A stream that is neither drained nor cancelled can hang the interpreter when it exits.
+        if self._replies is not None:
+            self._requests.put(None)
+            self._replies.cancel()
+            self._replies = None
+
+    def keep_alive(self, request: bytes) -> None:
+        """Does nothing: the open stream keeps its sessions."""
+
+    def close(self) -> None:
+        """Ends the stream and closes the channel."""
+        self._end()
+        self._connection.channel.close()

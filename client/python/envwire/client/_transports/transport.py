@@ -1,0 +1,66 @@
+"""How requests reach a server: the one interface behind which all I/O of the client happens."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from envwire.v1 import environment_pb2
+from envwire.wire.frames import Reply
+
+
+@runtime_checkable
+class Transport(Protocol):
+    """Carries requests to a server, one at a time, in order."""
+
+    def exchange(self, request: bytes, timeout: float) -> Reply:
+        """Sends an InteractRequest and returns the InteractResponse, which may hold an error.
+
+        Args:
+            request: The request, serialised.
+            timeout: Seconds to wait for the reply.
+
+        Raises:
+            ServerUnavailableError: The server cannot be reached; the request may or may not have been served.
+            RequestTimeoutError: No reply came in time; the request may or may not be served.
+        """
+        ...
+
+    def send(self, request: bytes, timeout: float) -> None:
+        """Does the first half of an exchange, so that several servers can work at the same time.
+
+        Raises:
+            ServerUnavailableError: As `exchange`.
+        """
+        ...
+
+    def receive(self) -> Reply:
+        """Does the second half of an exchange, for what was sent last.
+
+        Raises:
+            ServerUnavailableError: As `exchange`.
+            RequestTimeoutError: As `exchange`.
+        """
+        ...
+
+    def fileno(self) -> int:
+        """Returns a descriptor that is readable once a reply has come; -1 where only `receive` can tell."""
+        ...
+
+    def keep_alive(self, request: bytes) -> None:
+        """Sends a request that renews a lease, and waits for nothing.
+
+        It may be called while `exchange` waits. It does nothing where the open transport itself keeps its sessions.
+        """
+        ...
+
+    def close(self) -> None:
+        """Frees what the transport holds, without waiting. Closing twice is harmless."""
+        ...
+
+
+def call(
+    transport: Transport, request: environment_pb2.InteractRequest, timeout: float
+) -> environment_pb2.InteractResponse:
+    """Sends a message and returns the reply as one; for arguments and errors see `Transport.exchange`."""
+    reply = transport.exchange(request.SerializeToString(), timeout)
+    return environment_pb2.InteractResponse.FromString(reply.message)

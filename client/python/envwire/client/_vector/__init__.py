@@ -1,0 +1,1 @@
+"""Remote vector environments: sharding, batches, infos and autoreset."""

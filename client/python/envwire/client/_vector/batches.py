@@ -1,0 +1,128 @@
+"""Batches: actions cut for sessions, and observations of sessions put together, by rules made once for a space."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from envwire.codec import Family
+from envwire.wire.frames import Area
+
+#: Where sessions begin and end in a batch.
+Bounds = Sequence[tuple[int, int]]
+#: Cuts a batch of so many actions at bounds.
+Cut = Callable[[Any, int, Bounds], list[Any]]
+#: Puts batches of observations together.
+Merge = Callable[[Sequence[Any]], Any]
+
+
+class Room:
+    """Memory for a large batch of observations, into which sessions receive theirs: copying costs as much again.
+
+    Args:
+        space: The space of one environment's observations, of a fixed shape.
+        sizes: How many environments each session has.
+    """
+
+    def __init__(self, space: Any, sizes: Sequence[int]) -> None:
+        self._whole: npt.NDArray[Any] = np.empty((sum(sizes), *space.shape), space.dtype)
+        stops = list(accumulate(sizes))
+        self._parts = [
+            self._whole[stop - size : stop] for size, stop in zip(sizes, stops, strict=True)
+        ]
+
+    @property
+    def places(self) -> list[Area]:
+        """The memory of each session."""
+        return [np.ndarray(part.nbytes, np.uint8, part.data) for part in self._parts]
+
+    def merged(self, batches: Sequence[Any]) -> npt.NDArray[Any]:
+        """Returns the whole batch, copied if any of it came to lie elsewhere."""
+        landed = all(map(_is_same, batches, self._parts))
+        return self._whole if landed else np.concatenate(batches)
+
+
+def _is_same(array: npt.NDArray[Any], part: npt.NDArray[Any]) -> bool:
+    return array.__array_interface__ == part.__array_interface__
+
+
+def row_bytes(space: Any, family: Family) -> int:
+    """Returns how long an observation is; 0 where batches are not arrays."""
+    if not isinstance(space, _numeric(family)):
+        return 0
+    length: int = math.prod(space.shape) * space.dtype.itemsize
+    return length
+
+
+def merger(space: Any, family: Family) -> Merge:
+    """Returns the rule for the batches of a space.
+
+    Args:
+        space: The space of one environment's observations.
+        family: Its library.
+    """
+    spaces = family.spaces
+    if isinstance(space, spaces.Dict):
+        parts = {key: merger(part, family) for key, part in space.items()}
+        return lambda batches: {
+            key: merge([batch[key] for batch in batches]) for key, merge in parts.items()
+        }
+    if isinstance(space, spaces.Tuple):
+        rules = [merger(part, family) for part in space]
+        return lambda batches: tuple(
+            merge([batch[place] for batch in batches]) for place, merge in enumerate(rules)
+        )
+    if isinstance(space, _numeric(family)):
+        return np.concatenate
+    return lambda batches: tuple(chain.from_iterable(batches))
+
+
+def _numeric(family: Family) -> tuple[type[Any], ...]:
+    """Returns the spaces whose elements are arrays or numbers, and their batches arrays."""
+    spaces = family.spaces
+    return spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete
+
+
+def cutter(space: Any, family: Family) -> Cut:
+    """Returns the rule for batches of actions.
+
+    Args:
+        space: The space of one environment's actions.
+        family: Its library.
+    """
+    spaces = family.spaces
+    if isinstance(space, spaces.Dict):
+        parts = {key: cutter(part, family) for key, part in space.items()}
+        return lambda actions, size, bounds: _dicts(
+            {key: cut(actions[key], size, bounds) for key, cut in parts.items()}, len(bounds)
+        )
+    if isinstance(space, spaces.Tuple):
+        rules = [cutter(part, family) for part in space]
+        return lambda actions, size, bounds: _tuples(
+            [cut(actions[place], size, bounds) for place, cut in enumerate(rules)], len(bounds)
+        )
+    return _slices
+
+
+def _dicts(columns: dict[Any, list[Any]], count: int) -> list[Any]:
+    return [{key: cuts[place] for key, cuts in columns.items()} for place in range(count)]
+
+
+def _tuples(columns: list[list[Any]], count: int) -> list[Any]:
+    return [tuple(cuts[place] for cuts in columns) for place in range(count)]
+
+
+def _slices(actions: Any, size: int, bounds: Bounds) -> list[Any]:
+    """Cuts an array or a sequence.
+
+    Raises:
+        ValueError: There is not one action for each environment.
+    """
+    if len(actions) != size:
+        raise ValueError(f"{len(actions)} actions for {size} environments; give one for each")
+    return [actions[start:stop] for start, stop in bounds]

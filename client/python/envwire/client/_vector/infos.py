@@ -1,0 +1,129 @@
+"""Infos of sessions merged into those of one vector environment: what its members' infos, one by one, would have given.
+
+A session sends columns of one type as arrays and columns of several as objects (`envwire.server._hosting.columns`). The
+first value of all decides on the type of a column, here as in a `SyncVectorEnv`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from envwire.envs.spaces.narrow import is_array, is_dict
+
+Infos = dict[Any, Any]
+_NUMBERS = (bool, int, float)
+#: Array types whose elements were numbers of Python's, most probably.
+_PYTHONS = frozenset(map(np.dtype, _NUMBERS))
+
+
+def merge_infos(parts: Iterable[tuple[int, int, Infos]], num_envs: int) -> Infos:
+    """Merges the infos of several sessions.
+
+    Args:
+        parts: Where each session begins in the batch, how many environments it has, and its infos.
+        num_envs: How many environments the batch has.
+    """
+    merged: Infos = {}
+    for start, size, infos in parts:
+        if infos:
+            _take(merged, infos, start, size, num_envs)
+    return merged
+
+
+def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
+    """Returns the infos of sessions with so many environments each as those of one batch."""
+    if not any(infos):
+        return {}
+    if len(sizes) == 1:
+        return _restored(infos[0], sizes[0])
+    starts = [0, *np.cumsum(sizes).tolist()]
+    return merge_infos(zip(starts, sizes, infos, strict=False), starts[-1])
+
+
+def _restored(infos: Infos, num_envs: int) -> Infos:
+    """Gives the columns of one session that is all of the batch the types that they have."""
+    if any(_is_raw(column) or is_dict(column) for column in infos.values()):
+        return merge_infos([(0, num_envs, infos)], num_envs)
+    return infos
+
+
+def _is_raw(column: Any) -> bool:
+    """Tells whether a column holds the values as they were."""
+    return is_array(column) and column.dtype == object and column.ndim == 1
+
+
+def _columns(infos: Infos, size: int) -> Iterator[tuple[Any, Any, npt.NDArray[np.bool_]]]:
+    """Yields key, column and mask; a native vector environment may leave masks out."""
+    masks = {f"_{key}" for key in infos}
+    everybody = np.ones(size, np.bool_)
+    for key, column in infos.items():
+        if key not in masks:
+            yield key, column, infos.get(f"_{key}", everybody)
+
+
+def _take(merged: Infos, infos: Infos, start: int, size: int, num_envs: int) -> None:
+    for key, column, mask in _columns(infos, size):
+        if is_dict(column):
+            _take(merged.setdefault(key, {}), column, start, size, num_envs)
+        elif _is_raw(column):
+            _put_values(merged, key, column, mask, start, num_envs)
+        else:
+            _put_array(merged, key, np.asarray(column), mask, start, num_envs)
+        name = f"_{key}"
+        if name not in merged:
+            merged[name] = np.zeros(num_envs, np.bool_)
+        merged[name][start : start + size] = mask
+
+
+def _put_values(
+    merged: Infos,
+    key: Any,
+    column: npt.NDArray[Any],
+    mask: npt.NDArray[np.bool_],
+    start: int,
+    num_envs: int,
+) -> None:
+    """Puts values one by one, as their environments would have."""
+    for index in np.flatnonzero(mask).tolist():
+        value = column[index]
+        if key not in merged:
+            merged[key] = _empty(key, value, num_envs)
+        merged[key][start + index] = value
+
+
+def _empty(key: Any, value: Any, num_envs: int) -> npt.NDArray[Any]:
+    """Returns a column for values like this one."""
+    numeric = _is_number(value) or is_array(value)
+    if key == "final_obs" or not numeric:
+        return np.full(num_envs, None, dtype=object)
+    return np.zeros_like(value, shape=(num_envs, *getattr(value, "shape", ())), subok=False)
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in _NUMBERS or isinstance(value, np.number)
+
+
+def _put_array(
+    merged: Infos,
+    key: Any,
+    column: npt.NDArray[Any],
+    mask: npt.NDArray[np.bool_],
+    start: int,
+    num_envs: int,
+) -> None:
+    """Puts a column of one type."""
+    if key not in merged:
+        merged[key] = np.zeros((num_envs, *column.shape[1:]), column.dtype)
+    whole: npt.NDArray[Any] = merged[key]
+    if whole.dtype == column.dtype and whole.shape[1:] == column.shape[1:]:
+        whole[start : start + len(column)] = column
+        return
+    for index in np.flatnonzero(mask).tolist():
+        value = column[index]
+        whole[start + index] = (
+            value.item() if column.dtype in _PYTHONS and value.ndim == 0 else value
+        )

@@ -1,0 +1,300 @@
+"""The remote vector environment: N environments in sessions on one or many servers, one message a session and step.
+
+Written once; each family of classes adds only its base class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from envwire.client._env.viewer import HUMAN
+from envwire.client._recovery.vector_strategies import POLICIES
+from envwire.client._session.requests import WrapperLike, make_request, set_vector
+from envwire.client._session.stats import ConnectionStats
+from envwire.client._transports.transport import Transport
+from envwire.client._vector.async_calls import Halves
+from envwire.client._vector.batches import cutter
+from envwire.client._vector.env_info import NATIVE, Shown, shown, shown_spec
+from envwire.client._vector.gathering import Gatherer, JoinInfos
+from envwire.client._vector.infos import Infos, join_infos
+from envwire.client._vector.making import Maker
+from envwire.client._vector.members import Members
+from envwire.client._vector.shard_pool import Seating
+from envwire.client._vector.shards import StepResult
+from envwire.client.credentials import Credentials
+from envwire.client.errors import InvalidRequestError
+from envwire.codec import Family
+
+
+class VectorProxy:
+    """Environments on servers, seen through the VectorEnv API.
+
+    They behave as a `SyncVectorEnv` of all of them would here. The environments of a session step one after another in
+    one process, sessions at the same time. `close()` may be called twice; `reset()` after `close()`, or after a session
+    was lost, makes what is missing again. After a fork the child makes environments of its own at its first `reset()`.
+
+    Args:
+        target: HOST:PORT of the server, or a list of such; environments are spread over them evenly and in order.
+        env_id: Id of the environments.
+        num_envs: How many.
+        sessions: How many sessions; by default one for each processor of the servers, or one for each server where the
+            environments step as arrays.
+        batch_size: How many environments `recv` waits for; by default all.
+        autoreset_mode: When an environment whose episode ended is reset, a member of `AutoresetMode` or its name; by
+            default "NEXT_STEP", or what a native vector environment does.
+        vectorization_mode: "sync" (the default), or "vector_entry_point" for environments that step as arrays.
+        render_mode: Render mode, fixed from now on; not "human".
+        wrappers: Wrappers to put around each on the server, innermost first: (name, keyword arguments).
+        transport: Name of a transport, or a `Transport`, which takes one session only.
+        library: Library to take the id from; by default this face's own, then any other.
+        timeout: Seconds to wait for an answer; by default a little more than the server allows the environments.
+        connect_timeout: Seconds to wait for a server to appear.
+        credentials: Certificates and token; by default those that environment variables name.
+        lease: Seconds that the environments outlive this program; by default the server's.
+        on_lost: What becomes of the environments of a session that is lost, while the others go on. "raise": an error,
+            the default. "truncate": their episodes end. "replay": they are made again and brought to where they were.
+        replay_limit: How many requests of each session "replay" records at most since the last reset with seeds.
+        env_kwargs: Keyword arguments of the environments, for names that are taken here.
+        kwargs: Further keyword arguments of the environments.
+
+    Raises:
+        ValueError: The numbers of environments, sessions and targets do not go together.
+        RemoteError: As `RemoteEnv`.
+        Exception: As `RemoteEnv`.
+    """
+
+    _family: Family
+    #: How infos of sessions become those that are returned.
+    _join_infos: JoinInfos = staticmethod(join_infos)
+    # The base classes call these plain attributes; here they follow the environments'.
+    num_envs: int
+    spec: Any
+    metadata: dict[str, Any]
+    render_mode: str | None
+    observation_space: Any
+    action_space: Any
+    single_observation_space: Any
+    single_action_space: Any
+
+    def __init__(
+        self,
+        target: str | Sequence[str] | None,
+        env_id: str,
+        num_envs: int = 1,
+        *,
+        sessions: int | None = None,
+        batch_size: int | None = None,
+        autoreset_mode: Any = None,
+        vectorization_mode: str | None = None,
+        render_mode: str | None = None,
+        wrappers: Iterable[WrapperLike] = (),
+        transport: str | Transport | None = None,
+        library: str | None = None,
+        timeout: float | None = None,
+        connect_timeout: float = 10.0,
+        credentials: Credentials | None = None,
+        lease: float | None = None,
+        on_lost: str = "raise",
+        replay_limit: int = 100_000,
+        env_kwargs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self._seating = Seating(self)
+        self.num_envs = num_envs
+        settings: dict[str, Any] = {
+            "sessions": sessions,
+            "batch_size": batch_size,
+            "autoreset_mode": autoreset_mode,
+            "vectorization_mode": vectorization_mode,
+            "wrappers": tuple(wrappers),
+            "transport": transport,
+            "library": library,
+            "timeout": timeout,
+            "connect_timeout": connect_timeout,
+            "credentials": credentials,
+            "lease": lease,
+            "on_lost": on_lost,
+            "replay_limit": replay_limit,
+            "env_kwargs": {**(env_kwargs or {}), **kwargs},
+        }
+        if render_mode == HUMAN:
+            raise InvalidRequestError(
+                "render_mode='human' shows one environment; give a vector environment 'rgb_array'"
+            )
+        if on_lost not in POLICIES:
+            raise ValueError(f"on_lost={on_lost!r} is not one of {', '.join(POLICIES)}")
+        request = make_request(
+            env_id,
+            render_mode,
+            settings["wrappers"],
+            library,
+            self._family,
+            lease,
+            settings["env_kwargs"],
+        )
+        set_vector(request, vectorization_mode, autoreset_mode, self._family)
+        maker = Maker(
+            target, transport, connect_timeout, credentials, request, self._family, timeout
+        )
+        remake = partial(type(self), target, env_id, **settings)
+        try:
+            shares = maker.lay_out(num_envs, sessions, batch_size or num_envs)
+            made = self._seating.make(shares, maker, on_lost, replay_limit)
+            targets = [maker.targets[share.place] for share in shares]
+            self._show(shown(made, targets, num_envs, self._family))
+        except BaseException:
+            self._seating.drop()
+            raise
+        finally:
+            maker.close()
+        self.spec = shown_spec(made[0], num_envs, self.render_mode, self._family, remake)
+        cut = cutter(self.single_action_space, self._family)
+        gatherer = Gatherer(self.single_observation_space, self._family, self._join_infos)
+        self._halves = Halves(self._seating, batch_size or num_envs, cut, gatherer, self._family)
+        self._members = Members(self._halves, vectorization_mode == NATIVE)
+        self.closed = False
+
+    def _show(self, of: Shown) -> None:
+        """Takes over what the environments are like."""
+        self.metadata, self.render_mode = of.metadata, of.render_mode
+        self.observation_space, self.action_space = of.observation_space, of.action_space
+        self.single_observation_space = of.single_observation_space
+        self.single_action_space = of.single_action_space
+        for seat in self._seating.seats:
+            seat.follow(of.autoreset, of.single_observation_space, self._family)
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | Sequence[dict[str, Any] | None] | None = None,
+    ) -> tuple[Any, Infos]:
+        """Starts an episode in every environment, or in those that a mask chooses.
+
+        Makes again what was closed or lost.
+
+        Args:
+            seed: None; a number, from which environment i gets `seed + i`; or one for each.
+            options: For every environment, or a list with one dict for each. A "reset_mask", a bool array of shape
+                (num_envs,), is taken out of a dict and says which are reset; the others keep their observation.
+
+        Raises:
+            ValueError: The number of seeds or options, or the shape of the mask, is not num_envs.
+            TypeError: The mask is not a bool array.
+        """
+        self.reset_async(seed=seed, options=options)
+        return self.reset_wait()
+
+    def reset_async(self, *, seed: Any = None, options: Any = None) -> None:
+        """Sends a reset; `reset_wait`, or `recv`, returns what it led to. Arguments are those of `reset`."""
+        self._halves.reset_async(seed, options)
+
+    def reset_wait(self) -> tuple[Any, Infos]:
+        """Waits for what `reset_async` began, and returns it as `reset` does."""
+        return self._halves.reset_wait()
+
+    def step(self, actions: Any) -> StepResult:
+        """Steps every environment (see `VectorEnv.step`)."""
+        halves = self._halves
+        halves.step_async(actions)
+        return halves.step_wait()
+
+    def step_async(self, actions: Any) -> None:
+        """Sends actions, one for each environment; `step_wait` returns what they led to."""
+        self._halves.step_async(actions)
+
+    def step_wait(self) -> StepResult:
+        """Waits for what `step_async` began, and returns it as `step` does."""
+        return self._halves.step_wait()
+
+    def send(self, actions: Any, env_id: Any = None) -> None:
+        """Sends actions to some of the environments; `recv` returns what they led to.
+
+        Args:
+            actions: One for each of them.
+            env_id: Which they are: the environments of whole sessions, as `recv` gave them; by default the last ones.
+
+        Raises:
+            ValueError: They are not the environments of whole sessions, or the actions are not as many.
+        """
+        self._halves.send(actions, env_id)
+
+    def recv(self) -> StepResult:
+        """Waits for the first `batch_size` environments that finish what was sent to them.
+
+        Returns:
+            What `step` returns, for these environments; `infos["env_id"]` says which they are, in order. A reset gives
+            rewards and flags of zero.
+
+        Raises:
+            NoAsyncCallError: Fewer of them have anything to finish.
+        """
+        return self._halves.recv()
+
+    def render(self) -> Any:
+        """Returns a tuple with a frame of each environment."""
+        return self._members.render()
+
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Calls a method of each environment, or reads an attribute; returns a tuple with one result of each."""
+        return self._members.call(name, args, kwargs)
+
+    def get_attr(self, name: str) -> Any:
+        """Returns a tuple with an attribute of each environment (or the result, if it is a method)."""
+        return self.call(name)
+
+    def set_attr(self, name: str, values: Any) -> None:
+        """Sets an attribute of each environment: to its element of a list or tuple, or all to one value.
+
+        Raises:
+            ValueError: There are not as many values as environments.
+        """
+        self._members.set_attr(name, values)
+
+    def call_on(self, indices: Sequence[int], name: str, *args: Any, **kwargs: Any) -> list[Any]:
+        """Does as `call`, with some of the environments only; returns their results in the order of `indices`."""
+        return self._members.call_on(indices, name, args, kwargs)
+
+    def set_attr_on(self, indices: Sequence[int], name: str, value: Any) -> None:
+        """Sets an attribute of some of the environments to one value."""
+        self._members.set_attr_on(indices, name, value)
+
+    @property
+    def np_random(self) -> Any:
+        """The generators of the environments as they are now, a tuple; a native vector environment has one.
+
+        They are copies: what is drawn from them here is not drawn there.
+        """
+        return self._members.generators()
+
+    @property
+    def np_random_seed(self) -> Any:
+        """The seeds of the environments' generators, a tuple; a native vector environment has one."""
+        return self.call("np_random_seed")
+
+    @property
+    def connection_stats(self) -> ConnectionStats:
+        """What sessions and connections went through so far."""
+        return self._seating.stats()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the environments are closed."""
+        return self._seating.closed
+
+    @closed.setter
+    def closed(self, value: bool) -> None:
+        self._seating.closed = value
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes the environments on the servers and the connections to them."""
+        del kwargs
+        self._halves.forget()
+        self._seating.close()
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            f"{self} cannot be copied or pickled: its state is on the server. Pickle a function that makes it"
+        )

@@ -1,0 +1,141 @@
+"""Who this client is and whom it trusts: certificates and a token, given or from environment variables."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envwire.client._transports.targets import is_local
+from envwire.client.errors import InvalidRequestError, TlsError
+
+#: A PEM file's path, or its content.
+Pem = str | os.PathLike[str] | bytes
+
+
+def _variable(name: str) -> Callable[[], str | None]:
+    return lambda: os.environ.get(name) or None
+
+
+def _token() -> str | None:
+    path = os.environ.get("ENVWIRE_TOKEN_FILE")
+    if token := os.environ.get("ENVWIRE_TOKEN"):
+        return token
+    return _read(path, "ENVWIRE_TOKEN_FILE").decode().strip() if path else None
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """Certificates and token of a client. What is not given comes from the environment variable in parentheses.
+
+    Giving `ca` or `cert` turns TLS on. Printing it shows neither key nor token.
+
+    Attributes:
+        ca: The authorities that may have issued the server's certificate: a PEM file or its content (ENVWIRE_CA).
+        cert: This client's certificate, for servers that ask for one (ENVWIRE_CERT).
+        key: Its key (ENVWIRE_KEY).
+        token: A token of the server's list (ENVWIRE_TOKEN, or the file that ENVWIRE_TOKEN_FILE names).
+        override_authority: The name that the server's certificate has, where it is dialled by another.
+        tls: Whether to use TLS without `ca` and `cert`: with the authorities that gRPC comes with.
+        insecure: Whether the token may be sent without TLS beyond this machine, where everybody on the way can read it.
+
+    Raises:
+        InvalidRequestError: A certificate without its key, or a token that cannot be sent.
+    """
+
+    ca: Pem | None = field(default_factory=_variable("ENVWIRE_CA"))
+    cert: Pem | None = field(default_factory=_variable("ENVWIRE_CERT"))
+    key: Pem | None = field(default_factory=_variable("ENVWIRE_KEY"), repr=False)
+    token: str | None = field(default_factory=_token, repr=False)
+    override_authority: str | None = None
+    tls: bool = False
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuses what cannot work."""
+        if (self.cert is None) != (self.key is None):
+            missing = "cert" if self.cert is None else "key"
+            raise InvalidRequestError(
+                f"a certificate and its key go together, and {missing} is missing; give Credentials(cert=..., key=...)"
+                " or set ENVWIRE_CERT and ENVWIRE_KEY"
+            )
+        if self.token is not None and not (self.token.isascii() and self.token.isprintable()):
+            raise InvalidRequestError(
+                "the token holds characters that no token has; give the one line that `envwire token` printed"
+            )
+
+    @property
+    def secure(self) -> bool:
+        """Whether connections use TLS."""
+        return self.tls or self.ca is not None or self.cert is not None
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str], ...] | None:
+        """What each call carries to say who calls."""
+        return None if self.token is None else (("authorization", f"Bearer {self.token}"),)
+
+    def check_target(self, target: str) -> None:
+        """Refuses to send the token where others can read it.
+
+        Raises:
+            InvalidRequestError: There is a token, no TLS, and `target` is not on this machine.
+        """
+        if (
+            self.token is not None
+            and not self.secure
+            and not self.insecure
+            and not is_local(target)
+        ):
+            raise InvalidRequestError(
+                f"refusing to send a token to {target} without TLS: whoever is on the way could read and use it. Give "
+                "Credentials(ca=...) or set ENVWIRE_CA, or say Credentials(insecure=True) when the network is trusted"
+            )
+
+    def pem(self, name: str) -> bytes | None:
+        """Returns the content of "ca", "cert" or "key"; None when there is none.
+
+        Raises:
+            TlsError: The file cannot be read.
+        """
+        value: Pem | None = getattr(self, name)
+        return value if value is None or isinstance(value, bytes) else _read(value, name)
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """Returns a context for a TLS connection to the server; None when these credentials use no TLS.
+
+        Raises:
+            TlsError: A file cannot be read or is not what it should be.
+        """
+        if not self.secure:
+            return None
+        ca, cert, key = (self.pem(name) for name in ("ca", "cert", "key"))
+        try:
+            context = ssl.create_default_context(cadata=ca.decode("ascii") if ca else None)
+            context.minimum_version = ssl.TLSVersion.TLSv1_2  # not every build of Python has it so
+            if cert is not None and key is not None:
+                _load_pair(context, cert, key)
+        except (ssl.SSLError, ValueError) as error:
+            raise TlsError(
+                f"the credentials cannot be used ({error}); give PEM files, and the key that belongs to the certificate"
+            ) from error
+        return context
+
+
+def _read(path: str | os.PathLike[str], name: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise TlsError(
+            f"cannot read {name}: {error}; give the path of a file that exists"
+        ) from error
+
+
+def _load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
+    # The ssl module takes files only; this one is for the owner's eyes, and gone in a moment.
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(key.rstrip() + b"\n" + cert)
+        file.flush()
+        context.load_cert_chain(file.name, password=b"")

@@ -1,0 +1,15 @@
+"""The proxy as an environment of `envwire.envs`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire import envs
+from envwire.client._env.proxy import RemoteProxy
+from envwire.codec import envwire_family
+
+
+class RemoteEnv(RemoteProxy, envs.Env[Any, Any]):  # type: ignore[misc,override]  # its generator is a mirror  # noqa: D101 - its base documents it
+    __doc__ = RemoteProxy.__doc__
+
+    _family = envwire_family()

@@ -1,0 +1,47 @@
+"""The proxy as a true `gymnasium.Env` with `gymnasium.spaces`. Needs `envwire[gymnasium]`.
+
+Importing this module registers `envwire/Remote-v0`, for `gymnasium.make`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+
+from envwire.client import gymnasium_plugin
+from envwire.client._env.proxy import RemoteProxy
+from envwire.client._vector.proxy import VectorProxy
+from envwire.codec import gymnasium_family
+
+if TYPE_CHECKING:
+    _VectorEnv = gymnasium.vector.VectorEnv[Any, Any, Any]
+else:
+    _VectorEnv = gymnasium.vector.VectorEnv  # not generic before 1.0
+
+
+class RemoteEnv(RemoteProxy, gymnasium.Env[Any, Any]):  # type: ignore[misc,override]  # its generator is a mirror
+    """A remote environment that is a `gymnasium.Env`; for its arguments see `envwire.client.RemoteEnv`."""
+
+    _family = gymnasium_family()
+
+
+def make_remote(target: str, env_id: str, **kwargs: Any) -> RemoteEnv:
+    """Makes a `RemoteEnv`: what `gymnasium.make("envwire/Remote-v0", target=..., env_id=...)` calls."""
+    return RemoteEnv(target, env_id, **kwargs)
+
+
+class RemoteVectorEnv(VectorProxy, _VectorEnv):  # type: ignore[override]  # copies
+    """Remote environments that are a `gymnasium.vector.VectorEnv`; see `envwire.client.RemoteVectorEnv`."""
+
+    _family = gymnasium_family()
+
+
+def make_remote_vec(target: str, env_id: str, num_envs: int = 1, **kwargs: Any) -> RemoteVectorEnv:
+    """Makes a `RemoteVectorEnv`: what `gymnasium.make_vec("envwire/Remote-v0", ...)` calls."""
+    return RemoteVectorEnv(target, env_id, num_envs, **kwargs)
+
+
+gymnasium_plugin.register()
+
+__all__ = ["RemoteEnv", "RemoteVectorEnv", "make_remote", "make_remote_vec"]

@@ -1,0 +1,1 @@
+"""Errors, exceptions and warnings as messages and back."""

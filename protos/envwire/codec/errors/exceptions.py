@@ -1,0 +1,122 @@
+"""Exceptions of an environment as faults, and back as exceptions of the same class.
+
+Classes are looked up among Python's own and in the family's `error` module, by name; nothing is
+imported on a peer's word.
+"""
+
+from __future__ import annotations
+
+import builtins
+import traceback
+from typing import TYPE_CHECKING, Any, Final
+
+from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.family import ROOTS
+from envwire.codec.values.encoding import encode_values
+from envwire.codec.values.opaque import type_name
+from envwire.v1 import values_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from envwire.codec.family import Family
+
+_ERROR_MODULES: Final = frozenset(f"{root}.error" for root in ROOTS.values())
+
+
+def fault_from_exception(
+    exc: BaseException, reason: Reason = Reason.ENVIRONMENT_RAISED
+) -> FaultError:
+    """Describes an exception with its class, text, arguments and traceback.
+
+    Args:
+        exc: What was raised; a fault is returned as it is.
+        reason: Row of the table of faults.
+    """
+    if isinstance(exc, FaultError):
+        return exc
+    info = _described(exc)
+    lines = "".join(traceback.format_exception(exc)).splitlines()
+    return FaultError(reason, _message(exc, info, reason), traceback=lines, exception=info)
+
+
+def _described(exc: BaseException) -> RemoteExceptionInfo:
+    if isinstance(exc, MemoryError):  # NumPy raises a class of its own, which nobody can name
+        return RemoteExceptionInfo(type_name(MemoryError), _text(exc), None)
+    return RemoteExceptionInfo(type_name(type(exc)), _text(exc), _sendable_args(exc))
+
+
+def exception_from_fault(error: FaultError, family: Family) -> BaseException | None:
+    """Builds the exception that the environment raised.
+
+    Args:
+        error: The fault.
+        family: Whose `error` module stands for that of either family.
+
+    Returns:
+        An exception of the same class, text and arguments; None when the class is not one of
+        Python's ordinary exceptions and not one of the family's.
+    """
+    if error.exception is None:
+        return None
+    kind = _find_class(error.exception.type_name, family)
+    return None if kind is None else _build(kind, error.exception)
+
+
+def _message(exc: BaseException, info: RemoteExceptionInfo, reason: Reason) -> str:
+    if reason is not Reason.ENVIRONMENT_RAISED:
+        return info.text
+    text = f": {info.text}" if info.text else " without a text"
+    return f"The environment raised {type(exc).__name__}{text}"
+
+
+def _text(exc: BaseException) -> str:
+    try:
+        return str(exc)
+    except Exception as error:  # a foreign class may raise anything
+        return f"<str raised {type(error).__name__}>"
+
+
+def _sendable_args(exc: BaseException) -> tuple[Any, ...] | None:
+    args: tuple[Any, ...] = exc.args
+    if isinstance(exc, OSError) and exc.filename is not None and len(args) == 2:
+        # Arguments of the constructor that it does not keep among `args`.
+        args = (*args, exc.filename, None, exc.filename2)
+    try:
+        encode_values(args, values_pb2.ValueList())
+    except CodecError:
+        return None
+    return args
+
+
+def _find_class(name: str, family: Family) -> type[Exception] | None:
+    module, _, class_name = name.rpartition(".")
+    if module == builtins.__name__:
+        return _own_class(builtins, class_name)
+    if module in _ERROR_MODULES:
+        return _own_class(family.error, class_name)
+    return None
+
+
+def _own_class(module: ModuleType, name: str) -> type[Exception] | None:
+    """Finds an ordinary exception of the module's own; SystemExit and its like are none."""
+    kind = vars(module).get(name)
+    if not isinstance(kind, type) or not issubclass(kind, Exception):
+        return None
+    return kind if kind.__module__ == module.__name__ else None
+
+
+def _build(kind: type[Exception], info: RemoteExceptionInfo) -> Exception | None:
+    if info.args is None:
+        return _try(kind, info.text)
+    # A constructor may want what is not among the arguments; `__new__` keeps them all the same.
+    return _try(kind, *info.args) or _try(kind.__new__, kind, *info.args)
+
+
+def _try(make: Callable[..., Exception], *args: Any) -> Exception | None:
+    try:
+        return make(*args)
+    except Exception:  # it may want anything, and dislike it in any way
+        return None

@@ -1,0 +1,190 @@
+"""Faults as google.rpc statuses, small enough for the trailers of a gRPC call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import DecodeError, Message
+
+from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
+from envwire.codec.values.encoding import decode_values, encode_values
+from envwire.codec.values.opaque import printable
+from envwire.v1 import status_pb2
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from envwire.codec.family import Family
+
+DOMAIN: Final = "envwire"
+"""The domain of every reason in google.rpc.ErrorInfo."""
+
+_URLS: Final[dict[type[Message], str]] = {
+    status_pb2.ErrorInfo: "type.googleapis.com/google.rpc.ErrorInfo",
+    status_pb2.DebugInfo: "type.googleapis.com/google.rpc.DebugInfo",
+    status_pb2.RetryInfo: "type.googleapis.com/google.rpc.RetryInfo",
+    status_pb2.RemoteException: "type.googleapis.com/envwire.v1.RemoteException",
+}
+
+# Sizes in bytes. Several gRPC libraries take 8 KiB of trailers; a status travels there in base64
+# (4/3), and its message a second time in percent encoding (up to 3).
+_LARGEST_STATUS: Final = 4608
+_LARGEST_TEXT: Final = 600
+_LARGEST_NAME: Final = 200
+_LARGEST_METADATA: Final = 600
+_LARGEST_ARGS: Final = 600
+_OVERHEAD: Final = 80  # of packing one more detail
+_LINE_OVERHEAD: Final = 4
+
+_CUT: Final = "..."
+
+
+def encode_fault(error: FaultError, status: status_pb2.Status) -> None:
+    """Writes a fault, cut to what fits: the traceback from the top, the output from its front.
+
+    Args:
+        error: The fault.
+        status: Filled in place.
+    """
+    status.code = error.code
+    status.message = _head(error.message, _LARGEST_TEXT)
+    first: list[Message] = [_error_info(error)]
+    last: list[Message] = []
+    if error.retry_after is not None:
+        last.append(_retry_info(error.retry_after))
+    if error.exception is not None:
+        last.append(_remote_exception(error.exception))
+    if error.traceback or error.output:
+        used = status.ByteSize() + sum(detail.ByteSize() + _OVERHEAD for detail in first + last)
+        first.append(_debug_info(error, _LARGEST_STATUS - used - _OVERHEAD))
+    for detail in first + last:
+        status.details.add(type_url=_URLS[type(detail)], value=detail.SerializeToString())
+
+
+def decode_fault(status: status_pb2.Status, family: Family) -> FaultError:
+    """Reads a fault. Details that are unknown or broken are passed over.
+
+    Args:
+        status: The message.
+        family: Whose classes the arguments of an exception are built with.
+
+    Returns:
+        The fault; INTERNAL with the code that was sent when its reason is not in the table.
+    """
+    info = _detail(status, status_pb2.ErrorInfo)
+    debug = _detail(status, status_pb2.DebugInfo)
+    retry = _detail(status, status_pb2.RetryInfo)
+    remote = _detail(status, status_pb2.RemoteException)
+    return FaultError(
+        _reason(info),
+        status.message,
+        metadata=dict(info.metadata) if info else {},
+        output=debug.detail if debug else "",
+        traceback=tuple(debug.stack_entries) if debug else (),
+        retry_after=_seconds(retry.retry_delay) if retry else None,
+        exception=_exception_info(remote, family) if remote else None,
+        code=status.code,
+    )
+
+
+def _error_info(error: FaultError) -> status_pb2.ErrorInfo:
+    info = status_pb2.ErrorInfo(reason=error.reason.value, domain=DOMAIN)
+    for name, fact in error.metadata.items():
+        key = _head(name, _LARGEST_NAME)
+        info.metadata[key] = _head(fact, _LARGEST_NAME)
+        if info.ByteSize() > _LARGEST_METADATA:
+            del info.metadata[key]
+    return info
+
+
+def _reason(info: status_pb2.ErrorInfo | None) -> Reason:
+    if info is None or info.domain != DOMAIN:
+        return Reason.INTERNAL
+    try:
+        return Reason(info.reason)
+    except ValueError:  # from a newer server
+        return Reason.INTERNAL
+
+
+def _debug_info(error: FaultError, room: int) -> status_pb2.DebugInfo:
+    """Shares the room between output and traceback; what one does not need the other has."""
+    wanted = len(printable(error.output).encode())
+    lines = _last_lines(error.traceback, max(room // 2, room - wanted))
+    used = sum(len(line.encode()) + _LINE_OVERHEAD for line in lines)
+    return status_pb2.DebugInfo(stack_entries=lines, detail=_tail(error.output, room - used))
+
+
+def _retry_info(seconds: float) -> status_pb2.RetryInfo:
+    delay = Duration()
+    delay.FromNanoseconds(round(seconds * 1e9))
+    return status_pb2.RetryInfo(retry_delay=delay)
+
+
+def _seconds(delay: Duration) -> float:
+    return delay.seconds + delay.nanos / 1e9
+
+
+def _remote_exception(info: RemoteExceptionInfo) -> status_pb2.RemoteException:
+    message = status_pb2.RemoteException(
+        type_name=_head(info.type_name, _LARGEST_NAME), text=_head(info.text, _LARGEST_TEXT)
+    )
+    if info.args is not None:
+        message.args.SetInParent()
+        try:
+            encode_values(info.args, message.args, "exception.args")
+        except CodecError:
+            message.ClearField("args")
+        if message.args.ByteSize() > _LARGEST_ARGS:
+            message.ClearField("args")
+    return message
+
+
+def _exception_info(message: status_pb2.RemoteException, family: Family) -> RemoteExceptionInfo:
+    args: tuple[Any, ...] | None = None
+    if message.HasField("args"):
+        try:
+            args = tuple(decode_values(message.args, family, "exception.args"))
+        except CodecError:
+            args = None
+    return RemoteExceptionInfo(message.type_name, message.text, args)
+
+
+_Detail = TypeVar("_Detail", bound=Message)
+
+
+def _detail(status: status_pb2.Status, kind: type[_Detail]) -> _Detail | None:
+    for packed in status.details:
+        if packed.type_url == _URLS[kind]:
+            try:
+                return kind.FromString(packed.value)
+            except DecodeError:
+                return None
+    return None
+
+
+def _head(text: str, size: int) -> str:
+    data = printable(text).encode()
+    if len(data) <= size:
+        return data.decode()
+    return data[: size - len(_CUT)].decode(errors="ignore") + _CUT
+
+
+def _tail(text: str, size: int) -> str:
+    data = printable(text).encode()
+    if len(data) <= size:
+        return data.decode()
+    return _CUT + data[len(data) - max(size - len(_CUT), 0) :].decode(errors="ignore")
+
+
+def _last_lines(lines: Sequence[str], size: int) -> list[str]:
+    kept: list[str] = []
+    for line in reversed(lines):
+        text = _tail(line, _LARGEST_TEXT)
+        size -= len(text.encode()) + _LINE_OVERHEAD
+        if size < len(_CUT) + _LINE_OVERHEAD:
+            kept.append(_CUT)
+            break
+        kept.append(text)
+    return kept[::-1]

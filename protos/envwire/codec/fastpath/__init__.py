@@ -1,0 +1,1 @@
+"""The usual step, written and read without building messages."""

@@ -1,0 +1,159 @@
+"""What stands around the elements of an array: alike for all arrays of one type and shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from envwire.codec.values.tensors import SCALAR_TYPES, Array, attached, data_type_of, is_portable
+from envwire.v1 import values_pb2
+from envwire.wire.frames import ATTACHED_FROM
+from envwire.wire.varints import LENGTH_DELIMITED, VARINT, read_varint, tag, varint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from envwire.wire.frames import Area, Attachments
+
+_ARRAY: Final = tag(values_pb2.Value, "array", LENGTH_DELIMITED)
+_SCALAR: Final = tag(values_pb2.Value, "scalar", LENGTH_DELIMITED)
+_DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
+_OFFSET: Final = tag(values_pb2.Tensor, "attachment_offset", VARINT)
+
+_SCALARS: Final = frozenset(SCALAR_TYPES)
+
+UNUSUAL: Final = object()
+"""What a reader answers for a value that it does not know."""
+
+
+class Model:
+    """What stands around the elements of arrays of one type and shape in a Value.
+
+    Args:
+        value: An array with elements whose type has a number on the wire.
+
+    Attributes:
+        inline: What stands before the elements in the message.
+        beside: The whole Value when the elements are the first attachment of their frame.
+        length: Bytes of the elements.
+        attachable: Whether the elements go beside a message that can have attachments.
+        elements: Returns the bytes of the elements of a value that fits.
+    """
+
+    __slots__ = (
+        "_dtype",
+        "_head",
+        "_moved",
+        "_offset",
+        "_shape",
+        "_type",
+        "attachable",
+        "beside",
+        "elements",
+        "inline",
+        "length",
+    )
+
+    _mark = _ARRAY
+
+    def __init__(self, value: Any) -> None:
+        self._type: type[Any] = type(value)
+        self._dtype, self._shape = value.dtype, value.shape
+        self.length: int = value.nbytes
+        self.attachable = self.length >= ATTACHED_FROM
+        self.elements: Callable[[Any], bytes] = np.ndarray.tobytes
+        tensor = values_pb2.Tensor(data_type=data_type_of(value.dtype), shape=value.shape)
+        self._head = tensor.SerializeToString()
+        inline = self._head + _DATA + varint(self.length)
+        self.inline = self._mark + varint(len(inline) + self.length) + inline
+        self._offset = -1
+        self._moved = b""
+        self.beside = self.beside_at(0)
+
+    def fits(self, value: Any) -> bool:
+        """Tells whether a value differs only in its elements."""
+        return (
+            type(value) is self._type and value.dtype == self._dtype and value.shape == self._shape
+        )
+
+    def beside_at(self, offset: int) -> bytes:
+        """Returns the whole Value of an array whose elements are attached at an offset."""
+        if offset != self._offset:
+            tensor = self._head + _OFFSET + varint(offset)
+            self._offset, self._moved = offset, _ARRAY + varint(len(tensor)) + tensor
+        return self._moved
+
+    def attach(self, value: Any, attachments: Attachments) -> bytes:
+        """Attaches the elements of an array that fits, and returns the Value without them."""
+        return self.beside_at(attachments.add(value))
+
+    def read(self, raw: bytes, start: int, end: int, area: Area | None) -> Any:
+        """Returns the value between `start` and `end`; UNUSUAL for one that is not like this."""
+        data = start + len(self.inline)
+        if data + self.length == end and raw.startswith(self.inline, start):
+            return self.read_inline(raw, data)
+        if area is None or not self.attachable:
+            return UNUSUAL
+        offset = self._offset_of(raw, start, end)
+        if offset < 0 or offset + self.length > area.size:
+            return UNUSUAL
+        return attached(self._shape, self._dtype, area, offset)
+
+    def read_inline(self, raw: bytes, start: int) -> Any:
+        """Returns the value whose elements begin at `start`."""
+        view: Any = np.ndarray(self._shape, self._dtype, raw, start)
+        if self._dtype.kind == "b" and view.view(np.uint8).max() > 1:
+            return UNUSUAL
+        copied: Array = view.copy()
+        return copied
+
+    def read_beside(self, area: Area) -> Array:
+        """Returns the array whose elements are the first that was attached."""
+        return attached(self._shape, self._dtype, area, 0)
+
+    def _offset_of(self, raw: bytes, start: int, end: int) -> int:
+        """Returns where an array is attached; -1 for what is no array like this one."""
+        value = raw[start:end]
+        if value == self._moved:
+            return self._offset
+        _, head = read_varint(value, len(_ARRAY))
+        offset, behind = read_varint(value, head + len(self._head) + len(_OFFSET))
+        return offset if behind > 0 and value == self.beside_at(offset) else -1
+
+
+class ScalarModel(Model):
+    """What stands before the element of scalars of one type in a Value.
+
+    Args:
+        value: A scalar whose type has a number on the wire.
+    """
+
+    __slots__ = ()
+    _mark = _SCALAR
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.elements = _element
+
+    def fits(self, value: Any) -> bool:
+        """Tells whether a value is of this type."""
+        return type(value) is self._type
+
+    def read_inline(self, raw: bytes, start: int) -> Any:
+        """Returns the scalar that begins at `start`."""
+        if self._dtype.kind == "b" and raw[start] > 1:
+            return UNUSUAL
+        return np.ndarray((), self._dtype, raw, start)[()]
+
+
+def _element(value: Any) -> bytes:
+    return memoryview(value).tobytes()  # half of what NumPy's own `tobytes` takes
+
+
+def model_of(value: Any) -> Model | None:
+    """Returns the model of an array or scalar; None for whatever is left to protobuf."""
+    if type(value) in _SCALARS:
+        return ScalarModel(value)
+    usual = type(value) is np.ndarray and value.nbytes and is_portable(value.dtype)
+    return Model(value) if usual else None

@@ -1,0 +1,195 @@
+"""The usual step of a vector environment: four arrays, written and read by what stands between them.
+
+Observations, rewards, terminations and truncations differ from the last ones in their elements only. So a whole answer
+is a template with gaps. Whatever does not fit it is left to the usual step, and to protobuf.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
+
+import numpy as np
+import numpy.typing as npt
+
+from envwire.codec.fastpath.array_layouts import Model
+from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter, StepResult
+from envwire.codec.values.tensors import attached, is_portable
+from envwire.v1 import environment_pb2
+from envwire.wire.frames import ATTACHED_FROM
+from envwire.wire.varints import FIXED64, LENGTH_DELIMITED, VARINT, tag, varint
+
+if TYPE_CHECKING:
+    from envwire.wire.frames import Area, Attachments
+
+_Array: TypeAlias = npt.NDArray[Any]
+_Arrays: TypeAlias = "tuple[_Array, _Array, _Array, _Array]"
+
+_STEP: Final = environment_pb2.StepResponse
+_RESPONSE: Final = tag(environment_pb2.InteractResponse, "step", LENGTH_DELIMITED)
+_OBSERVATION: Final = tag(_STEP, "observation", LENGTH_DELIMITED)
+#: What the plain fields say: an array of rewards is no number, and an array of flags has no truth of its own.
+_PLAIN: Final = (
+    tag(_STEP, "reward", FIXED64)
+    + struct.pack("<d", float("nan"))
+    + tag(_STEP, "terminated", VARINT)
+    + b"\0"
+    + tag(_STEP, "truncated", VARINT)
+    + b"\0"
+)
+_TYPED: Final = tuple(
+    tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")
+)
+_NO_INFO: Final = tag(_STEP, "info", LENGTH_DELIMITED) + b"\0"
+_BOOLEANS: Final = b"\0\1"
+
+
+class Template:
+    """An answer without the elements of its arrays.
+
+    Args:
+        arrays: Observations, rewards, terminations, truncations.
+        beside: Whether the observations go beside the answer.
+    """
+
+    def __init__(self, arrays: _Arrays, beside: bool) -> None:
+        self.beside = beside
+        self._kinds = tuple((array.dtype, array.shape) for array in arrays)
+        first, *typed = (Model(array) for array in arrays)
+        observation = first.beside if beside else first.inline
+        elements = 0 if beside else first.length
+        texts = [_OBSERVATION + varint(len(observation) + elements) + observation]
+        before = _PLAIN
+        for mark, model in zip(_TYPED, typed, strict=True):
+            texts.append(before + mark + varint(len(model.inline) + model.length) + model.inline)
+            before = b""
+        texts.append(_NO_INFO)
+        gaps = [elements, *(model.length for model in typed)]
+        texts[0] = _RESPONSE + varint(sum(map(len, texts)) + sum(gaps)) + texts[0]
+        self._texts = tuple(texts)
+        self._attached = first.length
+        self._place(gaps)
+
+    def _place(self, gaps: list[int]) -> None:
+        """Finds where texts and gaps begin and end."""
+        pieces = [
+            length
+            for pair in zip(map(len, self._texts), [*gaps, 0], strict=True)
+            for length in pair
+        ]
+        ends = list(accumulate(pieces))
+        self.length = ends[-1]
+        self._fixed = tuple(zip([0, *ends[1::2]], ends[::2], self._texts, strict=False))
+        self._gaps = tuple(zip(ends[:-2:2], ends[1:-2:2], strict=True))
+
+    def suits(self, arrays: _Arrays) -> bool:
+        """Tells whether arrays differ only in their elements."""
+        # Spelled out, here and below: it is asked at every step, and a generator takes as long as all of this.
+        first, second, third, fourth = arrays
+        return self._kinds == (
+            (first.dtype, first.shape),
+            (second.dtype, second.shape),
+            (third.dtype, third.shape),
+            (fourth.dtype, fourth.shape),
+        )
+
+    def write(self, arrays: _Arrays, attachments: Attachments | None) -> bytes:
+        """Returns the answer with these arrays."""
+        observations, rewards, terminations, truncations = arrays
+        texts = self._texts
+        if self.beside and attachments is not None:
+            attachments.add(observations)
+        return b"".join(
+            (
+                texts[0],
+                b"" if self.beside else observations.tobytes(),
+                texts[1],
+                rewards.tobytes(),
+                texts[2],
+                terminations.tobytes(),
+                texts[3],
+                truncations.tobytes(),
+                texts[4],
+            )
+        )
+
+    def read(self, raw: bytes, area: Area | None) -> StepResult | None:
+        """Returns what is in an answer; None for one of another kind."""
+        if len(raw) != self.length:
+            return None
+        for start, end, text in self._fixed:
+            if raw[start:end] != text:
+                return None
+        observations = self._observations(area) if self.beside else self._array(raw, 0)
+        rewards, terminations = self._array(raw, 1), self._array(raw, 2)
+        truncations = self._array(raw, 3)
+        if observations is None or rewards is None or terminations is None or truncations is None:
+            return None
+        return observations, rewards, terminations, truncations, {}
+
+    def _observations(self, area: Area | None) -> _Array | None:
+        if area is None or area.size != self._attached:
+            return None
+        dtype, shape = self._kinds[0]
+        return attached(shape, dtype, area, 0)
+
+    def _array(self, raw: bytes, place: int) -> _Array | None:
+        """Returns one array, fresh; None where a boolean is another byte than 0 or 1."""
+        dtype, shape = self._kinds[place]
+        start, end = self._gaps[place]
+        if dtype.kind == "b" and raw[start:end].translate(None, _BOOLEANS):
+            return None
+        return np.array(np.ndarray(shape, dtype, raw, start))
+
+
+def _are_arrays(values: tuple[Any, ...]) -> TypeGuard[_Arrays]:
+    first, second, third, fourth = map(type, values)
+    return first is second is third is fourth is np.ndarray
+
+
+class BatchResponseWriter(StepResponseWriter):
+    """Writes the answers to the steps of one session with a vector environment."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._template: Template | None = None
+
+    def write(self, result: StepResult, attachments: Attachments | None = None) -> bytes | None:
+        """Returns the InteractResponse of a step; see `StepResponseWriter.write`."""
+        arrays = result[:4]
+        if result[4] or not _are_arrays(arrays):
+            return super().write(result, attachments)
+        template = self._template
+        beside = attachments is not None and arrays[0].nbytes >= ATTACHED_FROM
+        if template is None or template.beside != beside or not template.suits(arrays):
+            template = self._template = _template_of(arrays, beside)
+            if template is None:
+                return super().write(result, attachments)
+        return template.write(arrays, attachments)
+
+
+class BatchResponseReader(StepResponseReader):
+    """Reads the answers to the steps of one session with a vector environment.
+
+    Args:
+        family: Classes to build of.
+    """
+
+    _template: Template | None = None
+
+    def read(self, raw: bytes, area: Area | None = None) -> StepResult | None:
+        """Returns what `VectorEnv.step` returned; see `StepResponseReader.read`."""
+        template = self._template
+        result = template.read(raw, area) if template is not None else None
+        if result is not None:
+            return result
+        result = super().read(raw, area)
+        if result is not None and not result[4] and _are_arrays(arrays := result[:4]):
+            self._template = _template_of(arrays, area is not None)
+        return result
+
+
+def _template_of(arrays: _Arrays, beside: bool) -> Template | None:
+    usual = all(array.nbytes and is_portable(array.dtype) for array in arrays)
+    return Template(arrays, beside) if usual else None

@@ -1,0 +1,116 @@
+"""A packet for a carrier that has no attachments: its arrays back in the message.
+
+The message is small and the arrays are not. So the message is taken apart where its tensors are, and the arrays stay
+where they are: what is returned are pieces, to be sent one after another.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+
+from envwire.codec.values.tensors import byte_length
+from envwire.v1 import environment_pb2, values_pb2
+from envwire.wire.frames import Packet
+from envwire.wire.varints import LENGTH_DELIMITED, fields, tag, varint
+
+if TYPE_CHECKING:
+    from envwire.wire.frames import Attachments
+
+_RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
+_TENSOR: Final = values_pb2.Tensor.DESCRIPTOR
+_DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
+#: Longer messages hold more than arrays, and do not come again.
+_REMEMBERED_TO: Final = 512
+
+
+class Gap(NamedTuple):
+    """A place in a message for elements that are attached.
+
+    Attributes:
+        offset: Where they are among the attachments.
+        length: Their bytes.
+    """
+
+    offset: int
+    length: int
+
+
+Part: TypeAlias = "bytes | Gap"
+
+
+def inlined(packet: Packet) -> Packet:
+    """Returns the packet of an InteractResponse with all its arrays in the message."""
+    if packet.attachments is None or not packet.attachments.length:
+        return Packet(packet.message)
+    return Packet(b"".join(pieces(packet)))
+
+
+def pieces(packet: Packet) -> list[bytes | memoryview]:
+    """Returns the message of an InteractResponse with all its arrays in it, in pieces.
+
+    The arrays are not copied: they must stay as they are until the pieces are sent.
+    """
+    attachments = packet.attachments
+    if attachments is None or not attachments.length:
+        return [packet.message]
+    arrays = _by_offset(attachments)
+    parts = _parts(_RESPONSE, packet.message, len(arrays))
+    return [arrays[part.offset] if isinstance(part, Gap) else part for part in parts]
+
+
+def _by_offset(attachments: Attachments) -> dict[int, memoryview]:
+    arrays: dict[int, memoryview] = {}
+    offset = 0
+    for buffer in attachments.buffers:
+        if isinstance(buffer, memoryview):  # padding is not
+            arrays[offset] = buffer
+        offset += len(buffer)
+    return arrays
+
+
+def _spread(kind: Any, raw: bytes, wanted: int) -> tuple[Part, ...]:
+    """Returns a message in parts, with gaps where attached elements belong.
+
+    Args:
+        kind: Its descriptor.
+        raw: The message.
+        wanted: Gaps to look for; what is behind the last of them stays as it is.
+    """
+    if kind is _TENSOR:
+        return _spread_tensor(raw)
+    parts: list[Part] = []
+    done = 0
+    for key, begin, start, end in fields(raw):
+        child = kind.fields_by_number[key >> 3].message_type
+        if child is None:
+            continue
+        inner = _parts(child, raw[start:end], wanted)
+        if gaps := sum(isinstance(part, Gap) for part in inner):
+            parts += (raw[done:begin] + varint(key) + varint(_length(inner)), *inner)
+            done = end
+            wanted -= gaps
+            if not wanted:
+                break
+    return (*parts, raw[done:]) if parts else (raw,)
+
+
+#: Messages differ in their elements most of all, which are not here: the parts are those of the last one.
+_remembered: Final = lru_cache(maxsize=256)(_spread)
+
+
+def _parts(kind: Any, raw: bytes, wanted: int) -> tuple[Part, ...]:
+    return (_remembered if len(raw) <= _REMEMBERED_TO else _spread)(kind, raw, wanted)
+
+
+def _spread_tensor(raw: bytes) -> tuple[Part, ...]:
+    tensor = values_pb2.Tensor.FromString(raw)
+    if not tensor.HasField("attachment_offset"):
+        return (raw,)
+    gap = Gap(tensor.attachment_offset, byte_length(tensor))
+    tensor.ClearField("attachment_offset")
+    return tensor.SerializeToString() + _DATA + varint(gap.length), gap
+
+
+def _length(parts: tuple[Part, ...]) -> int:
+    return sum(part.length if isinstance(part, Gap) else len(part) for part in parts)

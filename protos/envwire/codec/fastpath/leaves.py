@@ -1,0 +1,176 @@
+"""Values without containers as the bytes of a Value and back, without building a message.
+
+The rows are those of `plain` that need no message of their own; arrays have their models. Bytes are read only in the
+form in which they are written here; all others are protobuf's to judge.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from envwire.codec.fastpath.array_layouts import UNUSUAL, Model, model_of
+from envwire.v1 import values_pb2
+from envwire.wire.varints import FIXED64, LENGTH_DELIMITED, VARINT, read_varint, tag, varint
+
+if TYPE_CHECKING:
+    from envwire.wire.frames import Area, Attachments
+
+_NONE: Final = tag(values_pb2.Value, "none", LENGTH_DELIMITED)
+_BOOLEAN: Final = tag(values_pb2.Value, "bool_value", VARINT)
+_INTEGER: Final = tag(values_pb2.Value, "int_value", VARINT)
+_FLOAT: Final = tag(values_pb2.Value, "float_value", FIXED64)
+_TEXT: Final = tag(values_pb2.Value, "string_value", LENGTH_DELIMITED)
+_BYTES: Final = tag(values_pb2.Value, "bytes_value", LENGTH_DELIMITED)
+
+_DOUBLE: Final = struct.Struct("<d")
+_LARGEST: Final = 2**63 - 1
+_FALSE, _TRUE, _NOTHING = _BOOLEAN + b"\0", _BOOLEAN + b"\1", _NONE + b"\0"
+
+
+class Unusual(Exception):  # noqa: N818 - not an error: protobuf takes what is unusual
+    """A value, or bytes, that protobuf has to take."""
+
+
+def _spelled(value: int) -> bytes:
+    return _INTEGER + varint(value << 1 if value >= 0 else ~(value << 1))
+
+
+class _Integers(dict[int, bytes]):
+    """The Values of integers: those that it holds are looked up, all others spelled out."""
+
+    def __missing__(self, value: int) -> bytes:
+        if not ~_LARGEST <= value <= _LARGEST:
+            raise Unusual
+        return _spelled(value)
+
+
+INTEGERS: Final = _Integers((value, _spelled(value)) for value in range(-128, 1024))
+"""The Values of small integers, which most actions, counts and places are."""
+
+KNOWN: Final[dict[bytes, Any]] = {
+    _NOTHING: None,
+    _FALSE: False,
+    _TRUE: True,
+    **{written: value for value, written in INTEGERS.items()},
+}
+"""What a short Value says, by its bytes."""
+
+SHORT: Final = max(map(len, KNOWN))
+"""Bytes of the longest of them."""
+
+
+def _float(value: float) -> bytes:
+    return _FLOAT + _DOUBLE.pack(value)
+
+
+def _text(value: str) -> bytes:
+    try:
+        text = value.encode()
+    except UnicodeEncodeError:
+        raise Unusual from None
+    return b"".join((_TEXT, varint(len(text)), text))
+
+
+def _bytes(value: bytes) -> bytes:
+    return b"".join((_BYTES, varint(len(value)), value))
+
+
+def _read_integer(raw: bytes, index: int, end: int) -> int:
+    number, behind = read_varint(raw, index)
+    if behind != end or number >> 64:
+        raise Unusual
+    return number >> 1 ^ -(number & 1)
+
+
+def _read_float(raw: bytes, index: int, end: int) -> float:
+    if end - index != _DOUBLE.size:
+        raise Unusual
+    value: float = _DOUBLE.unpack_from(raw, index)[0]
+    return value
+
+
+def _read_text(raw: bytes, index: int, end: int) -> str:
+    try:
+        return _read_bytes(raw, index, end).decode()
+    except UnicodeDecodeError:
+        raise Unusual from None
+
+
+def _read_bytes(raw: bytes, index: int, end: int) -> bytes:
+    length, start = read_varint(raw, index)
+    if start + length != end or start < index:
+        raise Unusual
+    return raw[start:end]
+
+
+LeafReader: TypeAlias = Callable[[bytes, int, int], Any]
+
+WRITERS: Final[dict[Any, Callable[[Any], bytes]]] = {
+    type(None): {None: _NOTHING}.__getitem__,
+    bool: {False: _FALSE, True: _TRUE}.__getitem__,
+    int: INTEGERS.__getitem__,
+    float: _float,
+    str: _text,
+    bytes: _bytes,
+}
+"""Functions that return the Value of a plain value, by its exact type; they raise `Unusual`."""
+
+READERS: Final[dict[bytes, LeafReader]] = {
+    _INTEGER: _read_integer,
+    _FLOAT: _read_float,
+    _TEXT: _read_text,
+    _BYTES: _read_bytes,
+}
+"""Functions that return the plain value between two indices, by the tag before it; they raise `Unusual`.
+
+None and booleans have one form each, which is `KNOWN`."""
+
+
+class Leaf:
+    """A place without containers: plain values, and arrays like the last one."""
+
+    __slots__ = ("_model",)
+
+    def __init__(self, value: Any = None) -> None:
+        self._model: Model | None = None
+        if type(value) not in WRITERS:
+            self._learn(value)
+
+    def _learn(self, value: Any) -> Model:
+        model = self._model = model_of(value)
+        if model is None:
+            raise Unusual
+        return model
+
+    def write(self, value: Any, parts: list[bytes], attachments: Attachments | None) -> int:
+        """Adds a Value to `parts` and returns its length; a large array goes to the attachments."""
+        model = self._model
+        if model is None or not model.fits(value):
+            plain = WRITERS.get(type(value))
+            if plain is not None:
+                written = plain(value)
+                parts.append(written)
+                return len(written)
+            model = self._learn(value)
+        if attachments is not None and model.attachable:
+            written = model.attach(value, attachments)
+            parts.append(written)
+            return len(written)
+        parts += (model.inline, model.elements(value))
+        return len(model.inline) + model.length
+
+    def read(self, raw: bytes, start: int, end: int, area: Area | None) -> Any:
+        """Returns the value between `start` and `end`."""
+        if end - start <= SHORT:
+            known = KNOWN.get(raw[start:end], UNUSUAL)
+            if known is not UNUSUAL:
+                return known
+        plain = READERS.get(raw[start : start + 1])
+        if plain is not None:
+            return plain(raw, start + 1, end)
+        value = UNUSUAL if self._model is None else self._model.read(raw, start, end, area)
+        if value is UNUSUAL:
+            raise Unusual
+        return value

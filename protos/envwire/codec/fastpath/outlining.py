@@ -1,0 +1,119 @@
+"""A large message that came without attachments, read as if its arrays had come beside it.
+
+Protobuf copies the elements of an array several times. Cut out of the message first they are copied once, into the
+memory that becomes the array; the way of reading is that of a carrier with attachments.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.values.tensors import byte_length
+from envwire.v1 import environment_pb2, values_pb2
+from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Reply
+from envwire.wire.varints import LENGTH_DELIMITED, fields, tag, varint, wrap
+
+if TYPE_CHECKING:
+    from envwire.wire.frames import Area
+
+OUTLINED_FROM: Final = 1 << 18
+"""Smaller messages are read faster as they are."""
+
+_RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
+_TENSOR: Final = values_pb2.Tensor.DESCRIPTOR
+_DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)[0]
+
+#: Where to look for large arrays; whatever else is large stays in the message.
+_FIELDS: Final = {
+    _RESPONSE: frozenset({"step", "reset", "render"}),
+    environment_pb2.StepResponse.DESCRIPTOR: frozenset({"observation"}),
+    environment_pb2.ResetResponse.DESCRIPTOR: frozenset({"observation"}),
+    environment_pb2.RenderResponse.DESCRIPTOR: frozenset({"frame"}),
+}
+
+_Spans: TypeAlias = "list[tuple[int, int, int]]"
+"""Where elements go among the attachments, and where they begin and end in the message."""
+
+
+def outlined(message: bytes, number: int = 0) -> Reply:
+    """Returns an InteractResponse and, apart from it, the large arrays that were in it.
+
+    A message that is small, that has no such arrays or that cannot be read is returned as it is.
+
+    Args:
+        message: An InteractResponse, or the response in it.
+        number: Which of its fields the response is; 0 when the message is all.
+    """
+    spans: _Spans = []
+    rest = _taken_apart(message, number, spans) if len(message) >= OUTLINED_FROM else message
+    area = _gathered(message, spans) if spans else None
+    return Reply(wrap(number, rest) if number else rest, area)
+
+
+def _taken_apart(message: bytes, number: int, spans: _Spans) -> bytes:
+    kind = _RESPONSE.fields_by_number[number].message_type if number else _RESPONSE
+    if kind not in _FIELDS:
+        return message
+    try:
+        return _without(kind, message, 0, len(message), spans)
+    except (ValueError, LookupError, DecodeError, CodecError):
+        spans.clear()
+        return message  # whoever reads it says what is wrong
+
+
+def _gathered(message: bytes, spans: _Spans) -> Area:
+    offset, start, end = spans[-1]
+    area = np.empty(offset + end - start, np.uint8)
+    for offset, start, end in spans:
+        area[offset : offset + end - start] = np.frombuffer(message, np.uint8, end - start, start)
+    return area
+
+
+def _without(kind: Any, raw: bytes, start: int, end: int, spans: _Spans) -> bytes:
+    """Returns a message without the elements of its large tensors.
+
+    Args:
+        kind: Its descriptor.
+        raw: Holds the message.
+        start: Where it begins.
+        end: Where it ends.
+        spans: Takes where the elements are.
+    """
+    parts: list[bytes] = []
+    done = start
+    for key, begin, first, last in fields(raw, start, end):
+        field = kind.fields_by_number.get(key >> 3)
+        child = field and field.message_type
+        if child is None or key & 7 != LENGTH_DELIMITED or last - first < ATTACHED_FROM:
+            continue
+        if kind not in _FIELDS or field.name in _FIELDS[kind]:
+            inner = (_tensor if child is _TENSOR else _without)(child, raw, first, last, spans)
+            parts += (raw[done:begin], varint(key), varint(len(inner)), inner)
+            done = last
+    return b"".join((*parts, raw[done:end]))
+
+
+def _tensor(_: Any, raw: bytes, start: int, end: int, spans: _Spans) -> bytes:
+    """Returns a tensor without its elements, which are noted, if they are where all tensors have them."""
+    data = next((each for each in fields(raw, start, end) if each[0] == _DATA), None)
+    if data is None:
+        return raw[start:end]
+    _, begin, first, last = data
+    tensor = values_pb2.Tensor.FromString(raw[start:begin] + raw[last:end])
+    odd = tensor.fill or tensor.data or tensor.HasField("attachment_offset")
+    if odd or last - first < ATTACHED_FROM or byte_length(tensor) != last - first:
+        return raw[start:end]
+    tensor.attachment_offset = _next_offset(spans)
+    spans.append((tensor.attachment_offset, first, last))
+    return tensor.SerializeToString()
+
+
+def _next_offset(spans: _Spans) -> int:
+    if not spans:
+        return 0
+    offset, start, end = spans[-1]
+    return -(-(offset + end - start) // ALIGNMENT) * ALIGNMENT

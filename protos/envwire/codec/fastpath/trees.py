@@ -1,0 +1,237 @@
+"""Dictionaries, tuples and lists that are like the last one: only their leaves are written and read anew.
+
+A tree is a model of nested containers: the bytes before each element, with the lengths that they had last. Where an
+element is as long as before, nothing around it has to be written or understood again, only joined or compared; where it
+is not, the lengths around it are. Other containers, other names and whatever has no leaf here are `Unusual`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from operator import is_
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from envwire.codec.fastpath.leaves import WRITERS, Leaf, Unusual
+from envwire.v1 import values_pb2
+from envwire.wire.varints import LENGTH_DELIMITED, read_varint, tag, varint
+
+if TYPE_CHECKING:
+    from envwire.wire.frames import Area, Attachments
+
+_MARKS: Final[dict[Any, bytes]] = {
+    list: tag(values_pb2.Value, "list", LENGTH_DELIMITED),
+    tuple: tag(values_pb2.Value, "tuple", LENGTH_DELIMITED),
+    dict: tag(values_pb2.Value, "dict", LENGTH_DELIMITED),
+}
+_ELEMENT: Final = tag(values_pb2.ValueList, "values", LENGTH_DELIMITED)
+_ENTRY: Final = tag(values_pb2.ValueMap, "entries", LENGTH_DELIMITED)
+_NAME: Final = tag(values_pb2.ValueEntry, "name", LENGTH_DELIMITED)
+_VALUE: Final = tag(values_pb2.ValueEntry, "value", LENGTH_DELIMITED)
+
+#: Trees are smaller than this; what is larger spends its time in its elements, and would hold memory here.
+_MOST_PLACES: Final = 1024
+_MOST_LEVELS: Final = 8
+
+
+Fitted: TypeAlias = tuple[int, bytes, int]
+
+
+class _Slot:
+    """One element of a container, and what stands before an element of this length.
+
+    Args:
+        place: What the element is like.
+        before: Bytes before the length of the element; in a dictionary, those inside of its entry.
+
+    Attributes:
+        fitted: Length of the element, what stands before it, and how long that is. They change as one, so that whoever
+            interrupts a step leaves a model that is whole.
+    """
+
+    __slots__ = ("_before", "fitted", "place")
+
+    def __init__(self, place: Place, before: bytes = _ELEMENT) -> None:
+        self.place, self._before = place, before
+        self.fitted = self.fit(0)
+
+    def fit(self, length: int) -> Fitted:
+        """Takes the length of the element."""
+        prefix = self._prefix(length)
+        self.fitted = length, prefix, len(prefix)
+        return self.fitted
+
+    def find(self, raw: bytes, index: int) -> Fitted:
+        """Takes the length of an element from bytes that should begin with a slot like this one."""
+        length, _ = read_varint(raw, self._skip(raw, index) + len(self._before))
+        fitted = self.fit(length)
+        if not raw.startswith(fitted[1], index):
+            raise Unusual
+        return fitted
+
+    def _prefix(self, length: int) -> bytes:
+        return self._before + varint(length)
+
+    def _skip(self, raw: bytes, index: int) -> int:  # noqa: ARG002 - entries read it
+        """Returns where `before` should stand."""
+        return index
+
+
+class _Entry(_Slot):
+    """One item of a dictionary."""
+
+    __slots__ = ()
+
+    def _prefix(self, length: int) -> bytes:
+        inside = super()._prefix(length)
+        return b"".join((_ENTRY, varint(len(inside) + length), inside))
+
+    def _skip(self, raw: bytes, index: int) -> int:
+        return read_varint(raw, index + len(_ENTRY))[1]
+
+
+class _Branch:
+    """A place of containers of one type, with as many elements.
+
+    Args:
+        mark: The tag before the container.
+        slots: Its elements.
+    """
+
+    __slots__ = ("_fitted", "_mark", "_slots")
+
+    def __init__(self, mark: bytes, slots: list[_Slot]) -> None:
+        self._mark, self._slots = mark, slots
+        self._fitted = 0, mark + b"\0"
+
+    def write(self, value: Any, parts: list[bytes], attachments: Attachments | None) -> int:
+        """Adds a container to `parts` and returns its length.
+
+        The first part is one and the same object for containers of one length.
+        """
+        elements = self._elements(value)
+        begin, total = len(parts), 0
+        known, head = self._fitted
+        parts.append(head)
+        for slot, element in zip(self._slots, elements, strict=True):
+            at = len(parts)
+            last, prefix, ahead = slot.fitted
+            parts.append(prefix)
+            length = slot.place.write(element, parts, attachments)
+            if length != last:
+                _, parts[at], ahead = slot.fit(length)
+            total += ahead + length
+        if total != known:
+            parts[begin] = head = self._mark + varint(total)
+            self._fitted = total, head
+        return len(head) + total
+
+    def read(self, raw: bytes, start: int, end: int, area: Area | None) -> Any:
+        """Returns the container between `start` and `end`, which is all of it."""
+        length, index = read_varint(raw, start + 1)
+        if raw[start : start + 1] != self._mark or index + length != end:
+            raise Unusual
+        values: list[Any] = []
+        for slot in self._slots:
+            length, prefix, ahead = slot.fitted
+            if not raw.startswith(prefix, index):
+                length, _, ahead = slot.find(raw, index)
+            start = index + ahead
+            index = start + length
+            if index > end:
+                raise Unusual
+            values.append(slot.place.read(raw, start, index, area))
+        if index != end:
+            raise Unusual
+        return self._built(values)
+
+    def _elements(self, value: Any) -> Iterable[Any]:
+        """Returns the elements of a container that is like the last one."""
+        raise NotImplementedError
+
+    def _built(self, values: list[Any]) -> Any:
+        """Returns a container of these elements."""
+        raise NotImplementedError
+
+
+class _Row(_Branch):
+    """A place of lists, or of tuples."""
+
+    __slots__ = ("_kind",)
+
+    def __init__(self, mark: bytes, elements: Any, grow: Callable[[Any], Place]) -> None:
+        super().__init__(mark, [_Slot(grow(element)) for element in elements])
+        self._kind: type[Any] = type(elements)
+
+    def _elements(self, value: Any) -> Iterable[Any]:
+        if type(value) is not self._kind or len(value) != len(self._slots):
+            raise Unusual
+        return cast("Iterable[Any]", value)
+
+    def _built(self, values: list[Any]) -> Any:
+        return values if self._kind is list else tuple(values)
+
+
+class _Table(_Branch):
+    """A place of dictionaries with the same names in the same order."""
+
+    __slots__ = ("_names",)
+
+    def __init__(self, mark: bytes, items: dict[Any, Any], grow: Callable[[Any], Place]) -> None:
+        names = tuple(items)
+        super().__init__(mark, [_Entry(grow(items[name]), _before_item(name)) for name in names])
+        self._names: tuple[str, ...] = names
+
+    def _elements(self, value: Any) -> Iterable[Any]:
+        if type(value) is not dict:
+            raise Unusual
+        items = cast("dict[str, Any]", value)
+        if len(items) != len(self._names) or not (
+            all(map(is_, items, self._names)) or self._has(items)
+        ):
+            raise Unusual
+        return items.values()
+
+    def _has(self, items: dict[str, Any]) -> bool:
+        """Tells whether the names of a dictionary are equal to these; texts of a subclass are not names."""
+        return all(type(name) is str for name in items) and tuple(items) == self._names
+
+    def _built(self, values: list[Any]) -> Any:
+        return dict(zip(self._names, values, strict=True))
+
+
+Place: TypeAlias = Leaf | _Row | _Table
+
+_BRANCHES: Final[dict[Any, type[_Row | _Table]]] = {list: _Row, tuple: _Row, dict: _Table}
+
+
+def grow(value: Any, mark: bytes | None = None) -> Place:
+    """Returns a place of values like this one.
+
+    Args:
+        value: The value.
+        mark: The tag before the value, if it is a container; that of its kind in a Value by default.
+
+    Raises:
+        Unusual: It has parts that are left to protobuf, or too many.
+    """
+    return _grown(value, iter(range(_MOST_PLACES)), _MOST_LEVELS, mark)
+
+
+def _grown(value: Any, room: Iterator[int], levels: int, mark: bytes | None = None) -> Place:
+    if next(room, None) is None:
+        raise Unusual
+    own = _MARKS.get(type(value))
+    if own is None:
+        return Leaf(value)
+    if not levels:
+        raise Unusual
+    branch = _BRANCHES[type(value)]
+    return branch(mark or own, value, lambda part: _grown(part, room, levels - 1))
+
+
+def _before_item(name: Any) -> bytes:
+    """Returns what stands in an entry before the length of its value."""
+    if type(name) is not str:
+        raise Unusual
+    text = WRITERS[str](name)[1:]
+    return b"".join((_NAME, text, _VALUE))

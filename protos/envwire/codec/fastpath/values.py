@@ -1,0 +1,184 @@
+"""Values that are like the last one: written and read by their fixed parts, without building a message.
+
+An observation differs from the one before in its elements, not in its type and shape. Writer and reader remember what
+stands around the elements, and compare it as bytes. Whatever is not like the last value is left to protobuf.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+
+from envwire.codec.fastpath.array_layouts import UNUSUAL, Model, model_of
+from envwire.codec.fastpath.leaves import INTEGERS, KNOWN, SHORT, Leaf, Unusual
+from envwire.codec.fastpath.trees import Place, grow
+
+if TYPE_CHECKING:
+    from envwire.wire.frames import Area, Attachments
+
+#: After so many values in a row that were not like the one before, a place stops learning what they are like: it would
+#: cost more than it saves. Every `_AGAIN`th value it tries anew.
+_TRIES: Final = 4
+_AGAIN: Final = 64
+
+_NUMPY: Final = (np.ndarray, np.generic)
+
+# Methods of imported tables, bound once: Python binds them anew in each call.
+_spelled: Final = INTEGERS.get
+_said: Final = KNOWN.get
+
+Parts: TypeAlias = tuple[bytes, bytes]
+"""A Value in two parts, of which the first is the same object only where the whole is as long as before."""
+
+
+def _may_learn(misses: int) -> bool:
+    return misses <= _TRIES or misses % _AGAIN == 0
+
+
+class _Learner:
+    """What the plain values and the containers of one place are like.
+
+    Args:
+        mark: The tag before a container; that of its kind in a Value by default.
+    """
+
+    __slots__ = ("_mark", "_misses", "_place")
+
+    def __init__(self, mark: bytes | None = None) -> None:
+        self._mark, self._misses = mark, 0
+        self._place: Place = Leaf()
+
+    def learn(self, value: Any) -> None:
+        """Takes a value that was not like the last one as the model of those to come."""
+        self._misses += 1
+        self._place = _place_of(value, self._mark, self._misses)
+
+
+class TreeWriter(_Learner):
+    """Writes the plain values and the containers of one place; for its argument see `_Learner`."""
+
+    __slots__ = ()
+
+    def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
+        """Returns the tag and what is behind it; None, and nothing attached, for what is left to protobuf."""
+        known = _written(self._place, value, attachments)
+        if known is not None:
+            self._misses = 0
+            return known
+        self.learn(value)
+        return _written(self._place, value, attachments)
+
+
+def _place_of(value: Any, mark: bytes | None, misses: int) -> Place:
+    """Returns a place of values like this one; one of plain values for what is left to protobuf."""
+    if _may_learn(misses):
+        with suppress(Unusual):
+            return grow(value, mark)
+    return Leaf()
+
+
+def _written(place: Place, value: Any, attachments: Attachments | None) -> Parts | None:
+    parts: list[bytes] = []
+    before = (0, 0) if attachments is None else (len(attachments.buffers), attachments.length)
+    try:
+        place.write(value, parts, attachments)
+    except Unusual:
+        if attachments is not None:
+            attachments.cut(*before)
+        return None
+    return parts[0], b"".join(parts[1:])
+
+
+class TreeReader(_Learner):
+    """Reads the plain values and the containers of one place; for its argument see `_Learner`."""
+
+    __slots__ = ()
+
+    def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
+        """Returns the value between `start` and `end`; UNUSUAL for one that is left to protobuf."""
+        try:
+            value = self._place.read(raw, start, end, area)
+        except Unusual:
+            return UNUSUAL
+        self._misses = 0
+        return value
+
+
+class ValueWriter:
+    """Writes the values of one place, an observation for instance."""
+
+    __slots__ = ("_misses", "_model", "_tree")
+
+    def __init__(self) -> None:
+        self._misses = 0
+        self._model: Model | None = None
+        self._tree = TreeWriter()
+
+    def write(self, value: Any) -> bytes | None:
+        """Returns the Value; None for one that is left to protobuf."""
+        model = self._model
+        if model is not None and model.fits(value):
+            self._misses = 0
+            return model.inline + model.elements(value)
+        if type(value) is int and (known := _spelled(value)):
+            return known
+        parts = self.parts(value)
+        return None if parts is None else parts[0] + parts[1]
+
+    def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
+        """Returns the Value in its parts.
+
+        Args:
+            value: Anything; what is left to protobuf gives None.
+            attachments: Empty; takes the elements of large arrays.
+        """
+        model = self._model
+        if model is not None and model.fits(value):
+            self._misses = 0
+        elif type(value) is int and (known := _spelled(value)):
+            return known, b""
+        elif not issubclass(type(value), _NUMPY):
+            return self._tree.parts(value, attachments)
+        else:
+            self._misses += 1
+            model = self._model = model_of(value) if _may_learn(self._misses) else None
+            if model is None:
+                return None
+        if attachments is None or not model.attachable:
+            return model.inline, model.elements(value)
+        return model.attach(value, attachments), b""
+
+
+class ValueReader:
+    """Reads the values of one place.
+
+    Attributes:
+        model: What the last array or scalar was like.
+    """
+
+    __slots__ = ("_misses", "_tree", "model")
+
+    def __init__(self) -> None:
+        self._misses = 0
+        self.model: Model | None = None
+        self._tree = TreeReader()
+
+    def learn(self, value: Any) -> None:
+        """Takes a value that protobuf read as the model of those to come."""
+        if not issubclass(type(value), _NUMPY):
+            self._tree.learn(value)
+            return
+        self._misses += 1
+        self.model = model_of(value) if _may_learn(self._misses) else None
+
+    def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
+        """Returns the value between `start` and `end`; UNUSUAL for one that is left to protobuf."""
+        if self.model is not None:
+            value = self.model.read(raw, start, end, area)
+            if value is not UNUSUAL:
+                self._misses = 0
+                return value
+        known = _said(raw[start:end], UNUSUAL) if end - start <= SHORT else UNUSUAL
+        return self._tree.read(raw, start, end, area) if known is UNUSUAL else known

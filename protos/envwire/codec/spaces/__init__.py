@@ -1,0 +1,1 @@
+"""Spaces, specifications and random states as messages and back."""

@@ -1,0 +1,117 @@
+"""Specifications: how an environment and its wrappers were made."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.values.encoding import decode_mapping, decode_value, encode_mapping, encode_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from envwire.codec.family import Family
+    from envwire.v1 import specs_pb2
+
+
+def encode_env_spec(spec: Any, message: specs_pb2.EnvSpec) -> None:
+    """Writes the specification of an environment of either family.
+
+    Args:
+        spec: The specification. Arguments without a wire form become stand-ins.
+        message: Filled in place.
+
+    Raises:
+        CodecError: A field is not of the type that specifications give it.
+    """
+    try:
+        _encode_fields(spec, message)
+    except (TypeError, ValueError) as error:  # protobuf checks types and ranges
+        raise CodecError(
+            f"not a proper specification ({error})", "fields of the types of EnvSpec"
+        ).under("spec") from error
+    encode_mapping(spec.kwargs, message.kwargs, "spec.kwargs", opaque=True)
+    for wrapper in spec.additional_wrappers:
+        _encode_wrapper_spec(wrapper, message.additional_wrappers.add())
+
+
+def _encode_fields(spec: Any, message: specs_pb2.EnvSpec) -> None:
+    message.id = spec.id
+    message.entry_point = _location(spec.entry_point)
+    message.nondeterministic = bool(spec.nondeterministic)
+    message.order_enforce = bool(spec.order_enforce)
+    message.disable_env_checker = bool(spec.disable_env_checker)
+    message.vector_entry_point = _location(spec.vector_entry_point)
+    if spec.max_episode_steps is not None:
+        message.max_episode_steps = spec.max_episode_steps
+    if spec.reward_threshold is not None:
+        encode_value(spec.reward_threshold, message.reward_threshold, opaque=True)
+
+
+def decode_env_spec(
+    message: specs_pb2.EnvSpec, family: Family, entry_point: Callable[..., Any]
+) -> Any:
+    """Builds the specification of an environment.
+
+    Args:
+        message: The message.
+        family: Whose `EnvSpec` to build.
+        entry_point: What makes the environment here. It takes the place of the name that was sent,
+            because nothing is imported on a peer's word. For the same reason there is no
+            `vector_entry_point`: `make_vec` would import it.
+
+    Raises:
+        CodecError: The family refuses the id, or an argument breaks the contract.
+    """
+    try:
+        return family.EnvSpec(
+            id=message.id,
+            entry_point=entry_point,
+            reward_threshold=_decode_threshold(message, family),
+            nondeterministic=message.nondeterministic,
+            max_episode_steps=_decode_max_episode_steps(message),
+            order_enforce=message.order_enforce,
+            disable_env_checker=message.disable_env_checker,
+            kwargs=decode_mapping(message.kwargs, family, "spec.kwargs"),
+            additional_wrappers=tuple(
+                _decode_wrapper_spec(wrapper, family) for wrapper in message.additional_wrappers
+            ),
+        )
+    except family.error.Error as error:
+        raise CodecError(f"an id {message.id!r} ({error})", "[namespace/]name[-vN]").under(
+            "spec.id"
+        ) from error
+
+
+def _encode_wrapper_spec(spec: Any, message: specs_pb2.WrapperSpec) -> None:
+    message.name = spec.name
+    message.entry_point = _location(spec.entry_point)
+    message.recorded = spec.kwargs is not None
+    if spec.kwargs is not None:
+        encode_mapping(spec.kwargs, message.kwargs, opaque=True)
+
+
+def _decode_wrapper_spec(message: specs_pb2.WrapperSpec, family: Family) -> Any:
+    kwargs = None
+    if message.recorded:
+        kwargs = decode_mapping(message.kwargs, family, f"spec.{message.name}.kwargs")
+    return family.WrapperSpec(name=message.name, entry_point=message.entry_point, kwargs=kwargs)
+
+
+def _decode_threshold(message: specs_pb2.EnvSpec, family: Family) -> Any:
+    if not message.HasField("reward_threshold"):
+        return None
+    return decode_value(message.reward_threshold, family, "spec.reward_threshold")
+
+
+def _decode_max_episode_steps(message: specs_pb2.EnvSpec) -> int | None:
+    return message.max_episode_steps if message.HasField("max_episode_steps") else None
+
+
+def _location(entry_point: str | Callable[..., Any] | None) -> str:
+    """Names where something is made: "module:Class"; empty for nothing."""
+    if entry_point is None or isinstance(entry_point, str):
+        return entry_point or ""
+    kind = type(entry_point)
+    named = entry_point if hasattr(entry_point, "__qualname__") else kind
+    return f"{named.__module__}:{named.__qualname__}"

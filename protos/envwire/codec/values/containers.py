@@ -1,0 +1,237 @@
+"""Lists, tuples, sets and dictionaries, and the elements of every container."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from envwire.codec.errors.codec_error import CodecError, key_step, located
+from envwire.codec.values.context import decode, encode
+from envwire.codec.values.opaque import encode_opaque
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from google.protobuf.internal.containers import RepeatedCompositeFieldContainer
+
+    from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding
+    from envwire.v1 import values_pb2
+
+    Values = RepeatedCompositeFieldContainer[values_pb2.Value]
+
+ELEMENT: Final = 2
+"""How many messages an element is below its container: ValueList, Value."""
+
+_ITEM: Final = 3  # ValueMap, ValueEntry, Value
+
+# Kinds that arrive as something that cannot be a key; only odd subclasses of them ever are one.
+_UNHASHABLE: Final = frozenset({"list", "dict", "set", "array", "object_array"})
+
+
+def encode_elements(
+    container: object, elements: Iterable[Any], messages: Values, encoding: Encoding
+) -> None:
+    """Writes the elements of a container into a repeated field.
+
+    Args:
+        container: What holds the elements; only its identity counts.
+        elements: The elements.
+        messages: Filled in place.
+        encoding: The call.
+
+    Raises:
+        CodecError: An element has no wire form, or the container holds itself.
+    """
+    encoding.enter(container, ELEMENT)
+    try:
+        for element in elements:
+            encode(element, messages.add(), encoding)
+    except CodecError as error:
+        error.under(f"[{len(messages) - 1}]")
+        raise
+    finally:
+        encoding.leave(container, ELEMENT)
+
+
+def decode_elements(messages: Values, decoding: Decoding) -> list[Any]:
+    """Reads the elements of a container.
+
+    Raises:
+        CodecError: One of them breaks the contract.
+    """
+    decoding.enter(ELEMENT)
+    elements: list[Any] = []
+    add = elements.append
+    try:
+        for message in messages:
+            add(decode(message, decoding))
+    except CodecError as error:
+        error.under(f"[{len(elements)}]")
+        raise
+    decoding.leave(ELEMENT)
+    return elements
+
+
+def encode_list(value: list[Any], message: values_pb2.Value, encoding: Encoding) -> None:
+    """Writes a list."""
+    message.list.SetInParent()
+    encode_elements(value, value, message.list.values, encoding)
+
+
+def decode_list(message: values_pb2.ValueList, decoding: Decoding) -> list[Any]:
+    """Reads a list."""
+    return decode_elements(message.values, decoding)
+
+
+def encode_tuple(value: tuple[Any, ...], message: values_pb2.Value, encoding: Encoding) -> None:
+    """Writes a tuple; a named one loses its names."""
+    message.tuple.SetInParent()
+    encode_elements(value, value, message.tuple.values, encoding)
+
+
+def decode_tuple(message: values_pb2.ValueList, decoding: Decoding) -> tuple[Any, ...]:
+    """Reads a tuple."""
+    return tuple(decode_elements(message.values, decoding))
+
+
+def encode_set(value: set[Any], message: values_pb2.Value, encoding: Encoding) -> None:
+    """Writes a set in whatever order it has."""
+    message.set.SetInParent()
+    encode_elements(value, value, message.set.values, encoding)
+    kinds = {element.WhichOneof("kind") for element in message.set.values}
+    if not kinds.isdisjoint(_UNHASHABLE):
+        raise _not_a_key((kinds & _UNHASHABLE).pop())
+
+
+def decode_set(message: values_pb2.ValueList, decoding: Decoding) -> set[Any]:
+    """Reads a set.
+
+    Raises:
+        CodecError: An element cannot be in a set.
+    """
+    elements = decode_elements(message.values, decoding)
+    try:
+        return set(elements)
+    except TypeError as error:
+        raise CodecError(f"a set with an unhashable element ({error})", "hashable ones") from error
+
+
+def encode_dict(value: dict[Any, Any], message: values_pb2.Value, encoding: Encoding) -> None:
+    """Writes a dictionary in its order."""
+    message.dict.SetInParent()
+    encode_items(value, message.dict, encoding)
+
+
+def encode_items(
+    mapping: Mapping[Any, Any], message: values_pb2.ValueMap, encoding: Encoding
+) -> None:
+    """Writes the items of a mapping in their order.
+
+    Raises:
+        CodecError: A key or a value has no wire form, or the mapping holds itself.
+    """
+    encoding.enter(mapping, _ITEM)
+    add = message.entries.add
+    written: set[bytes] = set()
+    key: object = None
+    try:
+        for key, value in mapping.items():
+            entry = add()
+            if type(key) is not str or not _encode_name(key, entry):
+                _encode_key(key, entry, encoding, written)
+            encode(value, entry.value, encoding)
+    except CodecError as error:
+        error.under(key_step(key))
+        raise
+    finally:
+        encoding.leave(mapping, _ITEM)
+
+
+def decode_dict(message: values_pb2.ValueMap, decoding: Decoding) -> dict[Any, Any]:
+    """Reads a dictionary.
+
+    Raises:
+        CodecError: A key is missing, not hashable or there twice; or a value breaks the contract.
+    """
+    decoding.enter(_ITEM)
+    items: dict[Any, Any] = {}
+    for entry in message.entries:
+        key = entry.name or _decode_key(entry, decoding)
+        if key in items:
+            raise CodecError("there twice", "each key once").under(key_step(key))
+        try:
+            items[key] = decode(entry.value, decoding)
+        except CodecError as error:
+            error.under(key_step(key))
+            raise
+    decoding.leave(_ITEM)
+    return items
+
+
+def _encode_name(key: str, entry: values_pb2.ValueEntry) -> bool:
+    try:
+        entry.name = key
+    except UnicodeEncodeError:
+        return False  # `encode` will say what is wrong with it
+    return True
+
+
+def _encode_key(
+    key: object, entry: values_pb2.ValueEntry, encoding: Encoding, written: set[bytes]
+) -> None:
+    """Writes a key that is not a text."""
+    encode(key, entry.other, encoding)
+    kind = entry.other.WhichOneof("kind")
+    if kind in _UNHASHABLE:
+        if not encoding.opaque:
+            raise _not_a_key(kind)
+        encode_opaque(key, entry.other.opaque)
+    if encoding.opaque:
+        _keep_apart(key, entry.other, written)
+
+
+def _keep_apart(key: object, message: values_pb2.Value, written: set[bytes]) -> None:
+    """Marks the stand-in of a key that looks like that of another key."""
+    while message.SerializeToString() in written:
+        text = message.opaque.text
+        encode_opaque(key, message.opaque)
+        message.opaque.text = f"{text or message.opaque.text}'"
+    written.add(message.SerializeToString())
+
+
+def _decode_key(entry: values_pb2.ValueEntry, decoding: Decoding) -> object:
+    if entry.HasField("name"):
+        return ""
+    key = located(".key", decode, entry.other, decoding)
+    check_hashable(key)
+    return key
+
+
+def check_hashable(key: object) -> None:
+    """Refuses what cannot be a key.
+
+    Raises:
+        CodecError: It, or a part of it, is not hashable.
+    """
+    try:
+        hash(key)
+    except TypeError as error:
+        raise CodecError(f"not hashable ({error})", "a key").under(".key") from error
+
+
+def _not_a_key(kind: str | None) -> CodecError:
+    return CodecError(f"a key that would arrive as a {kind}", "one that stays hashable")
+
+
+ENCODERS: Final[dict[type | str, Encoder]] = {
+    list: encode_list,
+    tuple: encode_tuple,
+    set: encode_set,
+    dict: encode_dict,
+}
+
+DECODERS: Final[dict[str, Decoder]] = {
+    "list": decode_list,
+    "tuple": decode_tuple,
+    "set": decode_set,
+    "dict": decode_dict,
+}

@@ -1,0 +1,174 @@
+"""Python values as typed wire values, and back as the type that was sent.
+
+The exact type decides. A subclass of a built-in type travels as the nearest built-in type (an
+OrderedDict as a dict, a named tuple as a tuple); enumerations and subclasses of arrays do not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from envwire.codec.errors.codec_error import CodecError, located
+from envwire.codec.values import arrays, builtins, containers, library_types
+from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
+from envwire.codec.values.opaque import decode_opaque, type_name
+from envwire.codec.values.tensors import decode_tensor, encode_tensor, is_portable
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from envwire.codec.family import Family
+    from envwire.v1 import values_pb2
+    from envwire.wire.frames import Area, Attachments
+
+_ENCODERS: Final[dict[type | str, Encoder]] = {
+    **builtins.ENCODERS,
+    **arrays.ENCODERS,
+    **containers.ENCODERS,
+    **library_types.ENCODERS,
+}
+
+_DECODERS: Final[dict[str, Decoder]] = {
+    **builtins.DECODERS,
+    **arrays.DECODERS,
+    **containers.DECODERS,
+    **library_types.DECODERS,
+    "opaque": decode_opaque,
+}
+
+
+_AS_THEY_ARE: Final = frozenset(
+    kind for kind, decoder in _DECODERS.items() if decoder is builtins.decode_as_is
+)
+
+
+def encode_value(
+    value: Any,
+    message: values_pb2.Value,
+    path: str = "value",
+    *,
+    opaque: bool = False,
+    attachments: Attachments | None = None,
+) -> None:
+    """Writes a value into an empty message.
+
+    Args:
+        value: Anything of the types that `Value` lists: 29 dictionaries or 44 lists deep.
+        message: Filled in place.
+        path: Name of the value in error messages.
+        opaque: Whether to write objects without a wire form as `Opaque` rather than to refuse them.
+        attachments: Takes large arrays; None leaves them in the message.
+
+    Raises:
+        CodecError: A part has no wire form, and `opaque` is false.
+    """
+    try:
+        if type(value) is np.ndarray and is_portable(value.dtype):  # most observations
+            encode_tensor(value, message.array, attachments)
+        else:
+            encode(value, message, Encoding(_ENCODERS, opaque, attachments))
+    except CodecError as error:
+        error.under(path)
+        raise
+
+
+def decode_value(
+    message: values_pb2.Value,
+    family: Family | None,
+    path: str = "value",
+    *,
+    opaque: bool = True,
+    area: Area | None = None,
+) -> Any:
+    """Reads a value. Arrays arrive fresh, writable, native and C-contiguous.
+
+    Args:
+        message: The message.
+        family: Whose graphs and enumerations to build; None refuses them.
+        path: Name of the value in error messages.
+        opaque: Whether an `Opaque` may stand in for an object; servers refuse it in requests.
+        area: The attachments that came with the message.
+
+    Raises:
+        CodecError: The message breaks the contract.
+    """
+    try:
+        kind = message.WhichOneof("kind")
+        if kind == "array":  # most observations
+            return decode_tensor(message.array, area=area)
+        if kind in _AS_THEY_ARE:
+            return getattr(message, kind)
+        return decode(message, Decoding(_DECODERS, family, opaque, area))
+    except CodecError as error:
+        error.under(path)
+        raise
+
+
+def encode_mapping(
+    mapping: Mapping[Any, Any],
+    message: values_pb2.ValueMap,
+    path: str = "mapping",
+    *,
+    opaque: bool = False,
+    attachments: Attachments | None = None,
+) -> None:
+    """Writes the items of a mapping in their order.
+
+    Arguments and errors are those of `encode_value`.
+    """
+    if not hasattr(mapping, "items"):
+        raise CodecError(f"a {type_name(type(mapping))}", "a mapping").under(path)
+    if not mapping:  # most infos
+        return
+    encoding = Encoding(_ENCODERS, opaque, attachments)
+    located(path, containers.encode_items, mapping, message, encoding)
+
+
+def decode_mapping(
+    message: values_pb2.ValueMap,
+    family: Family | None,
+    path: str = "mapping",
+    *,
+    opaque: bool = True,
+    area: Area | None = None,
+) -> dict[Any, Any]:
+    """Reads a dictionary.
+
+    Arguments and errors are those of `decode_value`.
+    """
+    if not message.entries:  # most infos
+        return {}
+    decoding = Decoding(_DECODERS, family, opaque, area)
+    return located(path, containers.decode_dict, message, decoding)
+
+
+def encode_values(
+    values: Sequence[Any],
+    message: values_pb2.ValueList,
+    path: str = "values",
+    *,
+    opaque: bool = False,
+) -> None:
+    """Writes values one after another.
+
+    Arguments and errors are those of `encode_value`.
+    """
+    encoding = Encoding(_ENCODERS, opaque)
+    located(path, containers.encode_elements, values, values, message.values, encoding)
+
+
+def decode_values(
+    message: values_pb2.ValueList,
+    family: Family | None,
+    path: str = "values",
+    *,
+    opaque: bool = True,
+) -> list[Any]:
+    """Reads values one after another.
+
+    Arguments and errors are those of `decode_value`.
+    """
+    decoding = Decoding(_DECODERS, family, opaque)
+    return located(path, containers.decode_elements, message.values, decoding)

@@ -1,0 +1,67 @@
+"""Stand-ins for objects that have no wire form: what they were and how they printed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from envwire.codec.errors.codec_error import CodecError
+
+if TYPE_CHECKING:
+    from envwire.codec.values.context import Decoding
+    from envwire.v1 import values_pb2
+
+_LONGEST_TEXT: Final = 1000
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """What arrived in place of an object that has no wire form. It is never turned back into one.
+
+    Attributes:
+        type_name: Qualified name of the object's class, for example "types.FunctionType".
+        text: Its repr, at most 1,000 characters.
+    """
+
+    type_name: str
+    text: str
+
+
+def encode_opaque(value: object, message: values_pb2.Opaque) -> None:
+    """Writes the name and the repr of any object; never raises."""
+    if isinstance(value, Opaque):
+        # One server in front of another passes on what it was told.
+        message.type_name, message.text = value.type_name, value.text
+    else:
+        message.type_name = printable(type_name(type(value)))
+        message.text = printable(_safe_repr(value)[:_LONGEST_TEXT])
+
+
+def decode_opaque(message: values_pb2.Opaque, decoding: Decoding) -> Opaque:
+    """Reads the stand-in.
+
+    Raises:
+        CodecError: The receiver takes no stand-ins.
+    """
+    if not decoding.opaque:
+        raise CodecError(
+            f"a stand-in for a {message.type_name}", "the value itself", "Send only wire types."
+        )
+    return Opaque(message.type_name, message.text)
+
+
+def type_name(kind: type) -> str:
+    """Returns the qualified name of a class, for example "builtins.ValueError"."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def printable(text: str) -> str:
+    """Writes lone surrogates as escapes, because the wire takes only Unicode."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _safe_repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception as error:  # a foreign class may raise anything
+        return f"<repr raised {type(error).__name__}>"

@@ -1,0 +1,284 @@
+"""Arrays and NumPy scalars as tensors: element type, shape, packed little-endian elements."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, Final, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from envwire.codec.errors.codec_error import CodecError
+from envwire.v1 import values_pb2
+from envwire.wire.frames import ATTACHED_FROM, Area, Attachments
+
+Array: TypeAlias = npt.NDArray[Any]
+
+
+def _ordered(dtype: Any, order: Literal["<", "="]) -> np.dtype[Any]:
+    # Made anew from its name, because NumPy writes an order that was asked for into the repr.
+    ordered: np.dtype[Any] = np.dtype(dtype.newbyteorder(order).str)
+    return ordered
+
+
+# The one table of element types: the contract's names are NumPy's names.
+_DTYPES: Final[dict[int, np.dtype[Any]]] = {
+    number: _ordered(np.dtype(name.removeprefix("DATA_TYPE_").lower()), "<")
+    for name, number in values_pb2.DataType.items()
+    if number not in {values_pb2.DATA_TYPE_UNSPECIFIED, values_pb2.DATA_TYPE_NUMPY}
+}
+_NUMBERS: Final = {dtype: values_pb2.DataType.ValueType(n) for n, dtype in _DTYPES.items()}
+
+# Numbers that are here as they are on the wire: what most observations are made of.
+_PLAIN: Final[dict[int, np.dtype[Any]]] = {
+    number: dtype for number, dtype in _DTYPES.items() if dtype.isnative and dtype.kind in "iufc"
+}
+
+SCALAR_TYPES: Final = tuple(dtype.type for dtype in _DTYPES.values())
+"""NumPy's scalar types that have a number of their own on the wire."""
+
+# What NumPy may parse on behalf of a peer. Widths of zero would let no bytes make any shape.
+_NUMPY_TYPE: Final = re.compile(r"<U[1-9]\d{0,8}|\|S[1-9]\d{0,8}|<[Mm]8(\[\w{1,20}\])?")
+
+_LARGEST_CODE_POINT: Final = 0x10FFFF
+_WIDEST_NUMBER: Final = 16
+_MOST_FILLED: Final = 2**28
+_ELEMENTS: Final = "booleans, numbers, fixed-width text or bytes, or times"
+
+
+def data_type_of(dtype: np.dtype[Any]) -> values_pb2.DataType.ValueType:
+    """Returns the number of an element type, whatever its byte order.
+
+    Raises:
+        CodecError: It has none.
+    """
+    number = _NUMBERS.get(_ordered(dtype, "<"))
+    if number is None:
+        raise CodecError(f"of NumPy type {dtype}", _ELEMENTS, "Convert it first with `astype`.")
+    return number
+
+
+def dtype_of(number: int) -> np.dtype[Any]:
+    """Returns the native type of the elements that have this number.
+
+    Raises:
+        CodecError: There is no such number.
+    """
+    try:
+        return _ordered(_DTYPES[number], "=")
+    except KeyError:
+        raise CodecError(f"of element type {number}", "a number or boolean of DataType") from None
+
+
+def is_portable(dtype: np.dtype[Any]) -> bool:
+    """Tells whether elements of a type have a number of their own in DataType."""
+    return dtype in _NUMBERS
+
+
+class FillAllowance:
+    """How many elements one message may ask for that it does not hold itself."""
+
+    __slots__ = ("_left",)
+
+    def __init__(self) -> None:
+        self._left = _MOST_FILLED
+
+    def spend(self, elements: int) -> None:
+        """Takes `elements` from what is left.
+
+        Raises:
+            CodecError: There are not so many left.
+        """
+        if elements > self._left:
+            raise CodecError(
+                f"{elements} elements from a few bytes", f"at most {self._left} more of them"
+            )
+        self._left -= elements
+
+
+def encode_tensor(
+    array: Array, tensor: values_pb2.Tensor, attachments: Attachments | None = None
+) -> None:
+    """Writes an array or scalar of any byte order and memory layout.
+
+    Args:
+        array: The array.
+        tensor: Filled in place.
+        attachments: Takes the elements of a large array; None leaves all in the message.
+
+    Raises:
+        CodecError: The elements have no wire form (long double, structures, objects).
+    """
+    number = _NUMBERS.get(array.dtype)
+    if number is None:
+        array, number = _portable(np.asarray(array), tensor)
+    tensor.data_type = number
+    tensor.shape.extend(array.shape)
+    if attachments is None or array.nbytes < ATTACHED_FROM:
+        tensor.data = array.tobytes()
+    else:
+        tensor.attachment_offset = attachments.add(array)
+
+
+def encode_uniform_tensor(array: Array, tensor: values_pb2.Tensor) -> None:
+    """Writes an array as `encode_tensor` does, and one element only if all have the same bytes.
+
+    Raises:
+        CodecError: The elements have no wire form.
+    """
+    encode_tensor(array, tensor)
+    element = tensor.data[: array.itemsize]
+    if array.size > 1 and tensor.data == element * array.size:
+        tensor.data = element
+        tensor.fill = True
+
+
+def decode_tensor(
+    tensor: values_pb2.Tensor,
+    allowance: FillAllowance | None = None,
+    area: Area | None = None,
+) -> Array:
+    """Reads a tensor into a fresh, writable, native, C-contiguous array.
+
+    Args:
+        tensor: The message.
+        allowance: What the whole message may fill in; a new one by default.
+        area: The attachments that came with the message; the array is laid over them.
+
+    Raises:
+        CodecError: Type, shape and data do not belong together.
+    """
+    data, axes = tensor.data, tensor.shape
+    plain = _PLAIN.get(tensor.data_type)
+    if plain is not None and not tensor.fill and _is_row(axes, plain.itemsize, len(data)):
+        row: Array = np.array(np.frombuffer(data, plain))
+        return row
+    dtype = _DTYPES.get(tensor.data_type)
+    if dtype is None:
+        dtype = _named_dtype(tensor)
+    shape = tuple(axes[:])
+    if area is not None and tensor.HasField("attachment_offset"):
+        return attached(shape, dtype, area, tensor.attachment_offset)
+    if tensor.fill:
+        return _filled(shape, dtype, data, allowance or FillAllowance())
+    if math.prod(shape) * dtype.itemsize != len(data):
+        raise _wrong_length(shape, dtype, data)
+    return _own(_view(shape, dtype, data))
+
+
+def byte_length(tensor: values_pb2.Tensor) -> int:
+    """Returns how many bytes the elements of a tensor take.
+
+    Raises:
+        CodecError: There is no such element type.
+    """
+    dtype = _DTYPES.get(tensor.data_type) or _named_dtype(tensor)
+    return math.prod(tensor.shape) * dtype.itemsize
+
+
+def attached(shape: tuple[int, ...], dtype: np.dtype[Any], area: Area, offset: int) -> Array:
+    """Lays an array over the attachments of a frame.
+
+    Raises:
+        CodecError: They end before it does.
+    """
+    end = offset + math.prod(shape) * dtype.itemsize
+    if end > area.size:
+        raise CodecError(f"an array up to byte {end} of {area.size} attached ones", "one of them")
+    part = area[offset:end]
+    view = _view(shape, dtype, part)
+    return view if dtype.isnative else _own(view)
+
+
+def _is_row(axes: Sequence[int], item: int, length: int) -> bool:
+    """Tells whether a shape of one axis fits its bytes: the commonest tensors by far."""
+    return len(axes) == 1 and axes[0] * item == length > 0
+
+
+def unshapely(shape: tuple[int, ...], error: Exception) -> CodecError:
+    """Says that this NumPy cannot hold so many axes, or such long ones around an empty one."""
+    return CodecError(f"of shape {shape}", f"a shape that NumPy can hold ({error})")
+
+
+def _own(view: Any) -> Array:
+    native = view.dtype.isnative
+    owned: Array = view.copy() if native else view.astype(_ordered(view.dtype, "="))
+    return owned
+
+
+def _view(shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes | Area) -> Array:
+    """Lays an array over bytes of the right length, and refuses elements that NumPy cannot have."""
+    check = _CHECKS.get(dtype.kind)
+    if check is not None:
+        check(data)
+    try:
+        view: Array = np.ndarray(shape, dtype, data)
+    except (ValueError, OverflowError) as error:
+        raise unshapely(shape, error) from error
+    return view
+
+
+def _filled(
+    shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes, allowance: FillAllowance
+) -> Array:
+    if len(data) != dtype.itemsize:
+        raise _wrong_length((), dtype, data)
+    # A wide text counts as many elements.
+    allowance.spend(math.prod(shape) * math.ceil(dtype.itemsize / _WIDEST_NUMBER))
+    element = _own(_view((), dtype, data))
+    try:
+        return np.full(shape, element, element.dtype)
+    except (ValueError, OverflowError) as error:
+        raise unshapely(shape, error) from error
+
+
+def _portable(array: Any, tensor: values_pb2.Tensor) -> tuple[Array, values_pb2.DataType.ValueType]:
+    """Brings foreign byte orders and NumPy's own types into their wire form."""
+    wire: Any = _ordered(array.dtype, "<")
+    number = _NUMBERS.get(wire)
+    if number is None:
+        if not _NUMPY_TYPE.fullmatch(wire.str):
+            raise CodecError(
+                f"of NumPy type {array.dtype}", _ELEMENTS, "Convert it first with `astype`."
+            )
+        number = values_pb2.DATA_TYPE_NUMPY
+        tensor.numpy_type = wire.str
+    portable: Array = array.astype(wire, copy=False)
+    return portable, number
+
+
+def _named_dtype(tensor: values_pb2.Tensor) -> np.dtype[Any]:
+    name = tensor.numpy_type
+    if tensor.data_type == values_pb2.DATA_TYPE_NUMPY and _NUMPY_TYPE.fullmatch(name):
+        try:
+            return np.dtype(name)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise CodecError(f"of NumPy type {name!r}", f"one that NumPy has: {error}") from error
+    raise CodecError(
+        f"of element type {tensor.data_type} {name!r}",
+        f"a type of the enumeration DataType, with its NumPy name if it is {_ELEMENTS}",
+        "Set `data_type` as values.proto says.",
+    )
+
+
+def _wrong_length(shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes) -> CodecError:
+    return CodecError(
+        f"{len(data)} bytes of data",
+        f"{math.prod(shape) * dtype.itemsize} bytes for shape {shape} of {dtype}",
+        "Send product(shape) * item size bytes, or one element with `fill`.",
+    )
+
+
+def _check_booleans(data: bytes | Area) -> None:
+    if np.frombuffer(data, np.uint8).max(initial=0) > 1:
+        raise CodecError("a boolean of another byte than 0 or 1", "0 or 1 in each byte")
+
+
+def _check_text(data: bytes | Area) -> None:
+    if np.frombuffer(data, "<u4").max(initial=0) > _LARGEST_CODE_POINT:
+        raise CodecError("text with a code point over U+10FFFF", "Unicode in four bytes each")
+
+
+_CHECKS: Final = {"b": _check_booleans, "U": _check_text}

@@ -1,0 +1,110 @@
+"""Who a client is: told by its token, its certificate or its address."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from envwire.codec import FaultError, Reason
+from envwire.server._auth.scopes import EVERYTHING, ORDINARY, Client
+from envwire.server._auth.tokens import TokenFile
+from envwire.server.config import ServerConfig
+
+_TOKEN = "token "  # noqa: S105 - how such a name begins
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a client shows of itself.
+
+    Attributes:
+        address: Where it comes from, without the port; empty when it is on this machine.
+        certificate: Subject of the certificate that TLS checked; empty for none.
+        authorization: The header of that name, "Bearer ..."; empty for none.
+    """
+
+    address: str = ""
+    certificate: str = ""
+    authorization: str = field(default="", repr=False)
+
+
+class Access:
+    """Tells clients apart, and lets in those that the operator listed.
+
+    With a token file each client needs a token; TLS with a client CA has asked for a certificate before. Without a
+    file, whoever gets here may play and observe, and on a server that only this machine reaches do everything.
+
+    Args:
+        config: The server's settings.
+
+    Raises:
+        ValueError: The token file cannot be understood.
+        OSError: It cannot be read.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._tokens = TokenFile(config.tokens) if config.tokens else None
+        self._scopes = EVERYTHING if config.loopback else ORDINARY
+
+    def identify(self, shown: Shown) -> Client:
+        """Returns who shows this.
+
+        Raises:
+            FaultError: UNAUTHENTICATED.
+        """
+        if self._tokens is not None:
+            return self._by_token(self._tokens, shown.authorization)
+        if shown.certificate:
+            return Client(f"certificate {shown.certificate}", self._scopes)
+        return Client(f"address {_counted(shown.address)}", self._scopes)
+
+    def follow(self, shown: Shown) -> Callable[[], Client]:
+        """Returns a function that identifies a client at each of its requests, at no cost while nothing changes."""
+        tokens, client = self._tokens, self.identify(shown)
+        if tokens is None:
+            return lambda: client
+        valid = tokens.tokens()
+
+        def identify() -> Client:
+            nonlocal client, valid
+            if tokens.tokens() is not valid:
+                client, valid = self.identify(shown), tokens.tokens()
+            return client
+
+        return identify
+
+    def struck_off(self, name: str) -> bool:
+        """Returns whether a client was let in by a token that is no longer in the file."""
+        if self._tokens is None or not name.startswith(_TOKEN):
+            return False
+        return name not in {_TOKEN + token.name for token in self._tokens.tokens()}
+
+    def _by_token(self, tokens: TokenFile, authorization: str) -> Client:
+        scheme, _, shown = authorization.partition(" ")
+        if scheme.lower() != "bearer":
+            raise FaultError(
+                Reason.UNAUTHENTICATED,
+                "this server asks for a token; give Credentials(token=...), or set ENVWIRE_TOKEN. In other languages "
+                "send the metadata 'authorization: Bearer TOKEN'",
+            )
+        token = tokens.find(shown.strip())
+        if token is None:
+            raise FaultError(
+                Reason.UNAUTHENTICATED,
+                "this server does not know the token; ask its operator for one (`envwire token NAME` makes it)",
+            )
+        return Client(_TOKEN + token.name, token.scopes)
+
+
+@lru_cache(4096)
+def _counted(address: str) -> str:
+    """Returns what clients at an address are counted as: one owner of an IPv6 network has 2**64 addresses."""
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return address or "of this machine"
+    if isinstance(parsed, ipaddress.IPv6Address) and not parsed.is_loopback:
+        return str(ipaddress.ip_network((parsed, 64), strict=False))
+    return str(parsed)

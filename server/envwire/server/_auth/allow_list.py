@@ -1,0 +1,141 @@
+"""What clients may ask for: the operator's lists, checked before anything is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from envwire.codec import CodecError, FaultError, Reason, decode_value
+from envwire.server._auth.argument_rules import ANYTHING, Rule, read_rules
+from envwire.v1 import environment_pb2, values_pb2
+
+#: Gymnasium wrappers that write files or open windows on the server: only when the operator lists them.
+RESERVED_WRAPPERS = frozenset({"RecordVideo", "HumanRendering"})
+
+#: Values that are read here. Others may be large, and none of them is what a rule allows.
+_PLAIN = frozenset(
+    {"none", "bool_value", "int_value", "big_int_value", "float_value", "string_value", "scalar"}
+)
+
+_EVERYWHERE = ""
+_OWNED = re.compile(r"(?:([^=\[\]{}]+)=)?(.*)")
+
+Rules = Mapping[str, Mapping[str, Rule]]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The operator's lists.
+
+    Attributes:
+        any_kwargs: Whether keyword arguments that are not listed may be passed (the default on loopback).
+        kwargs: What each keyword argument may be, by its name, by id or wrapper; under "" for all of them.
+        wrappers: Wrappers beyond the libraries' own, "module:Class", and reserved ones by name.
+        max_envs: Environments of a vector environment that one session takes at most.
+    """
+
+    any_kwargs: bool = True
+    kwargs: Rules = field(default_factory=dict[str, dict[str, Rule]])
+    wrappers: frozenset[str] = frozenset()
+    max_envs: int = 1024
+
+    @classmethod
+    def from_lists(
+        cls,
+        *,
+        any_kwargs: bool,
+        allow_kwargs: Iterable[str],
+        allow_wrappers: Iterable[str],
+        max_envs: int = 1024,
+    ) -> Policy:
+        """Reads the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `_rules`).
+
+        Raises:
+            ValueError: A rule cannot be understood.
+        """
+        kwargs: dict[str, dict[str, Rule]] = {}
+        for item in allow_kwargs:
+            found = _OWNED.fullmatch(item)
+            owner, rules = found.groups() if found else (None, item)
+            kwargs.setdefault(owner or _EVERYWHERE, {}).update(read_rules(rules))
+        return cls(any_kwargs, kwargs, frozenset(allow_wrappers), max_envs)
+
+    def check(self, request: environment_pb2.MakeRequest) -> None:
+        """Refuses what the operator did not list.
+
+        Raises:
+            FaultError: KWARGS_NOT_ALLOWED or WRAPPER_NOT_ALLOWED, with the names and the option that lists them;
+                CAPACITY_REACHED for a vector environment of too many.
+        """
+        if request.HasField("vector"):
+            self._check_number(request.vector.num_envs)
+        self._check_kwargs(request.env_id, request.kwargs)
+        for wrapper in request.wrappers:
+            self._check_wrapper(wrapper.name)
+            self._check_kwargs(wrapper.name, wrapper.kwargs)
+
+    def _check_number(self, num_envs: int) -> None:
+        if num_envs == 0:
+            raise FaultError(
+                Reason.INVALID_VALUE, "a vector environment of 0 environments; ask for 1 or more"
+            )
+        if num_envs > self.max_envs:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"a session takes {self.max_envs} environments at most here, not {num_envs}; spread them over more "
+                "sessions. The operator changes that with --max-envs-per-session",
+                metadata={"max_envs_per_session": str(self.max_envs)},
+            )
+
+    def _check_kwargs(self, owner: str, kwargs: values_pb2.ValueMap) -> None:
+        listed = {**self.kwargs.get(_EVERYWHERE, {}), **self.kwargs.get(owner, {})}
+        if not self.any_kwargs:
+            _check_listed(owner, {entry.name for entry in kwargs.entries}, listed)
+        for entry in kwargs.entries:
+            rule = listed.get(entry.name, ANYTHING)
+            if entry.HasField("other"):  # under another kind of name it would pass by its rule
+                raise FaultError(Reason.INVALID_VALUE, f"{owner}: name keyword arguments by texts")
+            if rule is not ANYTHING and not rule.allows(_plain(entry)):
+                raise _not_as_listed(owner, entry, rule)
+
+    def _check_wrapper(self, name: str) -> None:
+        if name in self.wrappers:
+            return
+        if ":" in name or name in RESERVED_WRAPPERS:
+            raise FaultError(
+                Reason.WRAPPER_NOT_ALLOWED,
+                f"wrapper {name!r} is not listed on this server; it allows the wrappers of its libraries by name"
+                f" and {', '.join(sorted(self.wrappers)) or 'no others'}. The operator lists more with"
+                f" --allow-wrapper {name}",
+            )
+
+
+def _check_listed(owner: str, names: Iterable[str], listed: Iterable[str]) -> None:
+    refused = sorted(set(names) - set(listed))
+    if refused:
+        raise FaultError(
+            Reason.KWARGS_NOT_ALLOWED,
+            f"keyword arguments {', '.join(refused)} of {owner} are not listed on this server; "
+            f"it allows {', '.join(sorted(listed)) or 'none'}. The operator lists more with "
+            f"--allow-kwargs {owner}={','.join(refused)}",
+        )
+
+
+def _plain(entry: values_pb2.ValueEntry) -> Any:
+    """Returns the value of an entry; for one that is not plain, something that no rule allows."""
+    if entry.value.WhichOneof("kind") not in _PLAIN or entry.value.scalar.shape:
+        return ...
+    try:
+        return decode_value(entry.value, None, opaque=False)
+    except CodecError as error:
+        raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+
+
+def _not_as_listed(owner: str, entry: values_pb2.ValueEntry, rule: Rule) -> FaultError:
+    return FaultError(
+        Reason.KWARGS_NOT_ALLOWED,
+        f"{entry.name} of {owner} must be {rule} on this server; pass such a value. The operator changes the rule with "
+        "--allow-kwargs",
+    )

@@ -1,0 +1,90 @@
+"""The server's certificates: read from files, checked, and taken anew when the files change."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envwire.server._auth.reloading import Reloaded
+from envwire.server.config import ServerConfig
+
+
+@dataclass(frozen=True)
+class Certificates:
+    """Certificates as PEM.
+
+    Attributes:
+        cert: The server's, followed by those of authorities in between.
+        key: Its key.
+        client_ca: The authorities whose clients are let in; None to ask clients for no certificate.
+        context: The same for the standard library's sockets.
+    """
+
+    cert: bytes
+    key: bytes = field(repr=False)
+    client_ca: bytes | None
+    context: ssl.SSLContext = field(repr=False)
+
+
+class ServerTls:
+    """The certificates that a server's settings name.
+
+    Args:
+        config: The settings, with `tls_cert` and `tls_key`.
+
+    Raises:
+        ValueError: A file is not what it should be.
+        OSError: A file cannot be read.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        paths = [config.tls_cert, config.tls_key, config.tls_client_ca]
+        self._reloaded = Reloaded([path for path in paths if path], self._read)
+
+    @property
+    def asks_clients(self) -> bool:
+        """Whether clients must show a certificate."""
+        return bool(self._config.tls_client_ca)
+
+    def certificates(self) -> Certificates:
+        """Returns the certificates for the next connection."""
+        return self._reloaded.get()
+
+    def ssl_context(self) -> ssl.SSLContext:
+        """Returns the context for the next connection; ask again for each, certificates change."""
+        return self.certificates().context
+
+    def _read(self) -> Certificates:
+        config = self._config
+        cert, key = Path(config.tls_cert).read_bytes(), Path(config.tls_key).read_bytes()
+        client_ca = Path(config.tls_client_ca).read_bytes() if config.tls_client_ca else None
+        return Certificates(cert, key, client_ca, _context(config))
+
+
+def _context(config: ServerConfig) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # not every build of Python has it so
+    try:
+        context.load_cert_chain(config.tls_cert, config.tls_key, password=b"")
+    except ssl.SSLError as error:
+        raise ValueError(
+            f"{config.tls_cert} and {config.tls_key} are no certificate and its key ({error.reason}); give PEM files "
+            "that belong together, the key without a passphrase"
+        ) from error
+    if config.tls_client_ca:
+        context.verify_mode = ssl.CERT_REQUIRED
+        try:
+            context.load_verify_locations(config.tls_client_ca)
+        except ssl.SSLError as error:
+            raise ValueError(
+                f"{config.tls_client_ca} holds no certificate ({error.reason}); give a PEM file of the authority that "
+                "issues the clients' certificates"
+            ) from error
+    return context
+
+
+def server_tls(config: ServerConfig) -> ServerTls | None:
+    """Returns the certificates of a server; None when it has none."""
+    return ServerTls(config) if config.tls_cert else None

@@ -1,0 +1,115 @@
+"""Tokens: the operator's file of who may do what. It holds digests; nobody can make a token of them.
+
+Each line is a name, its scopes and the SHA-256 digest of the token, in hexadecimal digits:
+
+    # name  scopes        digest
+    alice   play          9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
+    ops     observe,admin 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752
+
+A token is 256 random bits. That is why a plain digest protects it: there are no likely ones to try.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from envwire.server._auth.reloading import Reloaded
+from envwire.server._auth.scopes import Scope
+
+_PREFIX = "envwire_"  # lets secret scanners know one when they see it
+_NAME = re.compile(r"[\w.@-]+")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Token:
+    """One line of the file."""
+
+    name: str
+    scopes: frozenset[Scope]
+    digest: str = field(repr=False)
+
+
+def new_token(name: str, scopes: Iterable[Scope]) -> tuple[str, str]:
+    """Returns a new token, and the line for the file.
+
+    Raises:
+        ValueError: The name has blanks or other signs that the file could not hold.
+    """
+    token = _PREFIX + secrets.token_urlsafe(32)
+    line = f"{name} {','.join(scope.value for scope in scopes)} {_digest(token)}"
+    read_tokens(line)
+    return token, line
+
+
+def read_tokens(text: str) -> tuple[Token, ...]:
+    """Reads the lines of a file.
+
+    Raises:
+        ValueError: A line is not a token, or a name comes twice; the message gives the line's number and not its text.
+    """
+    tokens: dict[str, Token] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if words:
+            token = _read_line(words, number)
+            if token.name in tokens:
+                raise ValueError(f"line {number}: {token.name} comes twice; give each token a name")
+            tokens[token.name] = token
+    return tuple(tokens.values())
+
+
+def _read_line(words: list[str], number: int) -> Token:
+    if len(words) != 3 or not _NAME.fullmatch(words[0]) or not _DIGEST.fullmatch(words[2]):
+        raise ValueError(
+            f"line {number} is not a name, scopes and a digest of 64 hexadecimal digits; `envwire token NAME` prints "
+            "such a line"
+        )
+    try:
+        scopes = frozenset(Scope(word) for word in words[1].split(","))
+    except ValueError:
+        known = ", ".join(scope.value for scope in Scope)
+        raise ValueError(f"line {number}: unknown scope; the scopes are {known}") from None
+    return Token(words[0], scopes, words[2])
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class TokenFile:
+    """The tokens of a file, as they are now.
+
+    Args:
+        path: The file.
+
+    Raises:
+        ValueError: It cannot be understood.
+        OSError: It cannot be read.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._reloaded = Reloaded([path], self._read)
+
+    def _read(self) -> tuple[Token, ...]:
+        try:
+            return read_tokens(Path(self._path).read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise ValueError(f"{self._path}: {error}") from error
+
+    def tokens(self) -> tuple[Token, ...]:
+        """Returns all tokens; the same object until the file changes."""
+        return self._reloaded.get()
+
+    def find(self, shown: str) -> Token | None:
+        """Returns the token that a client showed, comparing with each of them in constant time."""
+        digest = _digest(shown)
+        matching = [token for token in self.tokens() if hmac.compare_digest(token.digest, digest)]
+        return matching[0] if matching else None

@@ -1,0 +1,225 @@
+"""gRPC: the service's methods over the front, health and reflection. The only module of the server that knows gRPC."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any, NoReturn
+from urllib.parse import unquote
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import _async as aio_health
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from envwire.codec import FaultError
+from envwire.server._auth.access import Shown
+from envwire.server._auth.tls import Certificates, ServerTls, server_tls
+from envwire.server._front.front import Front
+from envwire.server._front.stream import Stream
+from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+from envwire.wire.varints import unwrap, wrap
+
+_log = logging.getLogger("envwire.server")
+
+SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
+_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
+_STATUS_KEY = "grpc-status-details-bin"
+_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+
+#: Time between pings to a silent client, and to wait for its answer: a dead one is noticed after their sum.
+_KEEPALIVE_MS, _KEEPALIVE_TIMEOUT_MS = 20_000, 10_000
+
+_Context = grpc.aio.ServicerContext[bytes, bytes]
+_UnaryBehaviour = Callable[[bytes, _Context], Awaitable[bytes]]
+
+
+def _options(config: ServerConfig) -> list[tuple[str, int]]:
+    return [
+        ("grpc.max_receive_message_length", config.max_message_bytes),
+        ("grpc.max_send_message_length", config.max_message_bytes),
+        ("grpc.so_reuseport", 0),  # two servers on one port would share it without a word
+        ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+        ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+        # It, and not the timeout above, decides for pings on a busy connection.
+        ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
+        (
+            "grpc.http2.max_ping_strikes",
+            0,
+        ),  # a client may keep an idle connection alive as it likes
+    ]
+
+
+def _unary(front: Front, field: str) -> _UnaryBehaviour:
+    number = pb.InteractRequest.DESCRIPTOR.fields_by_name[field].number
+
+    async def call(message: bytes, context: _Context) -> bytes:
+        try:
+            client = front.access.identify(_shown(context))
+        except FaultError as fault:
+            await _turn_away(context, fault)
+        answer, response = unwrap(await front.exchange(wrap(number, message), client=client))
+        if answer == _ERROR:
+            await _abort(context, status_pb2.Status.FromString(response))
+        return response
+
+    return call
+
+
+def _shown(context: _Context) -> Shown:
+    """Returns what a caller shows of itself: its address, its certificate, its authorization."""
+    authorization = ""
+    for key, value in context.invocation_metadata() or ():
+        if key == "authorization":
+            authorization = str(value)
+    certificate = b"".join(context.auth_context().get("x509_subject", ()))
+    peer = unquote(context.peer())
+    address = "" if peer.startswith("unix") else peer.partition(":")[2].rpartition(":")[0]
+    return Shown(address.strip("[]"), certificate.decode(errors="replace"), authorization)
+
+
+async def _turn_away(context: _Context, fault: FaultError) -> NoReturn:
+    _log.info("turned away %s: %s", context.peer(), fault.reason.value)
+    await _abort(context, fault_reply(fault).error)
+
+
+async def _abort(context: _Context, status: status_pb2.Status) -> NoReturn:
+    details = ((_STATUS_KEY, status.SerializeToString()),)
+    code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
+    await context.abort(code, status.message[:1000], details)
+
+
+def _interact(front: Front) -> Callable[[Any, _Context], Awaitable[None]]:
+    async def interact(_: Any, context: _Context) -> None:
+        stream = Stream()
+        try:
+            identify = front.access.follow(_shown(context))
+            while True:
+                message: Any = await context.read()
+                if message is grpc.aio.EOF:
+                    return
+                await context.write(await front.exchange(message, stream, identify()))
+        except FaultError as fault:
+            await _turn_away(context, fault)
+        finally:
+            stream.end()
+
+    return interact
+
+
+def _field_of(method: str) -> str:
+    """Returns the field of InteractRequest that carries a method's request: GetServerInfo -> get_server_info."""
+    request = (
+        pb.DESCRIPTOR.services_by_name["EnvironmentService"].methods_by_name[method].input_type
+    )
+    fields = pb.InteractRequest.DESCRIPTOR.fields
+    return next(field.name for field in fields if field.message_type is request)
+
+
+def _handlers(front: Front) -> grpc.GenericRpcHandler:
+    methods = pb.DESCRIPTOR.services_by_name["EnvironmentService"].methods
+    handlers: dict[str, Any] = {
+        method.name: grpc.unary_unary_rpc_method_handler(_unary(front, _field_of(method.name)))
+        for method in methods
+        if not method.client_streaming
+    }
+    handlers["Interact"] = grpc.stream_stream_rpc_method_handler(_interact(front))
+    return grpc.method_handlers_generic_handler(SERVICE, handlers)
+
+
+class Configurations:
+    """The certificates for gRPC, which asks at each handshake, from threads of its own, one at a time.
+
+    What is new replaces what other handshakes may just be using, and gRPC does not guard that: where every connection
+    brings a new one, a crowd of them crashes the server. So it is told only what has changed.
+    """
+
+    def __init__(self, tls: ServerTls) -> None:
+        self._tls = tls
+        self._taken = tls.certificates()
+
+    def first(self) -> grpc.ServerCertificateConfiguration:
+        """Returns what to begin with."""
+        return _configuration(self._taken)
+
+    def changed(self) -> grpc.ServerCertificateConfiguration | None:
+        """Returns what to take from now on; None when it is the same."""
+        now = self._tls.certificates()
+        if now is self._taken:
+            return None
+        self._taken = now
+        return _configuration(now)
+
+
+def _configuration(certificates: Certificates) -> grpc.ServerCertificateConfiguration:
+    pair = certificates.key, certificates.cert
+    return grpc.ssl_server_certificate_configuration([pair], certificates.client_ca)
+
+
+def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
+    """Returns credentials that take the certificates anew when they have changed."""
+    ours = Configurations(tls)
+    changed: Any = ours.changed  # the type stubs know of no None
+    return grpc.dynamic_ssl_server_credentials(ours.first(), changed, tls.asks_clients)
+
+
+class GrpcServer:
+    """The gRPC server of a front.
+
+    Args:
+        front: Serves the requests.
+        config: The server's settings.
+
+    Raises:
+        ValueError: The certificates cannot be used.
+        OSError: They cannot be read.
+    """
+
+    def __init__(self, front: Front, config: ServerConfig) -> None:
+        self._tls = server_tls(config)
+        self._server = grpc.aio.server(options=_options(config))
+        self._server.add_generic_rpc_handlers((_handlers(front),))
+        self._health: Any = aio_health.HealthServicer()
+        add_health: Any = health_pb2_grpc.add_HealthServicer_to_server
+        add_health(self._health, self._server)
+        if not config.tokens:  # strangers are told that the server is there and how it is, no more
+            names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            reflection.enable_server_reflection(names, self._server)
+        self._config = config
+
+    async def start(self) -> str:
+        """Binds and serves; returns the bound HOST:PORT.
+
+        Raises:
+            OSError: The address is taken or not this machine's.
+        """
+        host = f"[{self._config.host}]" if ":" in self._config.host else self._config.host
+        address = f"{host}:{self._config.port}"
+        try:
+            if self._tls is None:
+                port = self._server.add_insecure_port(address)
+            else:
+                port = self._server.add_secure_port(address, _credentials(self._tls))
+        except RuntimeError as error:
+            raise OSError(f"cannot bind {host}:{self._config.port}: {error}") from error
+        await self._server.start()
+        await self._set_health(health_pb2.HealthCheckResponse.SERVING)
+        return f"{host}:{port}"
+
+    async def say_not_serving(self) -> None:
+        """Tells health checks that the server takes no new sessions."""
+        await self._set_health(health_pb2.HealthCheckResponse.NOT_SERVING)
+
+    async def _set_health(self, status: int) -> None:
+        for name in ("", SERVICE):
+            await self._health.set(name, status)
+
+    async def stop(self, grace: float) -> None:
+        """Stops serving; calls that are open have `grace` seconds to end."""
+        await self._server.stop(grace)

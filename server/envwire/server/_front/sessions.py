@@ -1,0 +1,237 @@
+"""All sessions of a server: who is there, who was, and whose time is over."""
+
+from __future__ import annotations
+
+import hmac
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from envwire.codec import FaultError, Reason
+from envwire.server._front.session_record import ID_LENGTH, HostedSession
+from envwire.server._ipc.fault_replies import afresh
+from envwire.v1 import environment_pb2
+from envwire.wire.varints import LENGTH_DELIMITED, read_varint, tag
+
+_STEP_TAG = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
+
+_log = logging.getLogger("envwire.server")
+
+#: Ended sessions whose fate is remembered, so that their clients learn it.
+_REMEMBERED = 4096
+#: Sweeps come many times a second; after a pause like this the process was stopped, or starved.
+_STOOD_STILL = 1.0
+
+
+@dataclass(frozen=True)
+class EndedSession:
+    """What is remembered of a session that ended: enough to tell its owner why."""
+
+    secret: bytes = field(repr=False)
+    fate: FaultError
+
+
+class Sessions:
+    """The sessions of one server by id.
+
+    Args:
+        capacity: How many may live at once.
+        clock: Monotonic time, in seconds.
+        incarnation: Name of this run of the server.
+        per_client: How many may live at once for one client; 0 for as many as it likes.
+
+    Attributes:
+        on_free: Called when a slot became free.
+    """
+
+    def __init__(
+        self, capacity: int, clock: Callable[[], float], incarnation: str, per_client: int = 0
+    ) -> None:
+        self._capacity = capacity
+        self._clock = clock
+        self._incarnation = incarnation
+        self._per_client = per_client
+        self._live: dict[str, HostedSession] = {}
+        self._ended: OrderedDict[str, EndedSession] = OrderedDict()
+        self._reserved: Counter[str] = Counter()
+        self.on_free: Callable[[], None] = lambda: None
+
+    def __len__(self) -> int:
+        return len(self._live) + self._reserved.total()
+
+    def __iter__(self) -> Iterator[HostedSession]:
+        return iter(list(self._live.values()))
+
+    def reserve(self, owner: str = "") -> None:
+        """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
+
+        Args:
+            owner: Name of the client.
+
+        Raises:
+            FaultError: CAPACITY_REACHED or CLIENT_LIMIT_REACHED.
+        """
+        self.check_share(owner)
+        if self.full:
+            raise self.no_slot()
+        self._reserved[owner] += 1
+
+    @property
+    def full(self) -> bool:
+        """Whether no slot is free."""
+        return len(self) >= self._capacity
+
+    def no_slot(self, more: str = "") -> FaultError:
+        """Returns the refusal for want of a slot, `more` being said of it."""
+        return FaultError(
+            Reason.CAPACITY_REACHED,
+            f"all {self._capacity} sessions of this server are taken{more}; try again later or on another server. "
+            "The operator raises the number with --max-sessions",
+            metadata={"max_sessions": str(self._capacity)},
+            retry_after=1.0,
+        )
+
+    def check_share(self, owner: str, waiting: int = 0) -> None:
+        """Checks that a client may have one more session than it holds, and waits for.
+
+        Raises:
+            FaultError: CLIENT_LIMIT_REACHED.
+        """
+        if self._per_client and self._held(owner) + waiting >= self._per_client:
+            raise FaultError(
+                Reason.CLIENT_LIMIT_REACHED,
+                f"{owner} holds {self._per_client} sessions, all that one client may have here; close one first. The "
+                "operator raises the number with --max-sessions-per-client",
+                metadata={"max_sessions_per_client": str(self._per_client)},
+                retry_after=1.0,
+            )
+
+    def _held(self, owner: str) -> int:
+        return self._reserved[owner] + sum(
+            session.owner == owner for session in self._live.values()
+        )
+
+    def unreserve(self, owner: str = "") -> None:
+        """Gives a reserved slot back."""
+        self._settle(owner)
+        self.on_free()
+
+    def _settle(self, owner: str) -> None:
+        self._reserved[owner] -= 1
+        self._reserved += Counter()  # forgets those who have none
+
+    def add(self, session: HostedSession) -> None:
+        """Adds a session in the slot that was reserved for it."""
+        self._settle(session.owner)
+        self._live[session.id] = session
+
+    def end(self, session: HostedSession) -> None:
+        """Frees the slot of a session that ended and remembers its fate."""
+        if self._live.pop(session.id, None) is None:
+            return
+        if session.fate is not None:
+            _log.info("session %s ended: %s", session.id, session.fate.reason.value)
+        if session.fate is not None:
+            self._ended[session.id] = EndedSession(session.secret, session.fate)
+        while len(self._ended) > _REMEMBERED:
+            self._ended.popitem(last=False)
+        self.on_free()
+
+    def find(self, session_id: str, secret: bytes) -> HostedSession:
+        """Returns a living session to its owner.
+
+        Raises:
+            FaultError: UNKNOWN_SESSION, WRONG_SECRET, or why the session ended.
+        """
+        session = self._live.get(session_id) or self._ended.get(session_id)
+        if session is None:
+            raise self._unknown(session_id)
+        if not hmac.compare_digest(session.secret, secret):
+            raise FaultError(
+                Reason.WRONG_SECRET,
+                f"wrong secret for session {session_id}; send the secret that Make answered with",
+                metadata={"session_id": session_id},
+            )
+        if isinstance(session, EndedSession):
+            raise afresh(session.fate)
+        return session
+
+    def recognise(self, raw: bytes) -> HostedSession | None:
+        """Returns the session of a step that shows its secret; the step is not parsed.
+
+        Whatever follows the header is for the session to read. None means only that the request has to be parsed.
+        """
+        if raw[:1] != _STEP_TAG:
+            return None
+        start = 2 if raw[1:2] < b"\x80" else read_varint(raw, 1)[1]  # behind the tag and the length
+        name = raw[start + 2 : start + 2 + ID_LENGTH]
+        session = self._live.get(name.decode("ascii", "replace"))
+        if session is None:
+            return None
+        shown = raw[start : start + len(session.header)]
+        return session if hmac.compare_digest(shown, session.header) else None
+
+    def _unknown(self, session_id: str) -> FaultError:
+        return FaultError(
+            Reason.UNKNOWN_SESSION,
+            f"no session {session_id!r} on this server (run {self._incarnation}): it ended long ago, or another "
+            "server or an earlier run of this one made it. Make the environment again",
+            metadata={"session_id": session_id, "incarnation": self._incarnation},
+        )
+
+    def excuse(self, asleep: float) -> None:
+        """Forgives all sessions a time in which the front stood still: what came meanwhile has not been read yet.
+
+        Args:
+            asleep: Seconds since the last sweep.
+        """
+        if asleep > _STOOD_STILL:
+            for session in self:
+                session.excuse(asleep)
+
+    def sweep(self) -> None:
+        """Ends sessions whose lease ran out or whose request takes too long."""
+        now = self._clock()
+        for session in self:
+            session.look()
+            if session.overdue(now):
+                session.end(_overdue(session), at_once=True)
+            elif session.expired(now):
+                session.end(_expired(session))
+
+    def evict(self, struck_off: Callable[[str], bool]) -> None:
+        """Ends the sessions of clients that may no longer be here.
+
+        Args:
+            struck_off: Tells it of a client's name.
+        """
+        for session in self:
+            if struck_off(session.owner):
+                session.end(_evicted(session))
+
+
+def _evicted(session: HostedSession) -> FaultError:
+    return FaultError(
+        Reason.SESSION_CLOSED,
+        f"session {session.id} was ended: the operator struck {session.owner} off the list. Ask for another token",
+        metadata={"session_id": session.id},
+    )
+
+
+def _overdue(session: HostedSession) -> FaultError:
+    return FaultError(
+        Reason.STEP_TIMEOUT,
+        f"the environment did not answer within {session.timeout:g} s; its process was killed and session "
+        f"{session.id} is gone. The operator allows more time with --step-timeout (--make-timeout while it is made)",
+        metadata={"session_id": session.id, "timeout": f"{session.timeout:g}"},
+    )
+
+
+def _expired(session: HostedSession) -> FaultError:
+    return FaultError(
+        Reason.SESSION_EXPIRED,
+        f"session {session.id} ended: no stream and no request for its lease of {session.lease:g} s. Make the "
+        "environment again, and ask for a longer lease or keep a stream open",
+        metadata={"session_id": session.id, "lease": f"{session.lease:g}"},
+    )

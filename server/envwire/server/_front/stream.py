@@ -1,0 +1,28 @@
+"""What one open Interact stream used: those sessions live as long as it does."""
+
+from __future__ import annotations
+
+from envwire.server._front.session_record import HostedSession
+
+
+class Stream:
+    """The sessions that one stream used."""
+
+    def __init__(self) -> None:
+        self._sessions: set[HostedSession] = set()
+
+    def use(self, session: HostedSession) -> None:
+        """Notes that the stream used `session`, whose secret it showed."""
+        if session not in self._sessions:
+            self._sessions = {used for used in self._sessions if used.fate is None}
+            self._sessions.add(session)
+            session.attach()
+
+    def uses(self, session: HostedSession) -> bool:
+        """Tells whether the stream used `session` before."""
+        return session in self._sessions
+
+    def end(self) -> None:
+        """Notes that the stream ended."""
+        for session in self._sessions:
+            session.detach()

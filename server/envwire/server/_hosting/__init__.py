@@ -1,0 +1,1 @@
+"""What is hosted: the libraries, making environments, vector and multi-agent environments."""

@@ -1,0 +1,229 @@
+"""The libraries that register environments, and what each of them makes.
+
+This is the only module that imports environment code. It runs in the template and in the session processes, never in
+the front.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import Any
+
+from envwire import envs
+from envwire.codec import (
+    Family,
+    FaultError,
+    Reason,
+    encode_env_spec,
+    envwire_family,
+    gymnasium_family,
+)
+from envwire.server._auth.attribute_access import EVERYTHING, Reach
+from envwire.server._ipc.fault_replies import unknown_environment
+from envwire.v1 import environment_pb2
+
+#: What a pattern begins with to list environments of PettingZoo, which is imported only then.
+PETTINGZOO_PREFIX = "pettingzoo/"
+
+
+@dataclass(frozen=True)
+class Library:
+    """One library of environments.
+
+    Attributes:
+        family: Its classes of environments, spaces and errors.
+        module: The module with `make` and `registry`.
+        version: Its version.
+    """
+
+    family: Family
+    module: ModuleType
+    version: str
+
+    @property
+    def name(self) -> str:
+        """The name clients know it by: "envwire" or "gymnasium"."""
+        return self.family.name
+
+    def specs(self) -> Mapping[str, Any]:
+        """Returns the registered specifications by id."""
+        registry: Mapping[str, Any] = self.module.registry
+        return registry
+
+    def make(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Makes an environment the way the library's users do."""
+        return self.module.make(env_id, **kwargs)
+
+    def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Makes a vector environment the way the library's users do."""
+        return self.module.make_vec(env_id, **kwargs)
+
+    def matching(self, pattern: str) -> dict[str, Any]:
+        """Returns the specifications that an operator's pattern lists."""
+        return {
+            env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, pattern)
+        }
+
+    def wrapper(self, name: str) -> Any:
+        """Returns the library's own wrapper class of that name, or None."""
+        found = getattr(self.module.wrappers, name, None)
+        return found if isinstance(found, type) and issubclass(found, self.family.Wrapper) else None
+
+    def hosted(self, env: Any) -> Any:
+        """Returns `env`, in its wrappers, as a session drives it."""
+        return env
+
+
+def load_libraries(version: str, patterns: Iterable[str] = ()) -> list[Library]:
+    """Returns the installed libraries in the order in which ids are looked up.
+
+    Raises:
+        ImportError: A pattern asks for PettingZoo, and it is not installed.
+    """
+    libraries = [Library(envwire_family(), envs, version)]
+    with contextlib.suppress(ModuleNotFoundError):
+        gymnasium = importlib.import_module("gymnasium")
+        libraries.append(Library(gymnasium_family(), gymnasium, gymnasium.__version__))
+    if any(pattern.startswith(PETTINGZOO_PREFIX) for pattern in patterns):
+        from envwire.server._hosting.pettingzoo import load_pettingzoo
+
+        libraries += load_pettingzoo()
+    return libraries
+
+
+@dataclass(frozen=True)
+class Listing:
+    """One environment that the server makes."""
+
+    library: Library
+    spec: Any
+
+
+@dataclass
+class Catalogue:
+    """The environments and wrappers that this server makes, by name.
+
+    Nothing is added after the server started: what a client names is looked up here, never imported.
+    """
+
+    libraries: Sequence[Library]
+    listings: dict[tuple[str, str], Listing] = field(default_factory=dict[tuple[str, str], Listing])
+    wrappers: dict[str, Callable[..., Any]] = field(default_factory=dict[str, Callable[..., Any]])
+    reach: Reach = EVERYTHING
+
+    def find(self, env_id: str, library: str = "", prefer: str = "") -> Listing:
+        """Returns the listing of `env_id`.
+
+        Args:
+            env_id: The id.
+            library: The library to take it from; empty for any.
+            prefer: The library to look in first; then they come in their own order.
+
+        Raises:
+            FaultError: UNKNOWN_ENVIRONMENT.
+        """
+        names = [library] if library else [prefer, *(known.name for known in self.libraries)]
+        for name in names:
+            if listing := self.listings.get((name, env_id)):
+                return listing
+        raise unknown_environment(env_id, [known for _, known in self.listings])
+
+    def wrapper(self, name: str, library: Library) -> Callable[..., Any]:
+        """Returns the wrapper class that a client named.
+
+        Raises:
+            FaultError: WRAPPER_NOT_ALLOWED when the library has no wrapper of that name.
+        """
+        if name in self.wrappers:
+            return self.wrappers[name]
+        found: Callable[..., Any] | None = library.wrapper(name) if name.isidentifier() else None
+        if found is not None:
+            return found
+        raise FaultError(
+            Reason.WRAPPER_NOT_ALLOWED,
+            f"{library.name} has no wrapper {name!r}; name one of {library.name}'s wrappers, or a 'module:Class' "
+            "that the operator listed with --allow-wrapper",
+        )
+
+
+def load_catalogue(
+    patterns: Iterable[str],
+    *,
+    imports: Iterable[str],
+    wrappers: Iterable[str],
+    version: str,
+    reach: Reach = EVERYTHING,
+) -> Catalogue:
+    """Imports what the operator named and lists the environments whose ids match.
+
+    Args:
+        patterns: Ids or shell patterns, "CartPole-v1", "ALE/*", "pettingzoo/classic/*".
+        imports: Modules that register environments when imported.
+        wrappers: Wrappers beyond the libraries' own, "module:Class" or a reserved name.
+        version: Version of this package.
+        reach: Which attributes and methods of them clients may reach.
+
+    Raises:
+        LookupError: A pattern matches no registered id.
+        ImportError: A module or wrapper could not be imported.
+    """
+    patterns = tuple(patterns)
+    libraries = load_libraries(version, patterns)
+    for module in imports:
+        importlib.import_module(module)
+    catalogue = Catalogue(libraries, reach=reach)
+    for pattern in patterns:
+        _list_matching(catalogue, pattern)
+    for name in wrappers:
+        if ":" in name:
+            catalogue.wrappers[name] = _load_attribute(name)
+    return catalogue
+
+
+def _list_matching(catalogue: Catalogue, pattern: str) -> None:
+    found = {
+        (library.name, env_id): Listing(library, spec)
+        for library in catalogue.libraries
+        for env_id, spec in library.matching(pattern).items()
+    }
+    if not found:
+        installed = ", ".join(library.name for library in catalogue.libraries)
+        raise LookupError(
+            f"no environment matches {pattern!r} in {installed}; register it in a module and name that module "
+            "with --import, or install the package that has it"
+        )
+    catalogue.listings.update(found)
+
+
+def list_environments(catalogue: Catalogue) -> environment_pb2.ListEnvironmentsResponse:
+    """Returns the catalogue as clients see it."""
+    response = environment_pb2.ListEnvironmentsResponse()
+    for _, listing in sorted(catalogue.listings.items()):
+        entry = response.environments.add(library=listing.library.name)
+        encode_env_spec(listing.spec, entry.spec)
+    return response
+
+
+def preload(catalogue: Catalogue) -> None:
+    """Imports the modules of the listed environments, so that a forked session starts warm.
+
+    A module that cannot be imported is left alone: whoever makes that environment gets the error.
+    """
+    for listing in catalogue.listings.values():
+        entry_point = listing.spec.entry_point
+        if isinstance(entry_point, str):
+            try:
+                importlib.import_module(entry_point.partition(":")[0])
+            except Exception:  # noqa: S112 - whatever a third-party module raises at import
+                continue
+
+
+def _load_attribute(entry_point: str) -> Callable[..., Any]:
+    module, _, name = entry_point.partition(":")
+    loaded: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return loaded

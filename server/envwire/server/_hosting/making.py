@@ -1,0 +1,113 @@
+"""Making: from a client's request to an environment in its wrappers, and to what a proxy shows of it."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from envwire.codec import (
+    CodecError,
+    Family,
+    FaultError,
+    Reason,
+    decode_mapping,
+    encode_env_spec,
+    encode_mapping,
+    encode_value,
+    fault_from_exception,
+)
+from envwire.server._hosting.libraries import Catalogue
+from envwire.server._hosting.spaces import write_spaces
+from envwire.server._hosting.vectors import describe_vector, is_vector, make_vector
+from envwire.v1 import environment_pb2, values_pb2
+
+_ANY_REWARD = (-float("inf"), float("inf"))
+
+
+def make_environment(
+    catalogue: Catalogue, request: environment_pb2.MakeRequest
+) -> tuple[Any, Family]:
+    """Makes the environment that a client asked for; the operator's policy was checked before.
+
+    Raises:
+        FaultError: The id or a wrapper is not known, an argument cannot be decoded, or a constructor raised.
+    """
+    listing = catalogue.find(request.env_id, request.library, request.prefer)
+    family = listing.library.family
+    kwargs = _keywords(request.kwargs, "kwargs", family)
+    wrappers = [
+        (
+            catalogue.wrapper(wrapper.name, listing.library),
+            _keywords(wrapper.kwargs, wrapper.name, family),
+        )
+        for wrapper in request.wrappers
+    ]
+    if request.HasField("render_mode"):
+        kwargs["render_mode"] = request.render_mode
+    if request.HasField("vector"):
+        return make_vector(listing.library, request, wrappers, kwargs), family
+    try:
+        env = listing.library.make(request.env_id, **kwargs)
+    except Exception as error:
+        raise fault_from_exception(error) from error
+    return listing.library.hosted(_wrapped(env, wrappers)), family
+
+
+def _wrapped(env: Any, wrappers: Iterable[tuple[Callable[..., Any], dict[str, Any]]]) -> Any:
+    """Puts wrappers around `env`, innermost first, and closes what there is when one refuses."""
+    try:
+        for wrapper, kwargs in wrappers:
+            env = wrapper(env, **kwargs)
+    except Exception as error:
+        with contextlib.suppress(Exception):
+            env.close()
+        raise fault_from_exception(error) from error
+    return env
+
+
+def _keywords(message: values_pb2.ValueMap, path: str, family: Family) -> dict[str, Any]:
+    try:
+        keywords = decode_mapping(message, family, path, opaque=False)
+    except CodecError as error:
+        raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+    for name in keywords:
+        if not isinstance(name, str):
+            raise FaultError(
+                Reason.INVALID_VALUE,
+                f"{path}: keyword {name!r} is not a text; name keywords by texts",
+            )
+    return keywords
+
+
+def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
+    """Returns all that a proxy shows of `env`: spaces, metadata, render mode, reward range, specification.
+
+    Raises:
+        FaultError: UNSUPPORTED when a space has no wire form.
+    """
+    response = environment_pb2.MakeResponse(library=family.name, description=_described(env))
+    write_spaces(env, response, "observation_space", "action_space")
+    encode_mapping(dict(env.metadata or {}), response.metadata, "metadata", opaque=True)
+    if env.render_mode is not None:
+        response.render_mode = str(env.render_mode)
+    encode_value(_reward_range(env), response.reward_range, "reward_range", opaque=True)
+    if env.spec is not None:
+        encode_env_spec(env.spec, response.spec)
+    if is_vector(env):
+        describe_vector(env, response.vector)
+    return response
+
+
+def _reward_range(env: Any) -> Any:
+    # Gymnasium dropped the attribute in 1.0; older environments and the core still have it.
+    reward_range = getattr(env, "reward_range", None)
+    if reward_range is None:
+        reward_range = getattr(env.unwrapped, "reward_range", _ANY_REWARD)
+    return reward_range
+
+
+def _described(env: Any) -> str:
+    """Returns how the stack prints, without the memory address that a bare object shows."""
+    return re.sub(r" at 0x[0-9a-f]+", "", str(env))[:1000]

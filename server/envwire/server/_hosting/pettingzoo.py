@@ -1,0 +1,110 @@
+"""PettingZoo as two libraries.
+
+PettingZoo has a registry of parallel environments and one of turn-based (AEC) ones, with the same ids in both; so each
+registry is a library of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from envwire.codec import Family, FaultError, Reason, fault_from_exception, gymnasium_family
+from envwire.server._hosting.libraries import PETTINGZOO_PREFIX, Library
+from envwire.server._hosting.multi_agent import HOSTS
+
+_ADVICE = "install it with: pip install 'pettingzoo>=1.27'"
+
+
+def load_pettingzoo() -> list[Library]:
+    """Returns PettingZoo's two registries.
+
+    Raises:
+        ImportError: PettingZoo is not installed, or is too old to have registries.
+    """
+    try:
+        pettingzoo = importlib.import_module("pettingzoo")
+    except ModuleNotFoundError as error:
+        raise ImportError(f"PettingZoo's environments were asked for; {_ADVICE}") from error
+    if not hasattr(pettingzoo, "parallel_registry"):
+        raise ImportError(f"PettingZoo {pettingzoo.__version__} has no registry; {_ADVICE}")
+    family, version = gymnasium_family(), str(pettingzoo.__version__)
+    return [PettingZoo(family, pettingzoo, version, kind) for kind in HOSTS]
+
+
+@dataclass(frozen=True)
+class PettingZoo(Library):
+    """One of PettingZoo's two registries.
+
+    Attributes:
+        kind: "parallel" or "aec", as PettingZoo says it.
+    """
+
+    kind: str
+
+    @property
+    def name(self) -> str:
+        """The name clients know it by: "pettingzoo.parallel" or "pettingzoo.aec"."""
+        return f"pettingzoo.{self.kind}"
+
+    def specs(self) -> Mapping[str, Any]:
+        """Returns the registered specifications by id, as specifications of Gymnasium."""
+        registry: Mapping[str, Any] = getattr(self.module, f"{self.kind}_registry")
+        return {env_id: _as_gymnasium(spec, self.family) for env_id, spec in registry.items()}
+
+    def matching(self, pattern: str) -> dict[str, Any]:
+        """Returns the specifications that "pettingzoo/" and a pattern of PettingZoo's own ids list."""
+        if not pattern.startswith(PETTINGZOO_PREFIX):
+            return {}
+        own = pattern.removeprefix(PETTINGZOO_PREFIX)
+        return {env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, own)}
+
+    def make(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Makes an environment the way PettingZoo's users do."""
+        return self.module.make(self.kind, env_id, **kwargs)
+
+    def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Refuses: PettingZoo has no vector environments.
+
+        Raises:
+            FaultError: Always, UNSUPPORTED.
+        """
+        del kwargs
+        raise FaultError(
+            Reason.UNSUPPORTED,
+            f"{self.name} has no vector environments, of {env_id} neither; make single ones",
+        )
+
+    def wrapper(self, name: str) -> Any:
+        """Returns PettingZoo's wrapper of that name for environments of this kind, or None."""
+        wrappers = importlib.import_module("pettingzoo.utils.wrappers")
+        found = getattr(wrappers, name, None)
+        base: type = getattr(wrappers, HOSTS[self.kind].wrapper_base)
+        return found if isinstance(found, type) and issubclass(found, base) else None
+
+    def hosted(self, env: Any) -> Any:
+        """Returns `env` as a session drives it.
+
+        Raises:
+            FaultError: UNSUPPORTED when it does not name its possible agents.
+        """
+        try:
+            return HOSTS[self.kind](env, self.family)
+        except Exception as error:
+            with contextlib.suppress(Exception):
+                env.close()
+            raise fault_from_exception(error) from error
+
+
+def _as_gymnasium(spec: Any, family: Family) -> Any:
+    return family.EnvSpec(
+        id=spec.id,
+        entry_point=spec.entry_point,
+        kwargs=dict(spec.kwargs),
+        order_enforce=False,
+        disable_env_checker=True,
+    )

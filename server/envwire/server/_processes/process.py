@@ -1,0 +1,238 @@
+"""A session process as the front sees it: started from the template, asked over a link, watched on a board."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING
+
+from envwire.codec import FaultError, Reason
+from envwire.server._ipc.frames import DOOR, FORK
+from envwire.server._ipc.message_slots import REQUESTS, Shelf
+from envwire.server._ipc.scoreboard import make_board
+from envwire.server._processes.forkserver import ForkError, OnExit, TemplateLink
+from envwire.server._processes.link import Link, LinkLostError
+from envwire.server._processes.output import OutputTail
+
+if TYPE_CHECKING:
+    from envwire.server._front.session_record import HostedSession
+
+#: Time that a process has to leave by itself once its sessions are over.
+GRACE_SECONDS = 5.0
+#: Time to wait for the news of how a process ended.
+NEWS_SECONDS = 1.0
+
+
+#: Time that a session's process has to fork itself, once it has served the request at hand.
+FORK_SECONDS = 10.0
+_ANSWER_BYTES = 4096
+
+#: Forks a process for four descriptors and tells its number: `TemplateLink.fork`, or a process that copies itself.
+Fork = Callable[[Sequence[int], OnExit], Awaitable[int]]
+
+
+class DoorError(Exception):
+    """The process does not take connections."""
+
+
+class Process:
+    """One process and the sessions that it holds, each in a place of its own.
+
+    Args:
+        places: How many sessions it may hold.
+        limit: Largest message accepted, in bytes.
+    """
+
+    def __init__(self, places: int, limit: int) -> None:
+        self._places = places
+        self._limit = limit
+        self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._killed = False
+        self._forks = 0
+        self._forking = asyncio.Lock()
+        self.sessions: dict[int, HostedSession] = {}
+        self.pid = 0
+
+    async def start(self, fork: Fork) -> None:
+        """Forks the process and connects to it.
+
+        Args:
+            fork: Forks it.
+
+        Raises:
+            TemplateError: No process could be forked.
+            FaultError: The process that was to copy itself cannot.
+            OSError: Too many files are open.
+        """
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+            link, their_link = socket.socketpair()
+            door, their_door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            for end in (link, door):
+                ours.callback(end.close)
+            for end in (their_link, their_door):
+                theirs.callback(end.close)
+            reading, writing = os.pipe2(os.O_CLOEXEC)
+            theirs.callback(os.close, writing)
+            self.output = OutputTail(reading)
+            ours.callback(self.output.close)
+            page, self.board = make_board(self._places)
+            theirs.callback(os.close, page)
+            ours.callback(self.board.close)
+            self._shelf = Shelf(os.dup(page), self.board, REQUESTS)
+            ours.callback(self._shelf.close)
+            descriptors = (their_link.fileno(), writing, their_door.fileno(), page)
+            self.pid = await fork(descriptors, self._on_exit)
+            ours.pop_all()
+        await self._connect(link, door)
+
+    async def _connect(self, link: socket.socket, door: socket.socket) -> None:
+        for end in (link, door):
+            end.setblocking(False)
+        self._door = door
+        made = Link(self._limit, self._on_lost, self._on_reply, self._on_notice, self._shelf)
+        connecting = asyncio.ensure_future(
+            asyncio.get_running_loop().create_connection(lambda: made, sock=link)
+        )
+        try:
+            await asyncio.shield(connecting)
+        except asyncio.CancelledError:
+            # Half made it would leave files open, and a process that nobody ends; it takes one turn of the loop.
+            await connecting
+            made.close()
+            raise
+        self._link = made
+
+    async def copy(
+        self, template: TemplateLink, descriptors: Sequence[int], on_exit: OnExit
+    ) -> int:
+        """Lets the process fork itself and returns the number of the copy.
+
+        Args:
+            template: Becomes the parent of the copy.
+            descriptors: Link, output, door and board of the copy; they stay the caller's.
+            on_exit: Called with the status with which the copy ended.
+
+        Raises:
+            FaultError: UNSUPPORTED: it cannot be forked.
+            ForkError: It is gone, or does not answer.
+        """
+        async with self._forking:
+            self._forks += 1
+            try:
+                packet = FORK.pack(self._forks)
+                socket.send_fds(self._door, [packet], [*descriptors, template.lifeline])
+                pid = await asyncio.wait_for(self._copied(self._forks), FORK_SECONDS)
+            except (OSError, asyncio.TimeoutError) as error:
+                raise ForkError(f"the environment's process does not fork: {error!r}") from error
+        template.adopt(pid, on_exit)
+        return pid
+
+    async def _copied(self, number: int) -> int:
+        loop = asyncio.get_running_loop()
+        while True:  # an earlier answer may be there that nobody waited for
+            answer = json.loads(await loop.sock_recv(self._door, _ANSWER_BYTES) or b'{"fork": 0}')
+            if answer["fork"] == 0:
+                raise ForkError("the environment's process is gone")
+            if answer["fork"] == number and "failed" in answer:
+                raise FaultError(
+                    Reason.UNSUPPORTED,
+                    f'this session cannot be forked: {answer["failed"]}. With on_lost="replay" the client can make a '
+                    "copy by itself",
+                )
+            if answer["fork"] == number:
+                return int(answer["pid"])
+
+    @property
+    def free(self) -> bool:
+        """Whether it can hold one more session."""
+        leaving = self._killed or self._lost.done()
+        return not leaving and len(self.sessions) < self._places
+
+    def take(self, session: HostedSession) -> int:
+        """Gives a session a place and returns it."""
+        place = next(place for place in range(self._places) if place not in self.sessions)
+        self.sessions[place] = session
+        self.board.clear(place)
+        return place
+
+    def ask(self, place: int, message: bytes) -> asyncio.Future[bytes]:
+        """Sends a request and returns the future of its reply.
+
+        Raises:
+            LinkLostError: The process is gone already.
+        """
+        return self._link.ask(place, message)
+
+    def admit(self, place: int, connection: socket.socket, shares_memory: bool) -> None:
+        """Hands a client's connection over to a session.
+
+        Raises:
+            DoorError: The process is gone or does not take any more.
+        """
+        try:
+            socket.send_fds(self._door, [DOOR.pack(place, shares_memory)], [connection.fileno()])
+        except OSError as error:
+            raise DoorError(str(error)) from error
+
+    def leave(self, place: int) -> None:
+        """Lets a session that ended go, its environment closed, and with the last session the process."""
+        if self.sessions.pop(place, None) is None:
+            return
+        if self.sessions:
+            self._link.give_notice(place)
+        else:
+            self._link.close()
+            asyncio.get_running_loop().call_later(GRACE_SECONDS, self.kill)
+
+    def kill(self) -> None:
+        """Kills the process and all that it started."""
+        self._killed = True
+        if self.pid and not self._exited.done():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    async def wait_lost(self) -> int | None:
+        """Waits until the link is lost and returns the exit status; None when there is no news of it."""
+        await asyncio.shield(self._lost)
+        return await self._status(NEWS_SECONDS)
+
+    async def wait_exited(self) -> None:
+        """Waits until the process is gone, as long as the grace lasts and a little more."""
+        await self._status(GRACE_SECONDS + NEWS_SECONDS)
+
+    async def _status(self, seconds: float) -> int | None:
+        with contextlib.suppress(asyncio.TimeoutError):
+            return await asyncio.wait_for(asyncio.shield(self._exited), seconds)
+        return None
+
+    def _on_exit(self, status: int) -> None:
+        if not self._exited.done():
+            self._exited.set_result(status)
+        self.output.drain()
+
+    def _on_reply(self, place: int) -> None:
+        if session := self.sessions.get(place):
+            session.on_reply()
+
+    def _on_notice(self, place: int) -> None:
+        if session := self.sessions.get(place):
+            session.on_closed()
+        self._link.give_notice(place)
+
+    def _on_lost(self) -> None:
+        self._door.close()
+        self._shelf.close()
+        self.board.close()
+        if not self._lost.done():
+            self._lost.set_result(None)
+        for session in list(self.sessions.values()):
+            session.on_lost()
+
+
+__all__ = ["GRACE_SECONDS", "DoorError", "LinkLostError", "Process"]

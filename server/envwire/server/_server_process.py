@@ -1,0 +1,40 @@
+"""The process behind `Server`: reads the settings from its standard input and ends when that closes."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+
+from envwire.server._processes.forkserver import TemplateError
+from envwire.server.config import ServerConfig
+from envwire.server.serving import run_loop, serve
+
+
+def main() -> int:
+    """Serves until SIGTERM or until the program that started this one is gone."""
+    config = ServerConfig.from_json(sys.stdin.readline())
+    try:
+        run_loop(_serve(config))
+    except (TemplateError, OSError, ValueError) as error:
+        print(error, flush=True)
+        return 1
+    return 0
+
+
+async def _serve(config: ServerConfig) -> None:
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+
+    # Nothing more is ever written to standard input: that it becomes readable means that it closed.
+    def gone() -> None:
+        loop.remove_reader(sys.stdin.fileno())
+        stop.set()
+
+    loop.add_reader(sys.stdin.fileno(), gone)
+    await serve(config, lambda target: print(f"ready: {target}", flush=True), stop)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,151 @@
+"""Requests for what an environment has: an attribute read or set, a method called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from envwire.codec import (
+    FaultError,
+    Reason,
+    decode_mapping,
+    decode_value,
+    decode_values,
+    encode_value,
+    fault_from_exception,
+)
+from envwire.server._hosting.vectors import MembersHost
+from envwire.server._session import np_random as _randomness
+from envwire.server._session.hosted_env import Hosted
+from envwire.server._session.values import read
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Attachments
+
+#: Attributes that carry the generator itself, which travels as its state.
+_GENERATORS = frozenset({"np_random", "_np_random"})
+
+
+def get_attribute(
+    hosted: Hosted,
+    request: pb.GetAttributeRequest,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
+) -> None:
+    """Reads an attribute of the outermost wrapper that has it; generators travel as their state."""
+    name, response = request.name, reply.get_attribute
+    if request.probe:
+        response.exists = hosted.reach.sees(name) and _has(hosted, name)
+        return
+    hosted.reach.check_read(name)
+    if name in _GENERATORS:
+        _mirror_generators(hosted, name, response)
+        return
+    value = _found(hosted, name, request.members)
+    response.exists = True
+    if callable(value):
+        response.callable = True
+    else:
+        encode_value(value, response.value, name, opaque=True, attachments=attachments)
+
+
+def _mirror_generators(hosted: Hosted, name: str, response: pb.GetAttributeResponse) -> None:
+    response.exists = True
+    members = hosted.env.members if isinstance(hosted.env, MembersHost) else ()
+    for env in members or (hosted.env,):
+        hosted.call(getattr, env.unwrapped, name)  # reading "np_random" creates the generator
+        random = response.member_random.add() if members else response.random
+        random.SetInParent()
+        _randomness.mirror(env, random)
+
+
+def _has(hosted: Hosted, name: str) -> bool:
+    probe = _method(hosted.env, "has_wrapper_attr")  # Gymnasium has it since 1.0
+    if probe is not None:
+        return bool(hosted.call(probe, hosted.env, name))
+    try:
+        hosted.env.get_wrapper_attr(name)
+    except AttributeError:
+        return False
+    return True
+
+
+def _found(hosted: Hosted, name: str, members: Sequence[int]) -> Any:
+    env = hosted.chosen(members)
+    try:
+        return env.get_wrapper_attr(name)
+    except AttributeError as error:
+        raise fault_from_exception(error, Reason.ATTRIBUTE_MISSING) from error
+    except Exception as error:
+        raise fault_from_exception(error) from error
+
+
+def set_attribute(
+    hosted: Hosted,
+    request: pb.SetAttributeRequest,
+    reply: pb.InteractResponse,
+    _: Attachments | None,
+) -> None:
+    """Sets an attribute on the outermost wrapper that has it."""
+    hosted.reach.check_set(request.name)
+    value = read(decode_value, request.value, hosted.family)
+    env = hosted.chosen(request.members)
+    # Gymnasium 0.29 has no set_wrapper_attr, 1.0 has it without `force`.
+    setter = partial(_method(env, "set_wrapper_attr") or _set_where_it_is, env)
+    if "force" in _parameters(setter):
+        was_set = hosted.call(setter, request.name, value, force=request.force)
+    else:
+        hosted.call(setter, request.name, value)
+        was_set = True
+    reply.set_attribute.set = bool(was_set)
+
+
+def _method(env: object, name: str) -> Callable[..., Any] | None:
+    """Returns a method of the object's class: a wrapper of Gymnasium 0.29 would ask what it wraps for it, and warn."""
+    return getattr(type(env), name, None)
+
+
+def _set_where_it_is(env: Any, name: str, value: Any, *, force: bool) -> bool:
+    owners = (each for each in _layers(env) if name in vars(each) or hasattr(type(each), name))
+    owner = next(owners, env if force else None)
+    if owner is not None:
+        setattr(owner, name, value)
+    return owner is not None
+
+
+def _layers(env: Any) -> Iterator[object]:
+    """Yields an environment's wrappers from the outermost on, then what they wrap."""
+    yield env
+    while env is not env.unwrapped:
+        env = env.env
+        yield env
+
+
+def _parameters(function: Callable[..., Any]) -> Collection[str]:
+    try:
+        return inspect.signature(function).parameters
+    except ValueError:  # a builtin that does not tell
+        return ()
+
+
+def call_method(
+    hosted: Hosted,
+    request: pb.CallMethodRequest,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
+) -> None:
+    """Calls a method of the outermost wrapper that has it."""
+    hosted.reach.check_call(request.name)
+    method = _found(hosted, request.name, request.members)
+    if not callable(method):
+        raise FaultError(
+            Reason.ATTRIBUTE_NOT_ALLOWED,
+            f"{request.name!r} is not a method; read it with GetAttribute",
+        )
+    args = read(decode_values, request.args, hosted.family)
+    named = read(decode_mapping, request.kwargs, hosted.family)
+    kwargs = {str(key): value for key, value in named.items()}
+    result = hosted.call(method, *args, **kwargs)
+    answer = reply.call_method.result
+    encode_value(result, answer, "result", opaque=True, attachments=attachments)

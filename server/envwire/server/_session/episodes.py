@@ -1,0 +1,162 @@
+"""Requests that drive episodes: a reset, a step in its two parts, a frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire.codec import (
+    CodecError,
+    FaultError,
+    Reason,
+    decode_mapping,
+    decode_value,
+    encode_value,
+    fault_from_exception,
+)
+from envwire.codec.fastpath.steps import number, truth
+from envwire.server._session import np_random as _randomness
+from envwire.server._session.hosted_env import Hosted, reason_of
+from envwire.server._session.states import Event
+from envwire.server._session.values import invalid, read, write, write_info
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Attachments
+
+
+def reset(
+    hosted: Hosted,
+    request: pb.ResetRequest,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
+) -> Event:
+    """Starts an episode; seed and options reach the environment only when they were given."""
+    env, family, response = hosted.env, hosted.family, reply.reset
+    kwargs: dict[str, Any] = {}
+    if request.HasField("seed"):
+        kwargs["seed"] = read(decode_value, request.seed, family)
+    if request.HasField("options"):
+        kwargs["options"] = read(decode_mapping, request.options, family)
+    if request.member_options:
+        kwargs["member_options"] = _member_options(hosted, request)
+    if request.HasField("np_random"):
+        _restore(hosted, request)
+    observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
+    write(observation, response.observation, "observation", attachments)
+    write_info(info, response.info, attachments)
+    if request.mirror_np_random:
+        _mirror(hosted, response.random)
+    return Event.RESET
+
+
+def _member_options(hosted: Hosted, request: pb.ResetRequest) -> list[dict[Any, Any]]:
+    hosted.with_members()
+    return [read(decode_mapping, options, hosted.family) for options in request.member_options]
+
+
+def _pair(result: Any) -> tuple[Any, Any]:
+    observation, info = result
+    return observation, info
+
+
+def _mirror(hosted: Hosted, random: pb.RandomMirror) -> None:
+    random.SetInParent()
+    _randomness.mirror(hosted.env, random)
+
+
+def _restore(hosted: Hosted, request: pb.ResetRequest | pb.StepRequest) -> None:
+    try:
+        _randomness.restore(hosted.env, request.np_random)
+    except CodecError as error:
+        raise invalid(error) from error
+
+
+def read_action(hosted: Hosted, request: pb.StepRequest) -> Any:
+    """Returns the action of a request, and gives the environment the generator that came with it.
+
+    Raises:
+        FaultError: The action or the generator cannot be read.
+    """
+    action = read(decode_value, request.action, hosted.family)
+    if request.HasField("np_random"):
+        _restore(hosted, request)
+    return action
+
+
+def take_step(hosted: Hosted, action: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """Takes one step and returns what the environment returned.
+
+    Raises:
+        FaultError: The environment raised.
+    """
+    try:
+        observation, reward, terminated, truncated, info = hosted.env.step(action)
+    except Exception as error:
+        raise _step_fault(hosted, action, error) from error
+    return observation, reward, terminated, truncated, info
+
+
+def encode_step(
+    hosted: Hosted,
+    result: tuple[Any, Any, Any, Any, Any],
+    mirror: bool,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
+) -> Event:
+    """Writes what a step returned; reward and flags keep the types that the environment gave them."""
+    observation, reward, terminated, truncated, info = result
+    response = reply.step
+    write(observation, response.observation, "observation", attachments)
+    _encode_reward(reward, response)
+    response.terminated = hosted.call(_flag, terminated, response, "terminated")
+    response.truncated = hosted.call(_flag, truncated, response, "truncated")
+    write_info(info, response.info, attachments)
+    if mirror:
+        _mirror(hosted, response.random)
+    return step_event(result)
+
+
+def step_event(result: tuple[Any, Any, Any, Any, Any]) -> Event:
+    """Returns what a step did to the session. Arrays of flags are a vector environment's, which resets its own."""
+    ended = truth(result[2]) or truth(result[3])
+    return Event.STEP_ENDED if ended else Event.STEP
+
+
+def _step_fault(hosted: Hosted, action: Any, error: Exception) -> FaultError:
+    """Looks, only after the environment refused it, whether the action was at fault."""
+    reason, space = reason_of(error), hosted.env.action_space
+    if reason is Reason.RESET_NEEDED or _contains(space, action):
+        return fault_from_exception(error, reason)
+    fault = fault_from_exception(error, Reason.INVALID_ACTION)
+    fault.metadata |= {"action": repr(action)[:200], "action_space": str(space)[:200]}
+    return fault
+
+
+def _contains(space: Any, action: Any) -> bool:
+    try:
+        return bool(space.contains(action))
+    except Exception:
+        return False
+
+
+def _encode_reward(reward: Any, response: pb.StepResponse) -> None:
+    if type(reward) is float:
+        response.reward = reward
+        return
+    encode_value(reward, response.typed_reward, "reward", opaque=True)
+    response.reward = number(reward)
+
+
+def _flag(flag: Any, response: pb.StepResponse, name: str) -> bool:
+    if type(flag) is not bool:
+        encode_value(flag, getattr(response, f"typed_{name}"), name, opaque=True)
+    return truth(flag)
+
+
+def render(
+    hosted: Hosted,
+    _: pb.RenderRequest,
+    reply: pb.InteractResponse,
+    attachments: Attachments | None,
+) -> None:
+    """Renders the present state."""
+    frame = hosted.call(hosted.env.render)
+    write(frame, reply.render.frame, "frame", attachments)

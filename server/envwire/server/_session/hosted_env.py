@@ -1,0 +1,65 @@
+"""A hosted environment: what a session has of it, and what it raises told as faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from envwire.codec import Family, FaultError, Reason, fault_from_exception
+from envwire.server._auth.attribute_access import EVERYTHING, Reach
+from envwire.server._hosting.vectors import MembersHost
+from envwire.server._session.snapshots import Snapshots
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """An environment, the library whose classes it speaks, what of it clients may reach, and its kept states."""
+
+    env: Any
+    family: Family
+    reach: Reach = EVERYTHING
+    snapshots: Snapshots = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Looks whether the environment offers its states."""
+        object.__setattr__(self, "snapshots", Snapshots(self.env))
+
+    def call(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> _T:
+        """Calls the environment, which may raise anything.
+
+        Raises:
+            FaultError: ENVIRONMENT_RAISED or RESET_NEEDED, with the exception and the traceback.
+        """
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            raise fault_from_exception(error, reason_of(error)) from error
+
+    def chosen(self, members: Sequence[int]) -> Any:
+        """Returns the members of a vector environment that a request names; the environment when it names none.
+
+        Raises:
+            FaultError: UNSUPPORTED when it has no members, INVALID_VALUE when it has no such member.
+        """
+        return self.with_members().some(members) if members else self.env
+
+    def with_members(self) -> MembersHost:
+        """Returns the environment, which is one of members.
+
+        Raises:
+            FaultError: UNSUPPORTED when it is not.
+        """
+        if not isinstance(self.env, MembersHost):
+            raise FaultError(
+                Reason.UNSUPPORTED, "this environment has no members; ask without naming some"
+            )
+        return self.env
+
+
+def reason_of(error: Exception) -> Reason:
+    """Returns why an environment raised."""
+    reset_needed = type(error).__name__ == "ResetNeeded"
+    return Reason.RESET_NEEDED if reset_needed else Reason.ENVIRONMENT_RAISED

@@ -1,0 +1,65 @@
+"""What each request does to the environment: the table of operations, and those that take one line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from envwire.server._session.attributes import call_method, get_attribute, set_attribute
+from envwire.server._session.episodes import render, reset
+from envwire.server._session.hosted_env import Hosted
+from envwire.server._session.states import Event
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Attachments
+
+
+def close(
+    hosted: Hosted,
+    _: pb.CloseRequest,
+    reply: pb.InteractResponse,
+    __: Attachments | None,
+) -> None:
+    """Closes the environment. The session is over even when that raises."""
+    reply.close.SetInParent()
+    hosted.call(hosted.env.close)
+
+
+def save_state(
+    hosted: Hosted,
+    _: pb.SaveStateRequest,
+    reply: pb.InteractResponse,
+    __: Attachments | None,
+) -> None:
+    """Keeps the present state."""
+    reply.save_state.state = hosted.snapshots.save()
+
+
+def restore_state(
+    hosted: Hosted,
+    request: pb.RestoreStateRequest,
+    reply: pb.InteractResponse,
+    _: Attachments | None,
+) -> Event:
+    """Goes back to a state, from which the episode goes on."""
+    reply.restore_state.SetInParent()
+    hosted.snapshots.restore(request.state)
+    return Event.RESET
+
+
+Operation = Callable[[Hosted, Any, pb.InteractResponse, Attachments | None], Event | None]
+
+#: One operation for each request of a session by its field in InteractRequest, but for two: a step is taken and encoded
+#: apart, because its usual answer is written without a message, and a replay consists of other requests.
+OPERATIONS: dict[str, Operation] = {
+    "reset": reset,
+    "render": render,
+    "close": close,
+    "get_attribute": get_attribute,
+    "set_attribute": set_attribute,
+    "call_method": call_method,
+    "save_state": save_state,
+    "restore_state": restore_state,
+}
+
+#: The requests of a session.
+SESSION_REQUESTS = frozenset({"step", "replay", *OPERATIONS})

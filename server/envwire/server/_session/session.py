@@ -1,0 +1,247 @@
+"""A session: one environment, driven message by message, exactly once each. Bytes in, bytes out; no I/O happens here.
+
+Every request carries a number, one more than the last. The last reply is kept: a repeated number gets it again and
+changes nothing, so a client that lost a reply simply asks again. A request that cannot be served uses its number up as
+well; its error is the reply that is kept.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+from envwire.codec import (
+    Family,
+    FaultError,
+    Reason,
+    encode_warnings,
+    fault_from_exception,
+)
+from envwire.codec.fastpath.batches import BatchResponseWriter
+from envwire.codec.fastpath.inlining import inlined
+from envwire.codec.fastpath.steps import StepRequestReader, StepResponseWriter
+from envwire.server._auth.attribute_access import EVERYTHING, Reach
+from envwire.server._hosting.vectors import is_vector
+from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._session.episodes import encode_step, read_action, step_event, take_step
+from envwire.server._session.hosted_env import Hosted
+from envwire.server._session.operations import OPERATIONS, SESSION_REQUESTS
+from envwire.server._session.replay import Replaying
+from envwire.server._session.states import Event, State, move
+from envwire.v1 import environment_pb2
+from envwire.wire.frames import Attachments, Packet
+
+
+class WarningLog:
+    """Collects the warnings that an environment gives, for the client to give again.
+
+    It is installed in session processes only: there, nobody else is there to read them.
+    """
+
+    def __init__(self) -> None:
+        self.given: list[tuple[type[Warning], str]] = []
+
+    @contextmanager
+    def installed(self) -> Generator[None]:
+        """Takes over how warnings are shown; filtering is left to the client's process."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.showwarning = self._record
+            yield
+
+    def _record(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        self.given.append((category, str(message)))
+
+    def take(self) -> list[tuple[type[Warning], str]]:
+        """Returns the warnings given since the last call."""
+        given, self.given = self.given, []
+        return given
+
+
+class Session:
+    """One environment and the order of its requests.
+
+    Args:
+        env: The environment, in its wrappers.
+        family: The library whose classes it speaks.
+        warning_log: Where its warnings are collected.
+        reach: Which of its attributes and methods clients may reach.
+
+    Attributes:
+        state: Where the session stands.
+        stepping: Nanoseconds that the environment's steps took.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        family: Family,
+        warning_log: WarningLog | None = None,
+        reach: Reach = EVERYTHING,
+    ) -> None:
+        self.state = State.READY
+        self._hosted = Hosted(env, family, reach)
+        self._warnings = warning_log or WarningLog()
+        self.stepping = 0
+        self._sequence = 0
+        self._request = b""
+        self._reply = Packet(b"")
+        self._replaying = Replaying(self._serve_recorded)
+        self._reader = StepRequestReader()
+        self._writer = BatchResponseWriter() if is_vector(env) else StepResponseWriter()
+
+    def copied(self) -> None:
+        """Begins the order of requests anew: this is the copy of a session, asked by nobody so far."""
+        self._sequence = 0
+        self._request, self._reply = b"", Packet(b"")
+        self._reader = StepRequestReader()
+
+    @property
+    def hosted(self) -> Hosted:
+        """The environment and what belongs to it."""
+        return self._hosted
+
+    @property
+    def capabilities(self) -> list[str]:
+        """What the session can do beside the usual requests, by name."""
+        return ["replay", "save_state"] if self._hosted.snapshots.native else ["replay"]
+
+    @property
+    def observation_space(self) -> Any:
+        """The environment's space of observations."""
+        return self._hosted.env.observation_space
+
+    def handle(self, raw: bytes, attach: bool = False) -> Packet:
+        """Serves one InteractRequest and returns the InteractResponse; whatever goes wrong is in it.
+
+        Only what ends a process passes through: SystemExit, KeyboardInterrupt, and deaths that no code sees.
+
+        Args:
+            raw: The request.
+            attach: Whether large arrays may go beside the response. They are the environment's own, not copies.
+        """
+        usual = self._reader.read(raw)
+        if usual is not None and usual[0] == self._sequence + 1:
+            return self._keep(raw, self._guarded(self._step, usual[1], False, _beside(attach)))
+        try:
+            request = environment_pb2.InteractRequest.FromString(raw)
+        except DecodeError as error:
+            return _fault(FaultError(Reason.MALFORMED_REQUEST, f"not an InteractRequest: {error}"))
+        kind = request.WhichOneof("request")
+        if kind is None or kind not in SESSION_REQUESTS:
+            return _fault(_not_for_a_session(kind))
+        body = getattr(request, kind)
+        if body.sequence != self._sequence + 1:
+            return self._answer_out_of_order(raw, body.sequence, attach)
+        reply = self._keep(raw, self._guarded(self._serve, kind, body, _beside(attach)))
+        if kind == "close":  # it is over even when the environment raised while it closed
+            self.state = move(self.state, Event.CLOSE)
+        return reply
+
+    def _keep(self, raw: bytes, reply: Packet) -> Packet:
+        """Keeps a reply for as long as its request is the last one."""
+        self._sequence += 1
+        self._request, self._reply = raw, reply
+        return reply
+
+    def abandon(self) -> None:
+        """Closes the environment of a session that nobody closed."""
+        if self.state is not State.CLOSED:
+            self.state = move(self.state, Event.CLOSE)
+            self._hosted.env.close()
+
+    def _guarded(self, serve: Callable[..., Packet], *args: Any) -> Packet:
+        try:
+            return serve(*args)
+        except FaultError as fault:
+            return _fault(fault)
+        except Exception as error:
+            return _fault(fault_from_exception(error, Reason.INTERNAL))
+
+    def _serve(self, kind: str, body: Any, attachments: Attachments | None) -> Packet:
+        if kind == "step":
+            action = read_action(self._hosted, body)
+            self._reader.learn(body, action)
+            return self._step(action, body.mirror_np_random, attachments)
+        reply = environment_pb2.InteractResponse()
+        if kind == "replay":
+            self._replaying.apply(body, reply.replay)
+            return self._finish(None, reply, None)
+        event = OPERATIONS[kind](self._hosted, body, reply, attachments)
+        return self._finish(event, reply, attachments)
+
+    def _serve_recorded(self, kind: str, body: Any) -> bytes:
+        """Serves a request of a recording, which is not addressed to this session as others are."""
+        if kind == "step":
+            return self._guarded(self._recorded_step, body).message
+        return self._guarded(self._serve, kind, body, None).message
+
+    def _recorded_step(self, body: environment_pb2.StepRequest) -> Packet:
+        return self._step(read_action(self._hosted, body), body.mirror_np_random, None)
+
+    def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
+        """Takes a step; the usual answer is written without building a message."""
+        begun = time.perf_counter_ns()
+        result = take_step(self._hosted, action)
+        self.stepping += time.perf_counter_ns() - begun
+        if not mirror and not self._warnings.given and type(result[4]) is dict:
+            written = self._writer.write(result, attachments)
+            if written is not None:
+                self.state = move(self.state, step_event(result))
+                return Packet(written, attachments)
+        reply = environment_pb2.InteractResponse()
+        attachments = _beside(attachments is not None)
+        event = encode_step(self._hosted, result, mirror, reply, attachments)
+        return self._finish(event, reply, attachments)
+
+    def _finish(
+        self,
+        event: Event | None,
+        reply: environment_pb2.InteractResponse,
+        attachments: Attachments | None,
+    ) -> Packet:
+        if event is not None:
+            self.state = move(self.state, event)
+        if given := self._warnings.take():
+            encode_warnings(given, getattr(reply, reply.WhichOneof("response") or "").warnings)
+        return Packet(reply.SerializeToString(), attachments)
+
+    def _answer_out_of_order(self, raw: bytes, sequence: int, attach: bool) -> Packet:
+        if sequence != self._sequence or not self._request:
+            return _fault(
+                FaultError(
+                    Reason.SEQUENCE_GAP,
+                    f"request number {sequence} came where {self._sequence + 1} is next; number the requests of a "
+                    "session from 1, one by one, and repeat only the last",
+                    metadata={"expected": str(self._sequence + 1)},
+                )
+            )
+        if raw != self._request:
+            return _fault(
+                FaultError(
+                    Reason.SEQUENCE_REUSED,
+                    f"request number {sequence} was used for another request; give each request a number of its own",
+                )
+            )
+        return self._reply if attach else inlined(self._reply)
+
+
+def _beside(attach: bool) -> Attachments | None:
+    return Attachments() if attach else None
+
+
+def _fault(fault: FaultError) -> Packet:
+    return Packet(fault_reply(fault).SerializeToString())
+
+
+def _not_for_a_session(kind: str | None) -> FaultError:
+    found = f"a {kind} request" if kind else "a request without content"
+    return FaultError(
+        Reason.MALFORMED_REQUEST,
+        f"{found} cannot be served by a session; send one of {', '.join(sorted(SESSION_REQUESTS))}",
+    )

@@ -1,0 +1,64 @@
+"""Values that clients send, read, and values for clients, written; what fails is a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from envwire.codec import CodecError, Family, FaultError, Reason, encode_mapping, encode_value
+from envwire.v1 import values_pb2
+from envwire.wire.frames import Attachments
+
+_T = TypeVar("_T")
+
+
+def read(decode: Callable[..., _T], message: Any, family: Family) -> _T:
+    """Decodes what a client sent.
+
+    Args:
+        decode: Decodes this kind of message.
+        message: What was sent.
+        family: Classes to build spaces of.
+
+    Raises:
+        FaultError: INVALID_VALUE.
+    """
+    try:
+        return decode(message, family, opaque=False)
+    except CodecError as error:
+        raise invalid(error) from error
+
+
+def invalid(error: CodecError) -> FaultError:
+    """Returns the fault for what a client sent and nobody can read."""
+    return FaultError(Reason.INVALID_VALUE, str(error))
+
+
+def write(
+    value: Any, message: values_pb2.Value, name: str, attachments: Attachments | None
+) -> None:
+    """Writes what an environment shows.
+
+    Raises:
+        FaultError: UNSUPPORTED: it has no wire form.
+    """
+    try:
+        encode_value(value, message, name, attachments=attachments)
+    except CodecError as error:
+        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
+
+
+def write_info(info: Any, message: values_pb2.ValueMap, attachments: Attachments | None) -> None:
+    """Writes an info; what of it has no wire form is described instead.
+
+    Raises:
+        FaultError: ENVIRONMENT_RAISED: it is not a dict.
+    """
+    if not isinstance(info, Mapping):
+        raise FaultError(
+            Reason.ENVIRONMENT_RAISED,
+            f"the environment returned an info of type {type(info).__name__}; it must be a dict",
+        )
+    message.SetInParent()
+    mapping = cast("dict[Any, Any]", info)
+    encode_mapping(mapping, message, "info", opaque=True, attachments=attachments)

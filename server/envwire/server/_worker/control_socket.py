@@ -1,0 +1,71 @@
+"""The door of a session process: the front hands over direct channels there, and asks for copies of the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Sequence
+
+from envwire.server._ipc.frames import DOOR, FORK
+from envwire.server._worker.forking import fork_apart, obstacle
+
+#: Link, output, door, board and lifeline of a copy.
+_COPY_DESCRIPTORS = 5
+
+
+class Door:
+    """The process's end.
+
+    Args:
+        sock: Socket of packets.
+        admit: Called with a session's place, whether its client takes shared memory, and the connection.
+        become: Called in a copy with its descriptors; it does not return.
+        packed: Whether several sessions share the process, which then is not copied.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket,
+        admit: Callable[[int, bool, socket.socket], None],
+        become: Callable[..., None],
+        packed: bool,
+    ) -> None:
+        self._socket = sock
+        self._admit = admit
+        self._become = become
+        self._packed = packed
+        self.closed = False
+
+    def serve(self) -> None:
+        """Does what one packet asks for."""
+        packet, descriptors, _, _ = socket.recv_fds(self._socket, FORK.size, _COPY_DESCRIPTORS)
+        if not packet:  # the front is gone; the link tells as much
+            self.closed = True
+        elif len(packet) == FORK.size:
+            self._fork(FORK.unpack(packet)[0], descriptors)
+        elif descriptors:  # else too many files are open here; the client tries again
+            place, shares = DOOR.unpack(packet)
+            self._admit(place, shares, socket.socket(fileno=descriptors[0]))
+
+    def _fork(self, number: int, descriptors: Sequence[int]) -> None:
+        """Forks this process for another session, and tells the front what came of it."""
+        answer: dict[str, int | str] = {"fork": number}
+        try:
+            why = self._obstacle(descriptors)
+            pid = 0 if why else fork_apart()
+            if not why and pid == 0:
+                self._become(*descriptors)
+            answer |= {"failed": why} if why else {"pid": pid}
+        except OSError as error:
+            answer["failed"] = str(error)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._socket.send(json.dumps(answer).encode())
+
+    def _obstacle(self, descriptors: Sequence[int]) -> str:
+        """Returns why there can be no copy; "" when there can."""
+        why = "several sessions share the process" if self._packed else obstacle()
+        if not why and len(descriptors) < _COPY_DESCRIPTORS:
+            why = "too many files are open in the environment's process"
+        return why

@@ -1,0 +1,125 @@
+"""The session's end of a direct channel: requests in, replies and the arrays beside them out, on a plain socket.
+
+It never waits for a request, and for a slow reader only so long; whatever breaks it leaves the session and the reply
+that it keeps alone, and the client opens another one.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator
+
+from envwire.server._ipc.gathering import send_gathered
+from envwire.server._worker.shared_memory import SharedSlots
+from envwire.v1 import direct_pb2
+from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
+
+_RECEIVE_BYTES = 65536
+#: A slow reader holds up its own process, and neighbours that are packed into it, no longer than this.
+SEND_SECONDS = 30
+
+
+class ChannelError(Exception):
+    """The connection is gone, or what came is not a frame."""
+
+
+class Channel:
+    """One connection.
+
+    Args:
+        sock: The socket; the channel owns it.
+        limit: Largest request, in bytes.
+        shared: Memory for large replies; None for none.
+    """
+
+    def __init__(self, sock: socket.socket, limit: int, shared: SharedSlots | None = None) -> None:
+        sock.setblocking(True)
+        seconds = struct.pack("ll", SEND_SECONDS, 0)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
+        self._socket = sock
+        self._limit = limit
+        self._shared = shared
+        self._buffer = bytearray()
+
+    def fileno(self) -> int:
+        """Returns the descriptor to wait on."""
+        return self._socket.fileno()
+
+    def receive(self) -> list[bytes]:
+        """Returns the requests that are complete, most often one, once the socket is readable.
+
+        Raises:
+            ChannelError: The connection ended or broke the contract.
+        """
+        try:
+            data = self._socket.recv(_RECEIVE_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise ChannelError(str(error)) from error
+        if not data:
+            raise ChannelError("the client closed the connection")
+        if not self._buffer and len(data) == self._end(data, 0):  # one whole request
+            return [data[HEADER_BYTES:]]
+        self._buffer += data
+        return list(self._cut())
+
+    def _end(self, data: bytes | bytearray, start: int) -> int:
+        """Returns where the request that begins at `start` ends; behind all when its header is not complete."""
+        if len(data) - start < HEADER_BYTES:
+            return len(data) + 1
+        length, where, attached = HEADER.unpack_from(data, start)
+        if length > self._limit or where or attached:
+            raise ChannelError(f"a request of {length} + {attached} bytes at {where}")
+        return start + HEADER_BYTES + int(length)
+
+    def _cut(self) -> Iterator[bytes]:
+        buffer, start = self._buffer, 0
+        while (end := self._end(buffer, start)) <= len(buffer):
+            yield bytes(memoryview(buffer)[start + HEADER_BYTES : end])
+            start = end
+        del buffer[:start]
+
+    def send(self, packet: Packet) -> None:
+        """Sends a reply.
+
+        Raises:
+            ChannelError: The connection is gone, or its reader too slow.
+        """
+        message, attachments = packet
+        try:
+            if attachments is None or not attachments.length:
+                self._socket.sendall(HEADER.pack(len(message), 0, 0) + message)
+            elif self._shared is not None and (where := self._shared.put(attachments)):
+                self._socket.sendall(HEADER.pack(len(message), where, attachments.length) + message)
+            else:
+                head = HEADER.pack(len(message), 0, attachments.length) + message
+                send_gathered(self._socket, [head, *attachments.buffers])
+        except OSError as error:
+            raise ChannelError(str(error)) from error
+
+    def welcome(self, limit: int) -> None:
+        """Answers the hello, and hands the shared memory over.
+
+        Raises:
+            ChannelError: The connection is gone.
+        """
+        welcome = direct_pb2.Welcome(max_message_bytes=limit)
+        descriptors: list[int] = []
+        if self._shared is not None:
+            welcome.shared_memory.CopyFrom(self._shared.layout)
+            descriptors.append(self._shared.descriptor)
+        message = direct_pb2.HelloResponse(welcome=welcome).SerializeToString()
+        frame = HEADER.pack(len(message), 0, 0) + message
+        try:
+            socket.send_fds(self._socket, [frame], descriptors)
+        except OSError as error:
+            raise ChannelError(str(error)) from error
+
+    def close(self) -> None:
+        """Ends the connection; the client keeps the shared memory as long as it uses it."""
+        self._socket.close()
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None

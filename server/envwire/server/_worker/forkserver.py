@@ -1,0 +1,132 @@
+"""The template process: imports the environments once, then forks a warm process for each session.
+
+It stays single-threaded and never runs an environment, so forking it is safe at any time; gRPC, which does not survive
+a fork, is never loaded here. It is the parent of all session processes: it reaps them and tells the front how they
+ended.
+
+The front speaks to it over a socket of packets: `{"fork": N}` with four descriptors (link, output, door, board) forks
+process N; it answers `{"forked": N, "pid": P}`, or `{"failed": N, "error": why}`, and when the time comes
+`{"exited": P, "status": S}`. When the front is gone, so are the socket, this process and, by the lifeline, all
+sessions.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import signal
+import socket
+from typing import NoReturn
+
+import numpy as np
+
+from envwire.server._hosting.libraries import Catalogue
+from envwire.server._worker.endpoints import take_ends
+from envwire.server._worker.exit import run_and_exit
+from envwire.server._worker.process_setup import die_with, take_output
+from envwire.server._worker.rlimits import contain
+from envwire.server._worker.worker import Worker
+from envwire.server.config import ServerConfig
+
+PACKET_BYTES = 4096
+_DESCRIPTORS = 4
+_SET_CHILD_SUBREAPER = 36
+
+
+class Template:
+    """Forks and reaps session processes.
+
+    Args:
+        control: Socket of packets to the front.
+        lifeline: Descriptor that closes when the front is gone.
+        catalogue: What sessions can make.
+        config: The server's settings.
+    """
+
+    def __init__(
+        self, control: socket.socket, lifeline: int, catalogue: Catalogue, config: ServerConfig
+    ) -> None:
+        self._control = control
+        self._lifeline = lifeline
+        self._catalogue = catalogue
+        self._config = config
+
+    def run(self) -> None:
+        """Serves the front until it is gone."""
+        wakeup, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor is what counts
+        signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
+        _adopt_orphans()
+        self._wakeup = (wakeup, woken)
+        while True:
+            ready, _, _ = select.select([self._control.fileno(), wakeup], [], [])
+            if wakeup in ready:
+                os.read(wakeup, PACKET_BYTES)
+                self._reap()
+            if self._control.fileno() in ready and not self._serve_one():
+                return
+
+    def _serve_one(self) -> bool:
+        try:
+            packet, descriptors, _, _ = socket.recv_fds(self._control, PACKET_BYTES, _DESCRIPTORS)
+        except ConnectionResetError:
+            return False
+        if not packet:
+            return False
+        number = json.loads(packet)["fork"]
+        try:
+            pid = os.fork()
+        except OSError as error:  # out of processes or memory, for the moment
+            self._tell({"failed": number, "error": str(error)})
+        else:
+            if pid == 0:
+                self._become_session(*descriptors)
+            self._tell({"forked": number, "pid": pid})
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return True
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if ended is None:
+                return
+            # Until it is reaped its number is its own: whatever it started and left behind goes now.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(ended.si_pid, signal.SIGKILL)
+            _, status = os.waitpid(ended.si_pid, 0)
+            self._tell({"exited": ended.si_pid, "status": os.waitstatus_to_exitcode(status)})
+
+    def _tell(self, message: dict[str, int | str]) -> None:
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._control.send(json.dumps(message).encode())
+
+    def _become_session(self, link: int, output: int, door: int, board: int) -> NoReturn:
+        os.setpgid(0, 0)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        self._control.close()
+        for descriptor in self._wakeup:
+            os.close(descriptor)
+        take_output(output)
+        die_with(self._lifeline)
+        np.random.seed()
+        contain(self._config)
+        ends = take_ends(link, door, board, self._config.sessions_per_process)
+        run_and_exit(Worker(ends, self._catalogue, self._config).run)
+
+
+def _adopt_orphans() -> None:
+    """Makes this process the parent of what its sessions leave behind: copies of themselves among it."""
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def _ignore(_number: int, _frame: object) -> None:
+    """Handles a signal whose arrival is news enough."""

@@ -1,0 +1,55 @@
+"""The program of the template process: loads the environments, tells the front what there is, then serves forks."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import socket
+import sys
+from typing import BinaryIO
+
+from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
+from envwire.server._version import VERSION
+from envwire.server._worker.forkserver import Template
+from envwire.server.config import ServerConfig
+
+
+def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
+    """Loads the catalogue and writes it, or what went wrong, to the front: a line of JSON, then the list."""
+    try:
+        catalogue = load_catalogue(
+            config.environments,
+            imports=config.imports,
+            wrappers=config.allow_wrappers,
+            version=VERSION,
+            reach=config.reach,
+        )
+    except Exception as error:
+        answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
+        return None
+    preload(catalogue)
+    libraries = [[library.name, library.version] for library in catalogue.libraries]
+    answer.write(json.dumps({"libraries": libraries}).encode() + b"\n")
+    answer.write(list_environments(catalogue).SerializeToString())
+    return catalogue
+
+
+def main() -> int:
+    """Runs the template; the front passes two descriptors as arguments and the settings on standard input."""
+    control, lifeline = (int(argument) for argument in sys.argv[1:3])
+    config = ServerConfig.from_json(sys.stdin.read())
+    sys.path[:0] = config.sys_path
+    with os.fdopen(os.dup(1), "wb") as answer:
+        os.dup2(2, 1)  # what modules print while they are imported is for the log
+        catalogue = _load(config, answer)
+    if catalogue is None:
+        return 1
+    gc.collect()
+    gc.freeze()  # sessions share these pages; the collector must not write to them
+    Template(socket.socket(fileno=control), lifeline, catalogue, config).run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

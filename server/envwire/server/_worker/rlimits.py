@@ -1,0 +1,57 @@
+"""What a session's process may take from the machine. It is set in the process itself, and cannot be raised again.
+
+Memory is limited by RLIMIT_DATA: what a process can write to and shares with nobody. RLIMIT_AS would count mapped files
+and reserved addresses too, of which numerical libraries take far more than they use. Limits are inherited, so they hold
+for each process that an environment starts, not for their sum; for a sum, run the server in a container. The number of
+processes is left to containers as well: RLIMIT_NPROC counts all processes of a user.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import resource
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+from envwire.server.config import ServerConfig
+
+#: Why the kernel may have ended a process, by the signal that it used.
+SUSPICIONS: dict[int, str] = {
+    signal.SIGXCPU: "it used up its processor time (--max-session-cpu)",
+    signal.SIGKILL: "this machine or container may be out of memory",
+}
+
+
+def contain(config: ServerConfig) -> None:
+    """Limits this process from now on; a limit that the system sets lower stays."""
+    for limit, soft, hard in _limits(config):
+        with contextlib.suppress(
+            OSError, ValueError
+        ):  # a sandbox may refuse; it contains by itself
+            resource.setrlimit(limit, (_lower(limit, soft), _lower(limit, hard)))
+
+
+def _lower(limit: int, value: int) -> int:
+    _, highest = resource.getrlimit(limit)
+    return value if highest == resource.RLIM_INFINITY else min(value, highest)
+
+
+def _limits(config: ServerConfig) -> Iterator[tuple[int, int, int]]:
+    """Yields (limit, soft, hard)."""
+    yield resource.RLIMIT_CORE, 0, 0
+    if memory := config.max_session_memory:
+        allowed = _data_bytes() + memory
+        yield resource.RLIMIT_DATA, allowed, allowed
+    if cpu := config.max_session_cpu:
+        # SIGXCPU first, which says why; an environment that catches it is killed a second later.
+        yield resource.RLIMIT_CPU, cpu, cpu + 1
+    if files := config.max_session_files:
+        yield resource.RLIMIT_NOFILE, files, files
+
+
+def _data_bytes() -> int:
+    """Returns what the process has of its own already, which it got from the template."""
+    status = Path("/proc/self/status").read_text()
+    lines = dict(line.split(":", 1) for line in status.splitlines())
+    return int(lines["VmData"].split()[0]) * 1024

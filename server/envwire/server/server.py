@@ -1,0 +1,155 @@
+"""`Server`: a server in a process of its own, for programs and tests."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from envwire.server.config import ServerConfig
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_READY = "ready: "
+_START_SECONDS = 120.0
+_STOP_SECONDS = 30.0
+_LISTS = {
+    "imports",
+    "allow_attributes",
+    "allow_kwargs",
+    "allow_methods",
+    "allow_wrappers",
+    "sys_path",
+}
+
+
+class ServerError(Exception):
+    """The server could not start, or ended by itself."""
+
+
+class Server:
+    """A server on this machine, running as long as the `with` block (or until `stop`).
+
+    It is a process of its own: the program that starts it may fork, use gRPC or hold the interpreter lock as it likes,
+    and the server ends when that program does, however it ends.
+
+    Args:
+        environments: Ids or shell patterns, such as "CartPole-v1" or "ALE/*".
+        port: Port to bind; 0 for any free one.
+        settings: Further fields of `ServerConfig`: `imports`, `max_sessions`, `lease`, `step_timeout`, ...
+
+    Raises:
+        ValueError: The settings cannot work.
+
+    Example:
+        >>> with Server(["CartPole-v1"]) as server:
+        ...     env = RemoteEnv(server.target, "CartPole-v1")
+    """
+
+    def __init__(self, environments: Iterable[str], *, port: int = 0, **settings: Any) -> None:
+        settings.setdefault("sys_path", tuple(path or os.getcwd() for path in sys.path))
+        settings.setdefault("drain_timeout", 0.0)
+        for name in _LISTS & settings.keys():
+            settings[name] = tuple(settings[name])
+        self._config = ServerConfig(tuple(environments), port=port, **settings)
+        self._process: subprocess.Popen[str] | None = None
+        self._target = ""
+
+    @property
+    def target(self) -> str:
+        """HOST:PORT at which clients reach it.
+
+        Raises:
+            ServerError: It is not running.
+        """
+        if self._process is None:
+            raise ServerError("the server is not running; start it with start() or a with block")
+        return self._target
+
+    @property
+    def pid(self) -> int:
+        """Number of the server's front process."""
+        if self._process is None:
+            raise ServerError("the server is not running; start it with start() or a with block")
+        return self._process.pid
+
+    def start(self) -> Self:
+        """Starts the server and waits until it serves.
+
+        Raises:
+            ServerError: It could not start; the message says why.
+        """
+        if self._process is not None:
+            raise ServerError("the server is running already")
+        process = subprocess.Popen(
+            [sys.executable, "-m", "envwire.server._server_process"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._process = process
+        self._finalizer = weakref.finalize(self, _stop, process)
+        try:
+            self._target = self._await_ready(process)
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def _await_ready(self, process: subprocess.Popen[str]) -> str:
+        if process.stdin is None or process.stdout is None:
+            raise ServerError("the server's process has no pipes")
+        watchdog = threading.Timer(_START_SECONDS, process.kill)
+        watchdog.start()
+        try:
+            process.stdin.write(self._config.to_json() + "\n")
+            process.stdin.flush()
+            line = process.stdout.readline().strip()
+        except BrokenPipeError:
+            line = ""
+        finally:
+            watchdog.cancel()
+        if not line.startswith(_READY):
+            raise ServerError(line or "the server ended before it was ready; its output says why")
+        return line.removeprefix(_READY)
+
+    def stop(self) -> None:
+        """Stops the server and everything that it started. Stopping twice is harmless."""
+        if self._process is not None:
+            self._process = None
+            self._finalizer()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(_STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()

@@ -1,0 +1,163 @@
+"""How long a request is tried again, on a clock that only the test moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from envwire.client._session.resuming import ResumingTransport
+from envwire.client.errors import ServerUnavailableError
+from envwire.wire.frames import Reply
+
+LEASE, TIMEOUT = 10.0, 35.0
+REPLY = Reply(b"at last")
+
+
+class Clock:
+    """Stands for the module `time`."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        assert seconds > 0
+        self.now += seconds
+
+
+class Line:
+    """A transport whose exchanges end as they are told to.
+
+    Args:
+        clock: Moved by each exchange.
+        endings: Of the exchanges, the last again and again: the seconds that one takes, and whether a connection had
+            come about, or "refused", or None when it is answered.
+    """
+
+    def __init__(self, clock: Clock, *endings: tuple[float, bool | str | None]) -> None:
+        self._clock = clock
+        self._endings = list(endings)
+        self.begun: list[float] = []
+        self.timeouts: list[float] = []
+
+    def exchange(self, request: bytes, timeout: float) -> Reply:
+        assert request == b"request"
+        self.begun.append(self._clock.now)
+        self.timeouts.append(timeout)
+        seconds, kind = self._endings[min(len(self.begun), len(self._endings)) - 1]
+        self._clock.now += seconds
+        if kind is None:
+            return REPLY
+        failure = ServerUnavailableError("cut")
+        failure.connected, failure.refused = kind is True, kind == "refused"
+        raise failure
+
+    def send(self, request: bytes, timeout: float) -> None:
+        self._sent = request, timeout
+
+    def receive(self) -> Reply:
+        return self.exchange(*self._sent)
+
+
+Exchange = Callable[[ResumingTransport], Reply]
+
+
+def _whole(resuming: ResumingTransport) -> Reply:
+    return resuming.exchange(b"request", TIMEOUT)
+
+
+def _halves(resuming: ResumingTransport) -> Reply:
+    resuming.send(b"request", TIMEOUT)
+    return resuming.receive()
+
+
+@pytest.fixture(params=[_whole, _halves], ids=["whole", "halves"])
+def exchange(request: pytest.FixtureRequest) -> Exchange:
+    return request.param  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr("envwire.client._session.resuming.time", made)
+    return made
+
+
+def resuming(line: Any, lease: float = LEASE) -> ResumingTransport:
+    made = ResumingTransport(line, "x")
+    made.lease = lease
+    return made
+
+
+def test_where_no_connection_comes_about_it_is_tried_for_one_lease(
+    clock: Clock, exchange: Exchange
+) -> None:
+    line = Line(clock, (3.0, True), (0.0, False))
+    with pytest.raises(ServerUnavailableError):
+        exchange(resuming(line))
+    assert clock.now == pytest.approx(1000 + 3 + LEASE)
+    assert line.begun[-1] == pytest.approx(clock.now), "a last time at its very end"
+
+
+def test_each_connection_that_breaks_begins_the_lease_anew(
+    clock: Clock, exchange: Exchange
+) -> None:
+    """Cut after 8 s again and again, and once not connected for almost a lease: longer than two leases in all."""
+    line = Line(clock, (8.0, True), (8.0, True), (8.0, False), (8.0, True), (1.0, None))
+    outlived = resuming(line)
+    assert exchange(outlived) is REPLY
+    assert clock.now - 1000 > 3 * LEASE
+    assert outlived.resumed == 1
+
+
+def test_the_lease_begins_when_the_connection_breaks_not_when_it_comes_about(
+    clock: Clock, exchange: Exchange
+) -> None:
+    line = Line(clock, (0.0, True), (20.0, True), (9.0, False), (0.0, None))
+    assert exchange(resuming(line)) is REPLY
+
+
+def test_the_requests_own_timeout_bounds_them_all(clock: Clock, exchange: Exchange) -> None:
+    line = Line(clock, (8.0, True))
+    with pytest.raises(ServerUnavailableError):
+        exchange(resuming(line))
+    assert line.begun[-1] < 1000 + TIMEOUT <= clock.now
+    lefts = [1000 + TIMEOUT - begun for begun in line.begun]
+    assert line.timeouts == pytest.approx(lefts), "each has what is left of it"
+
+
+def test_a_cut_at_the_end_of_the_timeout_is_no_reason_to_wait_longer(
+    clock: Clock, exchange: Exchange
+) -> None:
+    line = Line(clock, (TIMEOUT, True))
+    with pytest.raises(ServerUnavailableError):
+        exchange(resuming(line))
+    assert len(line.begun) == 1
+
+
+def test_who_refuses_after_a_connection_is_tried_for_a_moment(
+    clock: Clock, exchange: Exchange
+) -> None:
+    line = Line(clock, (8.0, True), (8.0, True), (0.0, "refused"))
+    with pytest.raises(ServerUnavailableError):
+        exchange(resuming(line))
+    assert 16 < clock.now - 1000 < 19
+
+
+def test_a_short_lease_is_not_slept_through(clock: Clock, exchange: Exchange) -> None:
+    """However often it was cut, and however long the pauses might have become."""
+    line = Line(clock, *[(0.3, True)] * 40, (0.0, None))
+    assert exchange(resuming(line, lease=0.4)) is REPLY
+    pauses = [late - early - 0.3 for early, late in zip(line.begun, line.begun[1:], strict=False)]
+    assert max(pauses) <= 0.1 + 1e-6
+
+
+def test_a_make_is_never_repeated(clock: Clock, exchange: Exchange) -> None:
+    line = Line(clock, (0.0, True))
+    with pytest.raises(ServerUnavailableError):
+        exchange(resuming(line, lease=0.0))
+    assert len(line.begun) == 1

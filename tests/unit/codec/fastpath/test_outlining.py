@@ -1,0 +1,126 @@
+"""Large arrays taken out of a message: the same values arrive, and a message that cannot be read stays as it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envwire.codec import decode_mapping, decode_value, encode_mapping, encode_value
+from envwire.codec.family import envwire_family
+from envwire.codec.fastpath.inlining import inlined, pieces
+from envwire.codec.fastpath.outlining import OUTLINED_FROM, outlined
+from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter
+from envwire.codec.values.tensors import encode_tensor
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import ALIGNMENT, Attachments, Packet
+from envwire.wire.varints import unwrap
+from tests.equality import identical
+from tests.unit.codec.fastpath.test_inlining import VALUES, native
+
+LARGE = np.arange(OUTLINED_FROM // 4, dtype=np.float32)
+INFO: dict[str, Any] = {"large": LARGE, "small": np.arange(3)}
+PROFILE = settings(derandomize=True, max_examples=40, deadline=None)
+
+
+def response(kind: str, observation: Any) -> pb.InteractResponse:
+    made = pb.InteractResponse()
+    body = getattr(made, kind)
+    encode_value(observation, body.observation)
+    encode_mapping(INFO, body.info)
+    return made
+
+
+@PROFILE
+@given(VALUES, st.sampled_from(["reset", "step"]))
+def test_the_same_values_arrive(value: Any, kind: str) -> None:
+    observation = [value, LARGE, {"again": value}]
+    whole = response(kind, observation).SerializeToString()
+    number, inner = unwrap(whole)
+    for reply in (outlined(whole), outlined(inner, number)):
+        assert len(reply.message) < len(whole) - LARGE.nbytes
+        assert reply.area is not None
+        assert reply.area.flags.writeable
+        read = getattr(pb.InteractResponse.FromString(reply.message), kind)
+        arrived = decode_value(read.observation, None, area=reply.area)
+        assert identical(arrived, native(observation))
+        assert identical(decode_mapping(read.info, None, area=reply.area), INFO)
+
+
+def test_arrays_begin_where_those_of_a_direct_channel_do() -> None:
+    """A frame, its arrays back in the message, and out of it again."""
+    observation = [np.arange(5001, dtype=np.uint8), LARGE, np.arange(5000.0)]
+    attachments, made = Attachments(), pb.InteractResponse()
+    encode_value(observation, made.render.frame, attachments=attachments)
+    packet = Packet(made.SerializeToString(), attachments)
+    reply = outlined(inlined(packet).message)
+    assert reply.message == packet.message
+    assert reply.area is not None
+    assert reply.area.size == attachments.length
+    assert attachments.length % ALIGNMENT == LARGE.nbytes % ALIGNMENT == 0
+
+
+def test_a_usual_step_is_read_as_from_a_direct_channel() -> None:
+    writer, reader = StepResponseWriter(), StepResponseReader(envwire_family())
+    for step in range(3):
+        attachments = Attachments()
+        message = writer.write((LARGE + step, 0.5, False, True, {}), attachments)
+        assert message is not None
+        whole = pieces(Packet(message, attachments))
+        assert sum(map(len, whole)) == len(b"".join(whole))
+        assert any(isinstance(each, memoryview) for each in whole), "not copied"
+        result = reader.read(*outlined(b"".join(whole)))
+        assert result is not None
+        assert identical(result, (LARGE + step, 0.5, False, True, {}))
+
+
+def test_a_small_message_stays_as_it_is() -> None:
+    message = response("step", 1).SerializeToString()[: OUTLINED_FROM - 1]
+    reply = outlined(message)
+    assert reply.message is message
+    assert reply.area is None
+
+
+def oddities() -> dict[str, bytes]:
+    whole = response("step", LARGE)
+    filled, wrong, twice = (response("step", LARGE) for _ in range(3))
+    filled.step.observation.array.fill = True
+    wrong.step.observation.array.shape[0] -= 1
+    twice.step.observation.array.attachment_offset = 64
+    raw = whole.SerializeToString()
+    return {
+        "fill": filled.SerializeToString(),
+        "another shape": wrong.SerializeToString(),
+        "attached already": twice.SerializeToString(),
+        "cut": raw[:-1],
+        "more": raw + b"\x0b",
+        "zeros": bytes(OUTLINED_FROM),
+        "ones": b"\xff" * OUTLINED_FROM,
+        "a space": make_response().SerializeToString(),
+    }
+
+
+def make_response() -> pb.InteractResponse:
+    made = pb.InteractResponse()
+    encode_tensor(LARGE, made.make.observation_space.box.low)
+    return made
+
+
+@pytest.mark.parametrize("kind", oddities())
+def test_what_is_odd_is_left_to_protobuf(kind: str) -> None:
+    message = oddities()[kind]
+    assert outlined(message) == (message, None)
+    if kind == "a space":
+        number, inner = unwrap(message)
+        assert outlined(inner, number) == (message, None)
+
+
+def test_fields_that_a_later_contract_adds_are_kept() -> None:
+    added = b"\xca\x3e\x03abc"  # field 1001
+    number, inner = unwrap(response("step", LARGE).SerializeToString())
+    reply = outlined(inner + added, number)
+    assert reply.area is not None
+    assert reply.message.endswith(added)

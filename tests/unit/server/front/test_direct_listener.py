@@ -1,0 +1,275 @@
+"""Where direct channels begin: who says the right thing is handed over, all others are told or dropped in time."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from envwire.codec import FaultError, Reason, decode_fault, envwire_family
+from envwire.server._front import direct_listener as direct
+from envwire.server._front.direct_listener import DirectListener
+from envwire.server.config import ServerConfig
+from envwire.v1 import direct_pb2
+from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
+
+SECRET = b"s" * 16
+
+
+def framed(message: bytes) -> bytes:
+    return HEADER.pack(len(message), 0, 0) + message
+
+
+def hello(session_id: str = "known", secret: bytes = SECRET) -> bytes:
+    request = direct_pb2.HelloRequest(session_id=session_id, secret=secret, shared_memory=True)
+    return PREAMBLE + framed(request.SerializeToString())
+
+
+class Hosted:
+    """The sessions of a server, of which it has one, which answers what it is handed over with b"hi"."""
+
+    def __init__(self) -> None:
+        self.shares: list[bool] = []
+        self.left: list[bytes] = []
+
+    def find(self, session_id: str, secret: bytes) -> Hosted:
+        if session_id != "known":
+            raise FaultError(Reason.UNKNOWN_SESSION, "who?")
+        if secret != SECRET:
+            raise FaultError(Reason.WRONG_SECRET, "wrong secret")
+        return self
+
+    async def admit(self, connection: socket.socket, shares_memory: bool) -> None:
+        self.shares.append(shares_memory)
+        with contextlib.suppress(BlockingIOError):
+            self.left.append(connection.recv(100))
+        await asyncio.get_running_loop().sock_sendall(connection, b"hi")
+
+
+class Client:
+    """A connection to a listener."""
+
+    def __init__(self, address: str) -> None:
+        unix = address.startswith("unix-abstract:")
+        self._socket = socket.socket(socket.AF_UNIX if unix else socket.AF_INET)
+        self._socket.setblocking(False)
+        name = f"\0{address.removeprefix('unix-abstract:')}"
+        self._address: Any = name if unix else ("127.0.0.1", int(address[1:]))
+
+    async def connect(self) -> Client:
+        await asyncio.get_running_loop().sock_connect(self._socket, self._address)
+        return self
+
+    async def say(self, data: bytes) -> None:
+        with contextlib.suppress(ConnectionError):  # `hear` tells
+            await asyncio.get_running_loop().sock_sendall(self._socket, data)
+
+    async def hear(self) -> bytes:
+        """Returns all that comes until the end; a reset is an end as well."""
+        heard = b""
+        while True:
+            try:
+                more = await asyncio.get_running_loop().sock_recv(self._socket, 4096)
+            except ConnectionResetError:
+                return heard
+            if not more:
+                return heard
+            heard += more
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+Story = Callable[[Callable[[], Awaitable[Client]], Hosted], Awaitable[None]]
+
+
+def run(story: Story, kind: int = 0) -> None:
+    """Runs a story with what opens connections to a listener, over Unix sockets (0) or TCP (1)."""
+
+    async def play() -> None:
+        hosted, clients = Hosted(), list[Client]()
+        sessions: Any = hosted
+        listener = DirectListener(ServerConfig(("x",)), sessions)
+        listener.start()
+
+        async def connect() -> Client:
+            clients.append(Client(listener.addresses[kind]))
+            return await clients[-1].connect()
+
+        try:
+            await asyncio.wait_for(story(connect, hosted), 20.0)
+        finally:
+            listener.stop()
+            listener.stop()
+            for client in clients:
+                client.close()
+        await asyncio.sleep(0)  # what was cancelled ends
+
+    asyncio.run(play())
+
+
+both_kinds = pytest.mark.parametrize("kind", [0, 1], ids=["Unix", "TCP"])
+
+
+def reason(heard: bytes) -> str:
+    length, where, attached = HEADER.unpack_from(heard)
+    assert (where, attached) == (0, 0)
+    assert len(heard) == HEADER_BYTES + length
+    response = direct_pb2.HelloResponse.FromString(heard[HEADER_BYTES:])
+    return decode_fault(response.error, envwire_family()).reason.value
+
+
+@both_kinds
+def test_an_owner_is_handed_over_and_gets_memory_only_on_this_machine(kind: int) -> None:
+    async def story(connect: Any, hosted: Hosted) -> None:
+        client = await connect()
+        await client.say(hello())
+        assert await client.hear() == b"hi"
+        assert hosted.shares == [kind == 0]
+
+    run(story, kind)
+
+
+@both_kinds
+def test_a_hello_may_be_cut_at_any_byte_and_what_follows_it_is_left_to_the_session(
+    kind: int,
+) -> None:
+    async def story(connect: Any, hosted: Hosted) -> None:
+        for cut in range(1, len(hello())):
+            client = await connect()
+            await client.say(hello()[:cut])
+            await client.say(hello()[cut:])
+            assert await client.hear() == b"hi"
+        assert len(hosted.shares) == len(hello()) - 1
+
+    run(story, kind)
+
+
+def test_not_a_byte_behind_the_hello_is_read() -> None:
+    async def story(connect: Any, hosted: Hosted) -> None:
+        client = await connect()
+        await client.say(hello() + b"the first request")
+        assert await client.hear() == b"hi"
+        assert hosted.left == [b"the first request"]
+
+    run(story)
+
+
+@both_kinds
+@pytest.mark.parametrize(
+    "sent",
+    [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", PREAMBLE[:-1] + b"\2" + hello()[8:], b"\0" * 100],
+    ids=["HTTP", "another version", "zeros"],
+)
+def test_what_does_not_begin_right_is_dropped_without_a_word(kind: int, sent: bytes) -> None:
+    async def story(connect: Any, hosted: Hosted) -> None:
+        client = await connect()
+        await client.say(sent)
+        assert await client.hear() == b""
+        assert hosted.shares == []
+
+    run(story, kind)
+
+
+REFUSED = {
+    "too long": (PREAMBLE + HEADER.pack(1025, 0, 0), "MALFORMED_REQUEST"),
+    "attachments": (PREAMBLE + HEADER.pack(1, 0, 1), "MALFORMED_REQUEST"),
+    "in memory": (PREAMBLE + HEADER.pack(1, 1, 0), "MALFORMED_REQUEST"),
+    "not a hello": (PREAMBLE + framed(b"\xff\xff"), "MALFORMED_REQUEST"),
+    "nobody": (PREAMBLE + framed(b""), "UNKNOWN_SESSION"),
+    "unknown session": (hello(session_id="other"), "UNKNOWN_SESSION"),
+    "wrong secret": (hello(secret=b"t" * 16), "WRONG_SECRET"),
+    "no secret": (hello(secret=b""), "WRONG_SECRET"),
+}
+
+
+@both_kinds
+@pytest.mark.parametrize(("sent", "why"), REFUSED.values(), ids=REFUSED)
+def test_refusals_are_told(kind: int, sent: bytes, why: str) -> None:
+    async def story(connect: Any, hosted: Hosted) -> None:
+        client = await connect()
+        await client.say(sent)
+        assert reason(await client.hear()) == why
+        assert hosted.shares == []
+
+    run(story, kind)
+
+
+@both_kinds
+@pytest.mark.parametrize(
+    "said", [b"", PREAMBLE[:3], hello()[:-1]], ids=["nothing", "little", "all but a byte"]
+)
+def test_who_says_nothing_is_dropped_in_time(
+    monkeypatch: pytest.MonkeyPatch, kind: int, said: bytes
+) -> None:
+    monkeypatch.setattr(direct, "_HELLO_SECONDS", 0.05)
+
+    async def story(connect: Any, hosted: Hosted) -> None:
+        silent = await connect()
+        await silent.say(said)
+        assert await silent.hear() == b""
+
+    run(story, kind)
+
+
+def test_only_so_many_may_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "_MOST_UNDECIDED", 3)
+
+    async def story(connect: Any, hosted: Hosted) -> None:
+        undecided = [await connect() for _ in range(3)]
+        fourth = await connect()
+        assert await fourth.hear() == b"", "dropped at once"
+        await undecided[1].say(hello())
+        assert await undecided[1].hear() == b"hi", "the others are waited for"
+        fifth = await connect()
+        await fifth.say(hello())
+        assert await fifth.hear() == b"hi", "and make room"
+
+    run(story)
+
+
+def test_who_leaves_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "_MOST_UNDECIDED", 1)
+
+    async def story(connect: Any, hosted: Hosted) -> None:
+        for _ in range(3):
+            client = await connect()
+            await client.say(PREAMBLE)
+            client.close()
+        for _ in range(100):  # that the last one left may not be noticed yet
+            client = await connect()
+            await client.say(hello())
+            if await client.hear() == b"hi":
+                return
+        pytest.fail("those who left are still waited for")
+
+    run(story)
+
+
+def test_no_direct_channel_where_the_operator_wants_none() -> None:
+    async def play() -> None:
+        sessions: Any = Hosted()
+        listener = DirectListener(ServerConfig(("x",), direct_port=-1), sessions)
+        listener.start()
+        assert listener.addresses == []
+
+    asyncio.run(play())
+
+
+def test_a_taken_port_is_told() -> None:
+    async def play() -> None:
+        sessions: Any = Hosted()
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            listener = DirectListener(ServerConfig(("x",), direct_port=port), sessions)
+            with pytest.raises(
+                OSError, match=f"cannot bind 127.0.0.1:{port} for the direct channel"
+            ):
+                listener.start()
+            listener.stop()
+
+    asyncio.run(play())

@@ -1,0 +1,43 @@
+"""Steps are recognised by their first bytes, however long they are, and nobody else's are."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from envwire.codec.fastpath.steps import session_header
+from envwire.server._front.sessions import Sessions
+from envwire.v1 import environment_pb2 as pb
+
+NAME, SECRET = "0" * 32, b"s" * 16
+
+
+def step(size: int, secret: bytes = SECRET) -> bytes:
+    request = pb.InteractRequest()
+    request.step.session_id, request.step.secret, request.step.sequence = NAME, secret, 1
+    request.step.action.string_value = "x" * size
+    return request.SerializeToString()
+
+
+@pytest.fixture
+def sessions() -> Sessions:
+    made = Sessions(1, lambda: 0.0, "test")
+    made.reserve()
+    live: Any = SimpleNamespace(id=NAME, owner="", header=session_header(NAME, SECRET))
+    made.add(live)
+    return made
+
+
+@pytest.mark.parametrize("size", [1, 60, 1000, 17_000, 3_000_000])
+def test_a_step_is_recognised_by_name_and_secret(sessions: Sessions, size: int) -> None:
+    session = cast("Any", sessions.recognise(step(size)))
+    assert session.id == NAME
+    assert sessions.recognise(step(size, b"t" * 16)) is None
+
+
+@pytest.mark.parametrize("end", [0, 1, 2, 3, 20, 54])
+def test_a_step_that_is_cut_off_is_not(sessions: Sessions, end: int) -> None:
+    assert sessions.recognise(step(17_000)[:end]) is None
+    assert sessions.recognise(step(17_000)[:1] + b"\xff" * end) is None

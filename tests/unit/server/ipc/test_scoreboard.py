@@ -1,0 +1,96 @@
+"""The board: what a session process notes, the front reads, row by row."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from envwire.server._ipc.scoreboard import MARKS, Board, make_board
+
+ROWS = 3
+Pair = tuple[Board, Board]
+
+
+@pytest.fixture
+def boards() -> Iterator[Pair]:
+    """The process's board and the front's, over the same memory."""
+    descriptor, front = make_board(ROWS)
+    process = Board(descriptor, ROWS)
+    os.close(descriptor)
+    yield process, front
+    process.close()
+    front.close()
+
+
+Row = tuple[bool, int, bool]
+NOTHING: Row = (False, 0, False)
+
+
+def read(board: Board) -> list[Row]:
+    return [
+        (board.busy_for(row) > 0, board.served(row), board.connected(row)) for row in range(ROWS)
+    ]
+
+
+def test_a_new_board_is_empty(boards: Pair) -> None:
+    assert read(boards[1]) == [NOTHING] * ROWS
+
+
+@pytest.mark.parametrize("row", range(ROWS))
+def test_what_is_noted_in_a_row_is_read_in_it_and_in_no_other(boards: Pair, row: int) -> None:
+    process, front = boards
+    noted = [NOTHING] * ROWS
+    process.begin(row)
+    noted[row] = (True, 0, False)
+    assert read(front) == noted
+    process.end(row, 1)
+    process.connect(row, True)
+    noted[row] = (False, 1, True)
+    assert read(front) == noted
+    process.connect(row, False)
+    noted[row] = (False, 1, False)
+    assert read(front) == noted
+
+
+def test_a_request_is_busy_for_ever_longer(boards: Pair) -> None:
+    process, front = boards
+    process.begin(1)
+    first = front.busy_for(1)
+    assert 0 < first < front.busy_for(1) < 60
+    assert front.served(1) == 0
+
+
+def test_times_add_up_and_steps_are_a_part_of_them(boards: Pair) -> None:
+    process, front = boards
+    for stepping in (5, 7):
+        process.begin(1)
+        process.end(1, stepping)
+        assert front.times(1)[0] > 0
+        assert front.times(1)[1] == stepping
+    assert front.times(0) == (0, 0)
+
+
+def test_a_cleared_row_is_empty_and_the_others_are_not(boards: Pair) -> None:
+    process, front = boards
+    for row in range(ROWS):
+        process.begin(row)
+        process.end(row, 1)
+        process.begin(row)
+        process.connect(row, True)
+    front.clear(1)
+    kept = (True, 1, True)
+    assert read(front) == [kept, NOTHING, kept]
+
+
+def test_marks_are_seen_on_both_sides_and_are_no_rows(boards: Pair) -> None:
+    process, front = boards
+    for place in range(MARKS):
+        process.mark(place, True)
+        assert [front.marked(each) for each in range(MARKS)] == [
+            each <= place for each in range(MARKS)
+        ]
+    assert read(front) == [NOTHING] * ROWS
+    front.mark(3, False)
+    assert not process.marked(3)
