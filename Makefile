@@ -8,7 +8,7 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo test-faults fuzz lint format protos check-protos bench bench-peers example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo test-faults test-adversary fuzz lint format protos check-protos bench bench-peers example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -67,6 +67,9 @@ test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAU
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 3 + 1)) --transport $$transport || exit; \
 	done
 	$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport stream --tls
+
+test-adversary: $(VENV)/.dev ## Attack servers from outside, in full: lists, memory, processes, neighbours.
+	$(BIN)/python -m pytest -m 'long or not long' tests/adversary
 
 fuzz: $(VENV)/.dev ## Throw nonsense at whatever reads a peer's bytes, for FUZZ_SECONDS.
 	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)

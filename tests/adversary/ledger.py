@@ -1,0 +1,126 @@
+"""What a server uses of the machine, seen from outside: memory, descriptors, processes, slots."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.adversary.servers import Target
+
+#: What the front may keep of an attack.
+KEPT_BYTES = 50 * 2**20
+#: Time that a server has to get over an attack.
+SETTLE_SECONDS = 20.0
+#: A variable of every process of a server; it finds those that left the tree as well.
+MARK = "ENVWIRE_ADVERSARY"
+
+
+def eventually(condition: Callable[[], bool], seconds: float = SETTLE_SECONDS) -> bool:
+    """Waits for something that other processes bring about."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def _status(pid: int) -> tuple[str, int]:
+    """Returns state and parent of a process; as of a dead one when it is gone."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return "X", 0
+    return fields[0], int(fields[1])
+
+
+def _marked(pid: int, mark: bytes) -> bool:
+    try:
+        return mark in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:  # gone, or it hides its memory
+        return False
+
+
+def processes_of(front: int, mark: str) -> set[int]:
+    """Returns the living processes of a server: its descendants, and all that carry its mark wherever they went."""
+    status = {int(entry): _status(int(entry)) for entry in os.listdir("/proc") if entry.isdigit()}
+    alive = {pid: parent for pid, (state, parent) in status.items() if state not in "ZX"}
+    sign = f"{MARK}={mark}".encode()
+    found = {pid for pid in alive if pid == front or _marked(pid, sign)}
+    size = -1
+    while len(found) != size:
+        size = len(found)
+        found |= {pid for pid, parent in alive.items() if parent in found}
+    return found
+
+
+def memory_of(pid: int) -> int:
+    """Returns the bytes of memory of a process: its proportional share, or what is resident where that is hidden."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        pages = Path(f"/proc/{pid}/statm").read_text().split()[1]
+        return int(pages) * os.sysconf("SC_PAGESIZE")
+
+
+def descriptors_of(pid: int) -> int:
+    """Returns how many descriptors a process has open; -1 when it does not let anybody look."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except PermissionError:
+        return -1
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a server uses at one moment.
+
+    Attributes:
+        memory: Bytes of the front.
+        descriptors: Open in the front.
+        processes: How many processes the server has, the front included.
+        sessions: Slots taken.
+    """
+
+    memory: int
+    descriptors: int
+    processes: int
+    sessions: int
+
+    @classmethod
+    def of(cls, target: Target) -> Ledger:
+        """Looks at a server."""
+        with target.attacker() as visitor:
+            sessions = visitor.info().active_sessions
+        return cls(
+            memory_of(target.pid), descriptors_of(target.pid), len(target.processes()), sessions
+        )
+
+    def kept_since(self, before: Ledger, kept_bytes: int = KEPT_BYTES) -> str:
+        """Says what is still used that was not used before; nothing when all is as it was."""
+        kept = [
+            f"{name}: {was} before, {now} after"
+            for name in ("descriptors", "processes", "sessions")
+            if (now := getattr(self, name)) > (was := getattr(before, name))
+        ]
+        if self.memory > before.memory + kept_bytes:
+            kept.append(f"memory of the front: {before.memory >> 20} MiB, {self.memory >> 20} MiB")
+        return "; ".join(kept)
+
+
+@contextmanager
+def balanced(target: Target, seconds: float = SETTLE_SECONDS) -> Iterator[Ledger]:
+    """Checks that a server uses no more after an attack than before it, once it had time to get over it."""
+    before = Ledger.of(target)
+    yield before
+    deadline = time.monotonic() + seconds
+    while (kept := Ledger.of(target).kept_since(before)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not kept, kept

@@ -1,0 +1,87 @@
+"""Servers to attack. Each is a real process, found by a mark that all its processes carry."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from envwire.server import Server
+from tests.adversary.client import Attacker
+from tests.adversary.ledger import MARK, processes_of
+from tests.conftest import ROOT
+
+SETTINGS: dict[str, Any] = {
+    "imports": ["tests.adversary.environments"],
+    "sys_path": (ROOT,),
+    "step_timeout": 20.0,
+}
+#: Settings of a server for everybody, with its lists.
+PUBLIC: dict[str, Any] = {"host": "0.0.0.0", "insecure": True}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server under attack.
+
+    Attributes:
+        address: HOST:PORT.
+        pid: Of the front.
+        directory: Where its environments leave traces; the mark of its processes.
+    """
+
+    address: str
+    pid: int
+    directory: str
+
+    def attacker(self, **settings: Any) -> Attacker:
+        """Returns a client with a connection of its own."""
+        return Attacker(self.address, **settings)
+
+    def processes(self) -> set[int]:
+        """Returns its living processes, the front included."""
+        return processes_of(self.pid, self.directory)
+
+    def traces(self, name: str = "made") -> list[Any]:
+        """Returns what its environments wrote down."""
+        path = Path(self.directory, name)
+        return list(map(json.loads, path.read_text().splitlines())) if path.exists() else []
+
+    def forget_traces(self) -> None:
+        """Removes what they wrote down so far."""
+        for path in Path(self.directory).iterdir():
+            path.unlink()
+
+
+@contextmanager
+def attacked(*environments: str, **settings: Any) -> Iterator[Target]:
+    """Runs a server of malicious environments; whatever is left of it in the end is killed."""
+    with tempfile.TemporaryDirectory(prefix="adversary-") as directory:
+        before = os.environ.get(MARK)
+        os.environ[MARK] = directory
+        server = Server(environments, **{**SETTINGS, **settings})
+        try:
+            server.start()
+        finally:
+            _restore(before)
+        target = Target(server.target, server.pid, directory)
+        try:
+            yield target
+        finally:
+            server.stop()
+            for pid in target.processes():
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def _restore(before: str | None) -> None:
+    if before is None:
+        del os.environ[MARK]
+    else:
+        os.environ[MARK] = before
