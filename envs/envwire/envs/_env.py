@@ -12,8 +12,8 @@ from envwire.envs.utils import seeding
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from envwire.envs.envs.registration import EnvSpec
     from envwire.envs.spaces import Space
+    from envwire.envs.specs import EnvSpec
 
 #: One rendered frame: text, an RGB or depth array, or an (RGB, depth) pair.
 RenderFrame: TypeAlias = str | np.ndarray[Any, Any] | tuple[np.ndarray[Any, Any], ...]

@@ -8,13 +8,14 @@ from envwire.envs import logger
 from envwire.envs._env import Env
 from envwire.envs._forwarding import overridable
 from envwire.envs._generic import ActType, ObsType, WrapperActType, WrapperObsType
+from envwire.envs.specs import WrapperSpec
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 
 if TYPE_CHECKING:
     import numpy as np
 
     from envwire.envs._env import RenderFrame
-    from envwire.envs.envs.registration import EnvSpec, WrapperSpec
+    from envwire.envs.specs import EnvSpec
 
 
 class Wrapper(
@@ -131,8 +132,6 @@ class Wrapper(
         """The spec of this wrapper; its kwargs are ``None`` if it does not record them."""
         from copy import deepcopy
 
-        from envwire.envs.envs.registration import WrapperSpec
-
         kwargs: dict[str, Any] | None = None
         if isinstance(self, RecordConstructorArgs):
             recorded = self.saved_kwargs
@@ -142,8 +141,6 @@ class Wrapper(
     @classmethod
     def wrapper_spec(cls, **kwargs: Any) -> WrapperSpec:
         """A spec that builds this wrapper with ``kwargs``, for `EnvSpec.additional_wrappers`."""
-        from envwire.envs.envs.registration import WrapperSpec
-
         return WrapperSpec(cls.class_name(), _entry_point(cls), kwargs)
 
     @classmethod

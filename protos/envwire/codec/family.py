@@ -1,6 +1,6 @@
 """The two families of classes that messages are turned into: envwire's own and Gymnasium's.
 
-Both have the same names in the same modules, so one description fits both, and decoding takes a
+Both have the same names in nearly the same modules, so one description fits both, and decoding takes a
 family as an argument.
 """
 
@@ -76,15 +76,18 @@ def belongs_to_a_family(kind: type[Any]) -> bool:
     return str(kind.__module__).startswith(_PREFIXES)
 
 
+#: The module of each family that has `EnvSpec`.
+_SPECS = {"envwire": "specs", "gymnasium": "envs.registration"}
+
 _PREFIXES = tuple(f"{root}." for root in ROOTS.values())
 
 
 def _collect(name: str) -> Family:
     root = ROOTS[name]
     import_module(root)
-    core, spaces, error, registration, vector = (
+    core, spaces, error, specs, vector = (
         import_module(f"{root}.{module}")
-        for module in ("core", "spaces", "error", "envs.registration", "vector")
+        for module in ("core", "spaces", "error", _SPECS[name], "vector")
     )
     return Family(
         name=name,
@@ -93,8 +96,8 @@ def _collect(name: str) -> Family:
         spaces=spaces,
         error=error,
         vector=vector,
-        EnvSpec=registration.EnvSpec,
-        WrapperSpec=registration.WrapperSpec,
+        EnvSpec=specs.EnvSpec,
+        WrapperSpec=specs.WrapperSpec,
         GraphInstance=spaces.GraphInstance,
         AutoresetMode=getattr(vector, "AutoresetMode", None),
     )

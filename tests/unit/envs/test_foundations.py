@@ -20,7 +20,7 @@ def run(code):
 
 def test_importing_loads_nothing_but_numpy_and_the_standard_library():
     loaded = run(
-        "import sys, numpy.random; before = set(sys.modules); import envwire.envs;"
+        "import sys, numpy.random; before = set(sys.modules); from envwire.envs import *;"
         "print(*{name.partition('.')[0] for name in set(sys.modules) - before})"
     ).split()
     foreign = set(loaded) - sys.stdlib_module_names - {"envwire", "numpy"}

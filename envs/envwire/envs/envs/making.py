@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, cast
 
 from envwire.envs import error, logger
 from envwire.envs.core import Env
-from envwire.envs.envs.making_vec import VectorizeMode, make_vec
+from envwire.envs.envs.entry_points import load_entry_point, load_env_creator
 from envwire.envs.envs.registry import find_spec
-from envwire.envs.envs.specs import EnvSpec, WrapperSpec
+from envwire.envs.specs import EnvSpec, WrapperSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
     AnyEnv: TypeAlias = Env
     WrapperClass: TypeAlias = Callable[..., AnyEnv]
-
-__all__ = ["VectorizeMode", "apply_wrapper", "load_env_creator", "make", "make_vec"]
 
 #: Arguments that `make` once had, and what does their work now.
 _REMOVED = {
@@ -86,29 +84,6 @@ def apply_wrapper(
     return (resolve or load_env_creator)(wrapper.entry_point)(env=env, **wrapper.kwargs)
 
 
-def load_env_creator(name: str) -> Callable[..., Any]:
-    """Imports and returns what ``"module:name"`` names."""
-    import importlib
-
-    module, attribute = name.split(":")
-    return cast("Callable[..., Any]", getattr(importlib.import_module(module), attribute))
-
-
-def load_entry_point(spec: EnvSpec) -> Callable[..., Any]:
-    """Returns the function that makes the environment of ``spec``, imported if it is a name.
-
-    Raises:
-        error.Error: The spec has none.
-    """
-    if spec.entry_point is None:
-        raise error.Error(f"{spec.id} has no entry_point; it can only be made with `make_vec`")
-    return (
-        load_env_creator(spec.entry_point)
-        if isinstance(spec.entry_point, str)
-        else spec.entry_point
-    )
-
-
 def _spec_of(env_id: str | EnvSpec) -> EnvSpec:
     if isinstance(env_id, EnvSpec):
         return env_id
@@ -168,13 +143,13 @@ def _unchanged(env: AnyEnv) -> AnyEnv:
 
 
 def _add_human_rendering(env: AnyEnv) -> AnyEnv:
-    from envwire.envs.wrappers import HumanRendering
+    from envwire.envs.wrappers.rendering import HumanRendering
 
     return HumanRendering(env)
 
 
 def _add_render_collection(env: AnyEnv) -> AnyEnv:
-    from envwire.envs.wrappers import RenderCollection
+    from envwire.envs.wrappers.rendering import RenderCollection
 
     return RenderCollection(env)
 
@@ -233,7 +208,7 @@ def _remaining_wrappers(env: AnyEnv, spec: EnvSpec) -> tuple[WrapperSpec, ...]:
 def _add_standard_wrappers(
     env: AnyEnv, spec: EnvSpec, max_episode_steps: int | None, disable_env_checker: bool | None
 ) -> AnyEnv:
-    from envwire.envs.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
+    from envwire.envs.wrappers.common import OrderEnforcing, PassiveEnvChecker, TimeLimit
 
     if disable_env_checker is None:
         disable_env_checker = spec.disable_env_checker

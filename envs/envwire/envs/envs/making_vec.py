@@ -6,13 +6,16 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from envwire.envs import error, logger
+from envwire.envs.envs.entry_points import load_env_creator
+from envwire.envs.envs.making import make
+from envwire.envs.envs.registry import find_spec
+from envwire.envs.specs import EnvSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from envwire.envs.core import Env
-    from envwire.envs.envs.specs import EnvSpec
-    from envwire.envs.vector import VectorEnv
+    from envwire.envs.vector.vector_env import VectorEnv
 
     AnyEnv: TypeAlias = Env
     AnyVectorEnv: TypeAlias = VectorEnv
@@ -58,8 +61,6 @@ class _Request:
             ) from exc
 
     def single_env(self) -> AnyEnv:
-        from envwire.envs.envs.making import make
-
         env = make(self.spec, **self.kwargs)
         for wrapper in self.wrappers:
             env = wrapper(env)
@@ -119,9 +120,6 @@ def make_vec(
 
 
 def _spec_of(env_id: str | EnvSpec) -> EnvSpec:
-    from envwire.envs.envs.registry import find_spec
-    from envwire.envs.envs.specs import EnvSpec
-
     if isinstance(env_id, EnvSpec):
         return env_id
     if not isinstance(env_id, str):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -130,13 +128,13 @@ def _spec_of(env_id: str | EnvSpec) -> EnvSpec:
 
 
 def _make_sync(request: _Request) -> AnyVectorEnv:
-    from envwire.envs.vector import SyncVectorEnv
+    from envwire.envs.vector.sync_vector_env import SyncVectorEnv
 
     return SyncVectorEnv(_single_envs(request), **request.vector_kwargs)
 
 
 def _make_async(request: _Request) -> AnyVectorEnv:
-    from envwire.envs.vector import AsyncVectorEnv
+    from envwire.envs.vector.async_vector_env import AsyncVectorEnv
 
     return AsyncVectorEnv(_single_envs(request), **request.vector_kwargs)
 
@@ -151,8 +149,6 @@ def _single_envs(request: _Request) -> list[Callable[[], AnyEnv]]:
 
 
 def _make_own(request: _Request) -> AnyVectorEnv:
-    from envwire.envs.envs.making import load_env_creator
-
     spec = request.spec
     _refuse_for_own(spec.id, "vector_kwargs", request.vector_kwargs)
     _refuse_for_own(spec.id, "wrappers", request.wrappers)
@@ -183,7 +179,7 @@ _VECTORIZERS = {
 
 
 def _check_autoreset_mode(env: AnyVectorEnv) -> None:
-    from envwire.envs.vector import AutoresetMode
+    from envwire.envs.vector.vector_env import AutoresetMode
 
     mode = env.metadata.get("autoreset_mode")
     if not isinstance(mode, AutoresetMode):

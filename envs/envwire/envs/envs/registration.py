@@ -6,10 +6,12 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 from envwire.envs import error, logger
-from envwire.envs.envs.ids import get_env_id, parse_env_id
-from envwire.envs.envs.making import VectorizeMode, load_env_creator, make, make_vec
+from envwire.envs.env_ids import get_env_id, parse_env_id
+from envwire.envs.envs.entry_points import EnvCreator, VectorEnvCreator, load_env_creator
+from envwire.envs.envs.making import make
+from envwire.envs.envs.making_vec import VectorizeMode, make_vec
 from envwire.envs.envs.registry import find_highest_version, registry, require_spec, versions
-from envwire.envs.envs.specs import EnvCreator, EnvSpec, VectorEnvCreator, WrapperSpec
+from envwire.envs.specs import EnvSpec, WrapperSpec
 
 if TYPE_CHECKING:
     from collections.abc import Generator

@@ -8,7 +8,7 @@ from envwire.envs import logger
 
 if TYPE_CHECKING:
     from envwire.envs.core import Env
-    from envwire.envs.vector import VectorEnv
+    from envwire.envs.vector.vector_env import VectorEnv
 
 
 def render_metadata(*modes: str, fps: int, **more: Any) -> dict[str, Any]:

@@ -2,21 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-from envwire.envs.vector import utils
-from envwire.envs.vector.sync_vector_env import SyncVectorEnv
-from envwire.envs.vector.vector_env import (
-    AutoresetMode,
-    VectorActionWrapper,
-    VectorEnv,
-    VectorObservationWrapper,
-    VectorRewardWrapper,
-    VectorWrapper,
-)
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from envwire.envs.vector import utils
     from envwire.envs.vector.async_vector_env import AsyncVectorEnv
+    from envwire.envs.vector.sync_vector_env import SyncVectorEnv
+    from envwire.envs.vector.vector_env import (
+        AutoresetMode,
+        VectorActionWrapper,
+        VectorEnv,
+        VectorObservationWrapper,
+        VectorRewardWrapper,
+        VectorWrapper,
+    )
+else:
+    from envwire.envs._lazy import lazy_names
+
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "async_vector_env": ("AsyncVectorEnv",),
+            "sync_vector_env": ("SyncVectorEnv",),
+            "vector_env": (
+                "AutoresetMode",
+                "VectorActionWrapper",
+                "VectorEnv",
+                "VectorObservationWrapper",
+                "VectorRewardWrapper",
+                "VectorWrapper",
+            ),
+        },
+        submodules=("utils",),
+    )
 
 __all__ = [
     "AsyncVectorEnv",
@@ -29,12 +47,3 @@ __all__ = [
     "VectorWrapper",
     "utils",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    """Loads `AsyncVectorEnv` when it is asked for, because multiprocessing takes its time."""
-    if name == "AsyncVectorEnv":
-        from envwire.envs.vector.async_vector_env import AsyncVectorEnv
-
-        return AsyncVectorEnv
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from envwire.envs.core import RenderFrame
-    from envwire.envs.envs.registration import EnvSpec
     from envwire.envs.spaces import Space
+    from envwire.envs.specs import EnvSpec
 
 
 class AutoresetMode(Enum):

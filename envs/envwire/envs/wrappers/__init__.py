@@ -46,6 +46,67 @@ if TYPE_CHECKING:
         TransformObservation,
     )
     from envwire.envs.wrappers.transform_reward import ClipReward, TransformReward
+else:
+    from envwire.envs._lazy import lazy_names
+
+    _load, __dir__ = lazy_names(
+        __name__,
+        {
+            "common": (
+                "Autoreset",
+                "OrderEnforcing",
+                "PassiveEnvChecker",
+                "RecordEpisodeStatistics",
+                "TimeLimit",
+            ),
+            "rendering": (
+                "AddWhiteNoise",
+                "HumanRendering",
+                "ObstructView",
+                "RenderCollection",
+            ),
+            "stateful_action": (
+                "RepeatAction",
+                "StickyAction",
+            ),
+            "stateful_observation": (
+                "DelayObservation",
+                "FrameStackObservation",
+                "MaxAndSkipObservation",
+                "NormalizeObservation",
+                "TimeAwareObservation",
+            ),
+            "stateful_reward": ("NormalizeReward",),
+            "transform_action": (
+                "ClipAction",
+                "DiscretizeAction",
+                "RescaleAction",
+                "TransformAction",
+            ),
+            "transform_observation": (
+                "AddRenderObservation",
+                "DiscretizeObservation",
+                "DtypeObservation",
+                "FilterObservation",
+                "FlattenObservation",
+                "GrayscaleObservation",
+                "RescaleObservation",
+                "ReshapeObservation",
+                "TransformObservation",
+            ),
+            "transform_reward": (
+                "ClipReward",
+                "TransformReward",
+            ),
+        },
+        submodules=("vector",),
+    )
+
+    def __getattr__(name: str) -> Any:
+        if name in _RENAMED:
+            raise AttributeError(f"{name!r} has been renamed with `wrappers.{_RENAMED[name]}`")
+        return _load(name)
+
 
 __all__ = [
     "AddRenderObservation",
@@ -83,64 +144,10 @@ __all__ = [
     "vector",
 ]
 
-#: Where each wrapper is.
-_MODULES = {
-    "AddRenderObservation": "transform_observation",
-    "AddWhiteNoise": "rendering",
-    "Autoreset": "common",
-    "ClipAction": "transform_action",
-    "ClipReward": "transform_reward",
-    "DelayObservation": "stateful_observation",
-    "DiscretizeAction": "transform_action",
-    "DiscretizeObservation": "transform_observation",
-    "DtypeObservation": "transform_observation",
-    "FilterObservation": "transform_observation",
-    "FlattenObservation": "transform_observation",
-    "FrameStackObservation": "stateful_observation",
-    "GrayscaleObservation": "transform_observation",
-    "HumanRendering": "rendering",
-    "MaxAndSkipObservation": "stateful_observation",
-    "NormalizeObservation": "stateful_observation",
-    "NormalizeReward": "stateful_reward",
-    "ObstructView": "rendering",
-    "OrderEnforcing": "common",
-    "PassiveEnvChecker": "common",
-    "RecordEpisodeStatistics": "common",
-    "RenderCollection": "rendering",
-    "RepeatAction": "stateful_action",
-    "RescaleAction": "transform_action",
-    "RescaleObservation": "transform_observation",
-    "ReshapeObservation": "transform_observation",
-    "StickyAction": "stateful_action",
-    "TimeAwareObservation": "stateful_observation",
-    "TimeLimit": "common",
-    "TransformAction": "transform_action",
-    "TransformObservation": "transform_observation",
-    "TransformReward": "transform_reward",
-}
-
-#: What wrappers of older documents are called now.
+#: Gymnasium's names before 1.0, and what these wrappers are called now.
 _RENAMED = {
     "AutoResetWrapper": "Autoreset",
     "FrameStack": "FrameStackObservation",
     "PixelObservationWrapper": "AddRenderObservation",
     "VectorListInfo": "vector.DictInfoToList",
 }
-
-
-def __getattr__(name: str) -> Any:
-    import importlib
-
-    if name == "vector":
-        return importlib.import_module(f"{__name__}.vector")
-    if name in _RENAMED:
-        raise AttributeError(f"{name!r} has been renamed with `wrappers.{_RENAMED[name]}`")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    wrapper = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
-    globals()[name] = wrapper
-    return wrapper
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -21,7 +21,7 @@ from envwire.envs.utils.record_constructor import RecordConstructorArgs
 
 if TYPE_CHECKING:
     from envwire.envs.core import RenderFrame
-    from envwire.envs.envs.registration import EnvSpec
+    from envwire.envs.specs import EnvSpec
 
 __all__ = [
     "Autoreset",

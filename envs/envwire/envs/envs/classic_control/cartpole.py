@@ -11,8 +11,8 @@ from envwire.envs.core import Env
 from envwire.envs.envs.classic_control.cartpole_physics import CartPolePhysics
 from envwire.envs.envs.classic_control.reset_bounds import reset_bounds
 from envwire.envs.envs.rendering import render_metadata, warn_unrendered
-from envwire.envs.vector import AutoresetMode, VectorEnv
 from envwire.envs.vector.utils import batch_space
+from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

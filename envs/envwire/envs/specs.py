@@ -1,34 +1,21 @@
-"""What an environment is made from, as data: `EnvSpec` and `WrapperSpec`."""
+"""Specifications of environments and wrappers, as data: `EnvSpec` and `WrapperSpec`.
+
+Environments refer to their spec, so this module imports nothing that knows environments; only
+`EnvSpec.make` does, when it is called.
+"""
 
 from __future__ import annotations
 
 from dataclasses import MISSING, asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from envwire.envs.envs.ids import parse_env_id
+from envwire.envs.env_ids import parse_env_id
 
 if TYPE_CHECKING:
-    from envwire.envs.core import Env
-    from envwire.envs.vector import VectorEnv
+    from collections.abc import Callable
 
 _Spec = TypeVar("_Spec", "EnvSpec", "WrapperSpec")
 _DERIVED = ("namespace", "name", "version")
-
-
-class EnvCreator(Protocol):
-    """A function (or class) that makes an environment."""
-
-    def __call__(self, **kwargs: Any) -> Env:
-        """Makes one; the spec's kwargs and those of `make` are passed by name."""
-        ...
-
-
-class VectorEnvCreator(Protocol):
-    """A function (or class) that makes a vector environment."""
-
-    def __call__(self, **kwargs: Any) -> VectorEnv:
-        """Makes one; ``num_envs`` is among the arguments."""
-        ...
 
 
 @dataclass
@@ -68,7 +55,7 @@ class EnvSpec:
     """
 
     id: str
-    entry_point: EnvCreator | str | None = None
+    entry_point: Callable[..., object] | str | None = None
     reward_threshold: float | None = None
     nondeterministic: bool = False
     max_episode_steps: int | None = None
@@ -79,13 +66,13 @@ class EnvSpec:
     name: str = field(init=False)
     version: int | None = field(init=False)
     additional_wrappers: tuple[WrapperSpec, ...] = ()
-    vector_entry_point: VectorEnvCreator | str | None = None
+    vector_entry_point: Callable[..., object] | str | None = None
 
     def __post_init__(self) -> None:
         self.namespace, self.name, self.version = parse_env_id(self.id)
 
-    def make(self, **kwargs: Any) -> Env:
-        """Makes the environment; ``kwargs`` are those of `make`."""
+    def make(self, **kwargs: Any) -> Any:
+        """Makes the environment, an `Env`: ``envwire.envs.make(spec, **kwargs)``."""
         from envwire.envs.envs.making import make
 
         return make(self, **kwargs)

@@ -1,0 +1,42 @@
+"""Public names of a package that are loaded when they are first asked for (PEP 562).
+
+A package states its names three times: in ``__all__`` for readers, as imports under
+``TYPE_CHECKING`` for type checkers, and in a table of modules for `lazy_names`. Tests compare them.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+
+def lazy_names(
+    package: str, names: Mapping[str, Iterable[str]], submodules: Iterable[str] = ()
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Returns the ``__getattr__`` and ``__dir__`` of a package.
+
+    Args:
+        package: The package's ``__name__``.
+        names: For each module (relative to the package), the names that are taken from it.
+        submodules: The submodules that are attributes of the package.
+    """
+    modules = {name: f"{package}.{module}" for module, found in names.items() for name in found}
+    public = {*modules, *submodules}
+
+    def load(name: str) -> Any:
+        if name not in public:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name not in modules:
+            return import_module(f"{package}.{name}")  # which sets the attribute
+        value = getattr(import_module(modules[name]), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    def list_names() -> list[str]:
+        return sorted({*vars(sys.modules[package]), *public})
+
+    return load, list_names
