@@ -12,7 +12,7 @@ from envwire.client._vector.batches import Room, cutter, merger, row_bytes
 from envwire.client._vector.infos import merge_infos
 from envwire.client._vector.rows import rows
 from envwire.codec import envwire_family
-from envwire.envs.spaces.stacking import elements_of
+from envwire.envs.spaces.batches.elements import elements_of
 from envwire.envs.vector import VectorEnv
 from envwire.envs.vector.utils import batch_space, concatenate, create_empty_array
 from envwire.server._hosting.columns import columns, gather

@@ -8,9 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs import error, logger
-from envwire.envs.spaces.bounds import HIGH, LOW, Bound, cast_bound, check_dtype, find_shape
-from envwire.envs.spaces.narrow import is_array
+from envwire.envs.spaces.arguments.bounds import (
+    HIGH,
+    LOW,
+    Bound,
+    cast_bound,
+    check_dtype,
+    find_shape,
+)
 from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.type_guards import is_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from envwire.envs.spaces.narrow import is_tuple_or_list
 from envwire.envs.spaces.space import Space, T_co
+from envwire.envs.type_guards import is_tuple_or_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

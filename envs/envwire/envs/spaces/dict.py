@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, KeysView, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from envwire.envs.spaces import masks
+from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.composite import CompositeSpace, Seed
-from envwire.envs.spaces.narrow import is_dict, is_mapping, is_sequence
 from envwire.envs.spaces.space import Space
+from envwire.envs.type_guards import is_dict, is_mapping, is_sequence
 
 if TYPE_CHECKING:
     import numpy as np

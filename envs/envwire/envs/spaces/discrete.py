@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.envs.spaces import masks
-from envwire.envs.spaces.narrow import is_integer, is_numpy
+from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.type_guards import is_integer, is_numpy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

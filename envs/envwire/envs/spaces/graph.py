@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from envwire.envs import logger
-from envwire.envs.spaces import masks
-from envwire.envs.spaces.batching import batch_differing_spaces, batch_space, differing_as_tuple
+from envwire.envs.spaces.arguments import masks
+from envwire.envs.spaces.batches.elements import Allocate, create_empty_array, elements_of
+from envwire.envs.spaces.batches.jsonable import batch_from_json, batch_to_json
+from envwire.envs.spaces.batches.spaces import (
+    batch_differing_spaces,
+    batch_space,
+    differing_as_tuple,
+)
 from envwire.envs.spaces.composite import CompositeSpace, Seed
-from envwire.envs.spaces.jsonable import batch_from_json, batch_to_json
-from envwire.envs.spaces.narrow import is_array
-from envwire.envs.spaces.stacking import Allocate, create_empty_array, elements_of
+from envwire.envs.type_guards import is_array
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

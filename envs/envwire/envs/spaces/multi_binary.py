@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from envwire.envs.spaces import masks
-from envwire.envs.spaces.narrow import is_array, is_sequence, promote_sequence
+from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.type_guards import is_array, is_sequence, promote_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs import logger
-from envwire.envs.spaces import masks
+from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.discrete import Discrete
-from envwire.envs.spaces.narrow import is_array, promote_sequence
 from envwire.envs.spaces.numeric import NumericSpace
+from envwire.envs.type_guards import is_array, promote_sequence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.envs.spaces import masks
-from envwire.envs.spaces.batching import batch_differing_spaces, differing_as_tuple
+from envwire.envs.spaces.arguments import masks
+from envwire.envs.spaces.batches.elements import Allocate, create_empty_array
+from envwire.envs.spaces.batches.jsonable import element_from_json, element_to_json
+from envwire.envs.spaces.batches.spaces import batch_differing_spaces, differing_as_tuple
 from envwire.envs.spaces.composite import CompositeSpace, Seed, check_spaces
-from envwire.envs.spaces.jsonable import element_from_json, element_to_json
-from envwire.envs.spaces.narrow import is_tuple
-from envwire.envs.spaces.stacking import Allocate, create_empty_array
+from envwire.envs.type_guards import is_tuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

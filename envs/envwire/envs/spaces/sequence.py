@@ -6,13 +6,22 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from envwire.envs.spaces import masks
-from envwire.envs.spaces.batching import batch_differing_spaces, batch_space, differing_as_tuple
+from envwire.envs.spaces.arguments import masks
+from envwire.envs.spaces.batches.elements import (
+    Allocate,
+    concatenate,
+    create_empty_array,
+    elements_of,
+)
+from envwire.envs.spaces.batches.jsonable import batch_from_json, batch_to_json, is_stackable
+from envwire.envs.spaces.batches.spaces import (
+    batch_differing_spaces,
+    batch_space,
+    differing_as_tuple,
+)
 from envwire.envs.spaces.composite import CompositeSpace, Seed
-from envwire.envs.spaces.jsonable import batch_from_json, batch_to_json, is_stackable
-from envwire.envs.spaces.narrow import is_array, is_integer, is_tuple
 from envwire.envs.spaces.space import Space
-from envwire.envs.spaces.stacking import Allocate, concatenate, create_empty_array, elements_of
+from envwire.envs.type_guards import is_array, is_integer, is_tuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from envwire.envs.spaces import masks
-from envwire.envs.spaces.narrow import is_integer
+from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.space import MaskNDArray, Space
+from envwire.envs.type_guards import is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

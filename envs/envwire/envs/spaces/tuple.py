@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from envwire.envs.spaces import masks
+from envwire.envs.spaces.arguments import masks
 from envwire.envs.spaces.composite import CompositeSpace, Seed, check_spaces
-from envwire.envs.spaces.narrow import is_array, is_tuple, is_tuple_or_list
 from envwire.envs.spaces.space import Space
+from envwire.envs.type_guards import is_array, is_tuple, is_tuple_or_list
 
 if TYPE_CHECKING:
     import numpy as np

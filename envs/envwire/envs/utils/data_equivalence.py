@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.envs.spaces.narrow import is_array, is_dict, is_tuple_or_list
+from envwire.envs.type_guards import is_array, is_dict, is_tuple_or_list
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.envs.spaces.narrow import is_array, is_dict, is_tuple
-from envwire.envs.utils.verdicts import warn_unless
+from envwire.envs.type_guards import is_array, is_dict, is_tuple
+from envwire.envs.utils.reporting import warn_unless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -23,7 +23,7 @@ from envwire.envs.utils.passive_env_checker import (
     env_reset_passive_checker,
     env_step_passive_checker,
 )
-from envwire.envs.utils.verdicts import require
+from envwire.envs.utils.reporting import require
 
 if TYPE_CHECKING:
     from envwire.envs.spaces import Space

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from envwire.envs import error, logger
-from envwire.envs.spaces.narrow import is_tuple
+from envwire.envs.type_guards import is_tuple
 from envwire.envs.utils.data_reuse import data_shares_objects, env_data_reuse_passive_checker
 from envwire.envs.utils.render_checks import env_render_passive_checker, is_number
+from envwire.envs.utils.reporting import require, warn_unless
 from envwire.envs.utils.space_checks import (
     check_action_space,
     check_obs,
     check_observation_space,
     check_space,
 )
-from envwire.envs.utils.verdicts import require, warn_unless
 
 if TYPE_CHECKING:
     from envwire.envs.core import Env

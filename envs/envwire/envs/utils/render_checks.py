@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from envwire.envs.spaces.narrow import is_array
-from envwire.envs.utils.verdicts import require, warn_unless
+from envwire.envs.type_guards import is_array
+from envwire.envs.utils.reporting import require, warn_unless
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from envwire.envs import spaces
-from envwire.envs.spaces.narrow import is_array
-from envwire.envs.utils.verdicts import require, warn_unless
+from envwire.envs.type_guards import is_array
+from envwire.envs.utils.reporting import require, warn_unless
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

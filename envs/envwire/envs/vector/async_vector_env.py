@@ -18,7 +18,7 @@ from envwire.envs.error import (
     CustomSpaceError,
     NoAsyncCallError,
 )
-from envwire.envs.spaces.narrow import is_integer
+from envwire.envs.type_guards import is_integer
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 from envwire.envs.vector.async_worker import RemoteTraceback, serve
 from envwire.envs.vector.observation_mode import batch_observations

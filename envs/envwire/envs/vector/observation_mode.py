@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from envwire.envs.spaces import Space
-from envwire.envs.spaces.narrow import is_tuple
 from envwire.envs.spaces.utils import is_space_dtype_shape_equiv
+from envwire.envs.type_guards import is_tuple
 from envwire.envs.vector.utils import batch_differing_spaces, batch_space
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from envwire.envs.spaces.narrow import is_array
+from envwire.envs.type_guards import is_array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

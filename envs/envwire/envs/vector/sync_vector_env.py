@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs._generic import ActType, ObsType
-from envwire.envs.spaces.narrow import is_array
+from envwire.envs.type_guards import is_array
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 from envwire.envs.vector.autoreset import STEPPERS
 from envwire.envs.vector.observation_mode import batch_observations, check_spaces

@@ -9,7 +9,7 @@ import numpy as np
 from envwire.envs._generic import ActType, ObsType
 from envwire.envs.core import Wrapper
 from envwire.envs.error import InvalidProbability
-from envwire.envs.spaces.narrow import is_array
+from envwire.envs.type_guards import is_array
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.human import Display, Pacer, default_display
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from envwire.envs.spaces import Box
-from envwire.envs.spaces.narrow import is_array, is_integer
+from envwire.envs.type_guards import is_array, is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, SupportsFloat, cast
 from envwire.envs._generic import ActType, ObsType
 from envwire.envs.core import ActionWrapper, Wrapper
 from envwire.envs.error import InvalidBound, InvalidProbability
-from envwire.envs.spaces.narrow import is_integer, is_tuple
+from envwire.envs.type_guards import is_integer, is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 from envwire.envs import spaces
 from envwire.envs._generic import ActType, ObsType
 from envwire.envs.core import ObservationWrapper, Wrapper
-from envwire.envs.spaces.batching import batch_space
-from envwire.envs.spaces.narrow import is_integer
-from envwire.envs.spaces.stacking import concatenate, create_empty_array
+from envwire.envs.spaces.batches.elements import concatenate, create_empty_array
+from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.spaces.utils import flatten, flatten_space
+from envwire.envs.type_guards import is_integer
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.common import TimeLimit
 from envwire.envs.wrappers.running_mean import RunningMeanStd, require_positive

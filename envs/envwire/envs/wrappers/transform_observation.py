@@ -10,8 +10,8 @@ import numpy as np
 from envwire.envs import spaces
 from envwire.envs._generic import ActType, ObsType, WrapperObsType
 from envwire.envs.core import ObservationWrapper, Wrapper
-from envwire.envs.spaces.narrow import is_array, is_integer, is_tuple
 from envwire.envs.spaces.utils import flatten, flatten_space
+from envwire.envs.type_guards import is_array, is_integer, is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.bins import BinGrid
 from envwire.envs.wrappers.rescaling import require_box, rescale_box

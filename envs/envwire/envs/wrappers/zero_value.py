@@ -22,7 +22,7 @@ from envwire.envs.spaces import (
     Text,
     Tuple,
 )
-from envwire.envs.spaces.batching import batch_space
+from envwire.envs.spaces.batches.spaces import batch_space
 
 __all__ = ["create_zero_array"]
 

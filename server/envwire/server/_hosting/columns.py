@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.envs.spaces.narrow import is_dict
+from envwire.envs.type_guards import is_dict
 
 _NUMBERS = frozenset({bool, int, float})
 

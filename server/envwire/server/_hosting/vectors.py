@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
-from envwire.envs.spaces.narrow import is_array, is_mapping, is_tuple_or_list
+from envwire.envs.type_guards import is_array, is_mapping, is_tuple_or_list
 from envwire.server._hosting.columns import columns, gather
 from envwire.server._hosting.libraries import Library
 from envwire.server._hosting.spaces import write_spaces

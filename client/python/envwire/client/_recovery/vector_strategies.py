@@ -25,7 +25,7 @@ from envwire.client._vector.session import LOST, VectorSession
 from envwire.client._vector.shards import Seat, StepResult
 from envwire.client.errors import RemoteError
 from envwire.codec import Family
-from envwire.envs.spaces.narrow import is_array, is_dict, is_tuple, is_tuple_or_list
+from envwire.envs.type_guards import is_array, is_dict, is_tuple, is_tuple_or_list
 
 _T = TypeVar("_T")
 

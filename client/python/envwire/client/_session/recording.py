@@ -13,7 +13,7 @@ from envwire.client._transports.transport import Transport
 from envwire.client.errors import ReplayError, ReplayMismatchError
 from envwire.codec import Reason, decode_fault, decode_value, envwire_family
 from envwire.codec.digests import CHECKPOINT, RollingDigest
-from envwire.envs.spaces.narrow import is_tuple_or_list
+from envwire.envs.type_guards import is_tuple_or_list
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply
 from envwire.wire.varints import LENGTH_DELIMITED, tag

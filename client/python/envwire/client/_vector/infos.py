@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.envs.spaces.narrow import is_array, is_dict
+from envwire.envs.type_guards import is_array, is_dict
 
 Infos = dict[Any, Any]
 _NUMBERS = (bool, int, float)

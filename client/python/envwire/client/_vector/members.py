@@ -10,7 +10,7 @@ from envwire.client._drivers.concurrently import at_once
 from envwire.client._vector.async_calls import Halves
 from envwire.client._vector.session import VectorSession
 from envwire.client._vector.shards import Seat
-from envwire.envs.spaces.narrow import is_tuple_or_list
+from envwire.envs.type_guards import is_tuple_or_list
 
 _T = TypeVar("_T")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from envwire.envs.spaces.narrow import is_array, is_dict
+from envwire.envs.type_guards import is_array, is_dict
 
 Infos = dict[Any, Any]
 #: Array types whose elements were numbers of Python's, most probably.

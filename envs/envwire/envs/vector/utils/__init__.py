@@ -1,7 +1,7 @@
 """What vector environments do with spaces and processes."""
 
-from envwire.envs.spaces.batching import batch_differing_spaces, batch_space
-from envwire.envs.spaces.stacking import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batches.spaces import batch_differing_spaces, batch_space
 from envwire.envs.vector.utils.misc import CloudpickleWrapper, clear_mpi_env_vars
 from envwire.envs.vector.utils.shared_memory import (
     create_shared_memory,

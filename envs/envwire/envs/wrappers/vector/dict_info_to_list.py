@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from envwire.envs._generic import ActType, ArrayType, ObsType
-from envwire.envs.spaces.narrow import is_dict
-from envwire.envs.utils.verdicts import require
+from envwire.envs.type_guards import is_dict
+from envwire.envs.utils.reporting import require
 from envwire.envs.vector.vector_env import VectorWrapper
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from envwire.envs import logger
 from envwire.envs.core import Env
-from envwire.envs.spaces.batching import batch_space
+from envwire.envs.spaces.batches.spaces import batch_space
 
 if TYPE_CHECKING:
     from envwire.envs.spaces import Space

@@ -9,7 +9,7 @@ import numpy as np
 from envwire.envs import logger
 from envwire.envs._generic import ActType, ArrayType
 from envwire.envs.spaces import Box
-from envwire.envs.spaces.batching import batch_space
+from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.vector.vector_env import AutoresetMode, VectorEnv, VectorObservationWrapper
 from envwire.envs.wrappers.running_mean import RunningMeanStd, require_positive

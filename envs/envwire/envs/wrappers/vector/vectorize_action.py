@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperActType
-from envwire.envs.spaces.batching import batch_space
-from envwire.envs.spaces.stacking import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
+from envwire.envs.spaces.batches.spaces import batch_space
 from envwire.envs.vector.vector_env import VectorActionWrapper, VectorEnv
 from envwire.envs.wrappers import transform_action
 from envwire.envs.wrappers.vector.single_env import SingleEnv, assign_spaces

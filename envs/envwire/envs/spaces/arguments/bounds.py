@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from envwire.envs import logger
-from envwire.envs.spaces.narrow import is_iterable
+from envwire.envs.type_guards import is_iterable
 
 if TYPE_CHECKING:
     import numpy.typing as npt

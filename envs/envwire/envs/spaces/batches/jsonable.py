@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.numeric import NumericSpace
-from envwire.envs.spaces.stacking import concatenate, create_empty_array, iterate
 from envwire.envs.spaces.tuple import Tuple
 
 if TYPE_CHECKING:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from envwire.envs.spaces.arguments.masks import require
+from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
 from envwire.envs.spaces.box import Box
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
-from envwire.envs.spaces.flat_space import (
+from envwire.envs.spaces.flat.spaces import (
     flat_dtype,
     flatdim,
     flatten_space,
@@ -21,12 +23,10 @@ from envwire.envs.spaces.flat_space import (
     parts_of,
 )
 from envwire.envs.spaces.graph import Graph, GraphInstance
-from envwire.envs.spaces.masks import require
 from envwire.envs.spaces.multi_binary import MultiBinary
 from envwire.envs.spaces.multi_discrete import MultiDiscrete
 from envwire.envs.spaces.oneof import OneOf
 from envwire.envs.spaces.sequence import Sequence
-from envwire.envs.spaces.stacking import concatenate, create_empty_array, iterate
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
 

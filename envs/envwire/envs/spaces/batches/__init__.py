@@ -1,0 +1,1 @@
+"""Batches of elements, and the spaces that they are elements of."""
