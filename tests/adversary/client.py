@@ -25,7 +25,7 @@ _METHODS = pb.DESCRIPTOR.services_by_name["EnvironmentService"].methods_by_name
 _HEALTH = "/grpc.health.v1.Health/Check"
 _INFO = "type.googleapis.com/google.rpc.ErrorInfo"
 #: No call of an attack waits longer.
-SECONDS = 30.0
+SECONDS = 15.0
 _SIZES = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
 
 
@@ -79,7 +79,7 @@ class Call:
             RefusedError: The server refused.
         """
         try:
-            return self._answers.FromString(self._future.result(SECONDS))
+            return self._answers.FromString(self._future.result())
         except grpc.RpcError as error:
             raise refused(error) from None
 
@@ -175,7 +175,7 @@ class Stream:
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         interact: Any = channel.stream_stream(SERVICE + "Interact")
         sent = iter(self._requests.get, None)
-        self._answers = interact(sent, metadata=tuple(metadata), timeout=2 * SECONDS)
+        self._answers = interact(sent, metadata=tuple(metadata), timeout=4 * SECONDS)
 
     def send(self, raw: bytes) -> None:
         """Sends a message."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 import json
 import os
 import time
+import warnings
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 import envwire.envs as gym
 
@@ -57,6 +60,30 @@ class Sleeper(Hostile):
         time.sleep(action / 1000)
 
 
+class Flooder(Hostile):
+    """Answers each step with as many bytes as an action says."""
+
+    observation_space = gym.spaces.Box(0, 255, (1,), np.uint8)
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return np.ones(action, np.uint8), 0.0, False, False, {}
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        _, info = super().reset(seed=seed)
+        return np.ones(1, np.uint8), info
+
+
+class Warner(Hostile):
+    """Warns of its client's affairs, and fails before the warning is told."""
+
+    def act(self, action: int) -> None:
+        warnings.warn(f"the client played {action}", stacklevel=1)
+        if action:
+            raise RuntimeError("it fails")
+
+
 class Forbidden(Hostile):
     """Nobody serves it."""
 
@@ -71,5 +98,5 @@ def _register(env: type[Hostile]) -> None:
     )
 
 
-for _env in (Sleeper, Forbidden):
+for _env in (Sleeper, Flooder, Warner, Forbidden):
     _register(_env)
