@@ -233,3 +233,8 @@ gym.register(
 def always_zero(_: Any) -> int:
     """A scripted agent."""
     return 0
+
+
+def always_one(_: Any) -> int:
+    """A scripted agent that makes `Faulty` raise."""
+    return 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 import sys
@@ -77,11 +78,21 @@ def target(served: str, entered: Guard) -> str:
     return served
 
 
-def test_list(target: str) -> None:
-    shown = envwire("list", target).stdout
-    assert "tests/Faulty-v0" in shown
-    assert "475" in shown
-    assert "of 64 sessions" in shown
+def test_list_in_a_pipe_has_whole_ids(target: str) -> None:
+    shown = envwire("list", target)
+    rows = [line.split("\t") for line in shown.stdout.splitlines()]
+    assert ["CartPole-v1", "gymnasium", "500", "475"] in rows
+    assert "tests/Faulty-v0" in [row[0] for row in rows]
+    assert "of 64 sessions" in shown.stderr
+
+
+def test_list_as_json(target: str) -> None:
+    shown = json.loads(envwire("list", target, "--json").stdout)
+    assert shown["server"]["max_sessions"] == 64
+    rows = [row for row in shown["environments"] if row["id"] == "CartPole-v1"]
+    assert {row["library"] for row in rows} == {"envwire", "gymnasium"}
+    assert rows[0]["max_episode_steps"] == 500
+    assert rows[0]["reward_threshold"] == 475.0
 
 
 def test_run(target: str) -> None:
@@ -111,6 +122,43 @@ def test_bench_names_what_it_could_not_measure(target: str) -> None:
     failed = envwire("bench", target, "--transports", "pigeons", check=False)
     assert failed.returncode == 1
     assert "pigeons" in failed.stdout
+
+
+@pytest.mark.parametrize(("address", "says"), [(None, "NoSuch-v0"), ("127.0.0.1:1", "127.0.0.1:1")])
+def test_bench_of_what_is_not_there_is_one_line(
+    target: str, address: str | None, says: str
+) -> None:
+    failed = envwire("bench", address or target, "NoSuch-v0", check=False)
+    assert failed.returncode == 1
+    assert failed.stdout.strip() == ""
+    (line,) = failed.stderr.splitlines()
+    assert says in line
+
+
+def test_run_passes_arguments_and_wrappers_on(target: str) -> None:
+    options = [
+        *("--kwarg", "sutton_barto_reward=true", "--library", "gymnasium"),
+        *("--wrapper", 'TimeLimit={"max_episode_steps": 3}', "--episodes", "1"),
+    ]
+    shown = envwire("run", target, "CartPole-v1", *options).stdout
+    assert "│ 0.00   │ 3" in shown
+
+
+def test_run_shows_the_traceback_of_the_environment(target: str) -> None:
+    agent = ["--agent", "tests.hosted_envs:always_one", "--episodes", "1"]
+    failed = envwire("run", target, "tests/Faulty-v0", *agent, check=False, cwd=ROOT)
+    assert failed.returncode == 1
+    assert "hosted_envs.py" in failed.stderr
+    assert "the environment raised" in failed.stderr
+
+
+def test_run_does_not_call_a_file_error_the_environments(target: str, tmp_path: Path) -> None:
+    film = str(tmp_path / "no" / "film.gif")
+    options = ["--render", "gif", "--output", film, "--episodes", "1"]
+    failed = envwire("run", target, "CartPole-v1", *options, check=False)
+    assert failed.returncode == 1
+    assert film in failed.stderr
+    assert "environment" not in failed.stderr
 
 
 def test_run_shows_text(target: str) -> None:

@@ -24,6 +24,7 @@ from envwire.codec import (
     gymnasium_family,
 )
 from envwire.server._auth.attribute_access import EVERYTHING, Reach
+from envwire.server._hosting.imports import import_named
 from envwire.server._ipc.fault_replies import unknown_environment
 from envwire.v1 import environment_pb2
 
@@ -163,19 +164,19 @@ def load_catalogue(
 
     Args:
         patterns: Ids or shell patterns, "CartPole-v1", "ALE/*", "pettingzoo/classic/*".
-        imports: Modules that register environments when imported.
+        imports: Modules, or files ending in .py, that register environments when imported.
         wrappers: Wrappers beyond the libraries' own, "module:Class" or a reserved name.
         version: Version of this package.
         reach: Which attributes and methods of them clients may reach.
 
     Raises:
         LookupError: A pattern matches no registered id.
-        ImportError: A module or wrapper could not be imported.
+        ImportError: A module or wrapper could not be imported; BrokenModuleError says where.
     """
     patterns = tuple(patterns)
     libraries = load_libraries(version, patterns)
-    for module in imports:
-        importlib.import_module(module)
+    for name in imports:
+        import_named(name)
     catalogue = Catalogue(libraries, reach=reach)
     for pattern in patterns:
         _list_matching(catalogue, pattern)

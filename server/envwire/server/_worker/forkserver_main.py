@@ -9,6 +9,7 @@ import socket
 import sys
 from typing import BinaryIO
 
+from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
 from envwire.server._version import VERSION
 from envwire.server._worker.forkserver import Template
@@ -25,6 +26,9 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
             version=VERSION,
             reach=config.reach,
         )
+    except BrokenModuleError as error:
+        answer.write(json.dumps({"error": str(error)}).encode() + b"\n")
+        return None
     except Exception as error:
         answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
         return None

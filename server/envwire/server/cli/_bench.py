@@ -25,7 +25,7 @@ def bench(
     """Measure a step of ENV_ID at TARGET over each transport, and show where its time goes."""
     from rich.progress import Progress
 
-    from envwire.client import RemoteError
+    from envwire.server.cli._failures import fail, of_the_server
 
     timings: dict[str, Timing | Exception] = {}
     names = [name.strip() for name in transports.split(",") if name.strip()]
@@ -34,7 +34,9 @@ def bench(
             advance = partial(progress.advance, progress.add_task(name, total=steps))
             try:
                 timings[name] = _measure(target, env_id, name, steps, advance)
-            except (RemoteError, LookupError, ValueError) as error:
+            except Exception as error:
+                if of_the_server(error):
+                    fail("bench", error)
                 timings[name] = error
     _show(env_id, timings)
     if all(isinstance(timing, Exception) for timing in timings.values()):

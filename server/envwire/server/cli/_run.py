@@ -38,23 +38,40 @@ def run(
     max_steps: Annotated[
         int, typer.Option(min=1, help="Steps after which an episode is cut.")
     ] = 10_000,
+    kwarg: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Keyword argument of the environment, NAME=VALUE with VALUE in JSON, or a text."
+        ),
+    ] = None,
+    wrapper: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}."
+        ),
+    ] = None,
+    library: Annotated[str, typer.Option(help="Library to take the id from; any by default.")] = "",
 ) -> None:
     """Run a random or scripted agent on ENV_ID at TARGET and show the returns."""
-    from envwire.client import RemoteEnv, RemoteError
+    from envwire.client import RemoteEnv
+    from envwire.server.cli._arguments import keyword_arguments, wrapper_requests
     from envwire.server.cli._episodes import Film, choose_policy, run_episodes
+    from envwire.server.cli._failures import fail
 
     try:
         env = RemoteEnv(
-            target, env_id, render_mode=_MODES[render] if render else None, transport=transport
+            target,
+            env_id,
+            render_mode=_MODES[render] if render else None,
+            wrappers=wrapper_requests(wrapper or ()),
+            transport=transport,
+            library=library or None,
+            env_kwargs=keyword_arguments(kwarg or ()),
         )
         try:
             film = Film(render, output) if render else None
             run_episodes(env, choose_policy(agent, env, seed), episodes, seed, max_steps, film)
         finally:
             env.close()
-    except (RemoteError, LookupError, ValueError, ImportError) as error:
-        typer.echo(f"envwire run: {error}", err=True)
-        raise typer.Exit(1) from None
     except Exception as error:
-        typer.echo(f"envwire run: the environment raised {type(error).__name__}: {error}", err=True)
-        raise typer.Exit(1) from None
+        fail("run", error)

@@ -1,0 +1,48 @@
+"""Arguments of environments and wrappers on the command line: NAME=VALUE, the value in JSON or else a text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+
+def keyword_arguments(options: Iterable[str]) -> dict[str, Any]:
+    """Reads NAME=VALUE options: `is_slippery=false`, `map_name=8x8`.
+
+    Raises:
+        ValueError: One has no name or no value.
+    """
+    arguments: dict[str, Any] = {}
+    for option in options:
+        name, equals, value = option.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"--kwarg {option!r} is not NAME=VALUE, for example is_slippery=false")
+        arguments[name] = _value(value)
+    return arguments
+
+
+def wrapper_requests(options: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Reads wrappers: `ClipAction`, or with arguments `TimeLimit={"max_episode_steps": 100}`.
+
+    Raises:
+        ValueError: The arguments of one are not a JSON object.
+    """
+    wrappers: list[tuple[str, dict[str, Any]]] = []
+    for option in options:
+        name, _, text = option.partition("=")
+        arguments = _value(text or "{}")
+        if not isinstance(arguments, dict):
+            raise ValueError(
+                f"--wrapper {option!r}: what follows = must be a JSON object of arguments, for example "
+                'TimeLimit={"max_episode_steps": 100}'
+            )
+        wrappers.append((name, arguments))
+    return wrappers
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,36 @@
+"""How a command says what went wrong: one line for a mistake, with the remote traceback for an environment's error."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import typer
+
+from envwire.client.errors import RemoteError, RemoteTracebackError
+from envwire.envs.error import Error
+
+
+def of_the_server(error: BaseException) -> bool:
+    """Tells whether an error would be the same over every transport: the server, its capacity or the id."""
+    return isinstance(error, (RemoteError, Error))
+
+
+def fail(command: str, error: BaseException) -> NoReturn:
+    """Prints why a command failed and exits with status 1.
+
+    An exception of the environment carries the traceback of the server's side as its cause; it is printed whole. Any
+    other exception, such as a file that cannot be written, happened here and is one line.
+    """
+    cause = error.__cause__
+    if isinstance(cause, RemoteTracebackError) and not of_the_server(error):
+        typer.echo(f"The environment raised, on the server:{cause}", err=True)
+        typer.echo(f"envwire {command}: the environment raised {_worded(error)}", err=True)
+    elif of_the_server(error):
+        typer.echo(f"envwire {command}: {error}", err=True)
+    else:
+        typer.echo(f"envwire {command}: {_worded(error)}", err=True)
+    raise typer.Exit(1) from None
+
+
+def _worded(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,86 @@
+"""How `envwire list` prints what a server hosts: a table for a terminal, plain lines for a pipe, JSON for programs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from envwire.v1 import environment_pb2 as pb
+    from envwire.v1 import specs_pb2
+
+_COLUMNS = ("environment", "library", "episode steps", "reward threshold")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One environment.
+
+    Attributes:
+        id: Its id, as `make` takes it.
+        library: The library that registers it.
+        max_episode_steps: Steps after which an episode is truncated; None for no limit.
+        reward_threshold: The return from which it counts as solved; None where the library does not say.
+    """
+
+    id: str
+    library: str
+    max_episode_steps: int | None
+    reward_threshold: float | None
+
+    @classmethod
+    def of(cls, entry: pb.EnvironmentListing) -> Row:
+        """Reads a listing."""
+        spec = entry.spec
+        steps = int(spec.max_episode_steps) if spec.HasField("max_episode_steps") else None
+        return cls(spec.id, entry.library, steps, _threshold(spec))
+
+    def cells(self) -> list[str]:
+        """Returns the row as texts, "-" for what there is not."""
+        threshold = "-" if self.reward_threshold is None else f"{self.reward_threshold:g}"
+        steps = "-" if self.max_episode_steps is None else str(self.max_episode_steps)
+        return [self.id, self.library, steps, threshold]
+
+
+def _threshold(spec: specs_pb2.EnvSpec) -> float | None:
+    kind = spec.reward_threshold.WhichOneof("kind")
+    if kind not in {"int_value", "float_value"}:
+        return None
+    return float(getattr(spec.reward_threshold, kind))
+
+
+def print_json(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
+    """Prints one JSON object with the server and its environments."""
+    server = {
+        "version": info.version,
+        "active_sessions": info.active_sessions,
+        "max_sessions": info.max_sessions,
+        "draining": info.draining,
+    }
+    rows = [asdict(Row.of(entry)) for entry in listing.environments]
+    typer.echo(json.dumps({"server": server, "environments": rows}, indent=2))
+
+
+def print_rows(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
+    """Prints a table, or, where nobody looks at a terminal, lines of whole ids separated by tabs."""
+    console = Console()
+    rows = [Row.of(entry).cells() for entry in listing.environments]
+    if console.is_terminal:
+        table = Table(*_COLUMNS)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    else:
+        for row in rows:
+            typer.echo("\t".join(row))
+    typer.echo(_summary(info), err=not console.is_terminal)
+
+
+def _summary(info: pb.GetServerInfoResponse) -> str:
+    draining = ", draining" if info.draining else ""
+    return f"envwire {info.version}: {info.active_sessions} of {info.max_sessions} sessions in use{draining}"
