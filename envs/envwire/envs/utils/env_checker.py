@@ -16,11 +16,10 @@ from envwire.envs import error, logger, spaces
 from envwire.envs.core import Env
 from envwire.envs.utils.data_equivalence import data_equivalence
 from envwire.envs.utils.passive_env_checker import (
-    check_action_space,
-    check_observation_space,
     data_shares_objects,
     env_render_passive_checker,
     env_reset_passive_checker,
+    env_spaces_passive_checker,
     env_step_passive_checker,
 )
 from envwire.envs.utils.reporting import require
@@ -90,12 +89,9 @@ def _require_observation(env: Env[Any, Any], observation: Any, source: str) -> N
 
 
 def _check_spaces(env: Env[Any, Any]) -> None:
-    for kind, check in (("action", check_action_space), ("observation", check_observation_space)):
-        name = f"{kind}_space"
-        if not hasattr(env, name):
-            raise AttributeError(f"{env} must set {name} in its constructor")
-        check(getattr(env, name))
-        check_space_limit(getattr(env, name), kind)
+    env_spaces_passive_checker(env)
+    check_space_limit(env.action_space, "action")
+    check_space_limit(env.observation_space, "observation")
 
 
 def check_space_limit(space: Space[Any], space_type: str) -> None:

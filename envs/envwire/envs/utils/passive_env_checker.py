@@ -1,7 +1,7 @@
 """Checks of what an environment declares and returns that do not disturb it.
 
-A fault that breaks the API raises `AssertionError` (or `TypeError` for a thing that is no space at
-all); a doubtful choice is a warning.
+A violation of the API raises `AssertionError` (`TypeError` for a value that is not a space); a
+questionable choice is a warning.
 """
 
 from __future__ import annotations
@@ -35,8 +35,30 @@ __all__ = [
     "env_data_reuse_passive_checker",
     "env_render_passive_checker",
     "env_reset_passive_checker",
+    "env_spaces_passive_checker",
     "env_step_passive_checker",
 ]
+
+
+#: How the space in each attribute of an environment is checked.
+_SPACE_CHECKS = {
+    "action_space": check_action_space,
+    "observation_space": check_observation_space,
+}
+
+
+def env_spaces_passive_checker(env: Env) -> None:
+    """Checks that ``env`` has both spaces, and the spaces themselves.
+
+    Raises:
+        AttributeError: A space is missing.
+        TypeError: It is not a space.
+        AssertionError: It contradicts itself.
+    """
+    for name, check in _SPACE_CHECKS.items():
+        if not hasattr(env, name):
+            raise AttributeError(f"{env} must set {name} in its constructor")
+        check(getattr(env, name))
 
 
 def env_reset_passive_checker(env: Env, **kwargs: Any) -> tuple[Any, dict[str, Any]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import time
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -15,36 +14,30 @@ from envwire.envs._generic import ActType, ObsType
 from envwire.envs.error import (
     AlreadyPendingCallError,
     ClosedEnvironmentError,
-    CustomSpaceError,
     NoAsyncCallError,
 )
-from envwire.envs.type_guards import is_integer
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
-from envwire.envs.vector.async_worker import RemoteTraceback, serve
+from envwire.envs.vector.async_processes import (
+    WorkerExitedError,
+    WorkerProcesses,
+    require_concurrency,
+)
+from envwire.envs.vector.observation_buffer import ObservationBuffer
 from envwire.envs.vector.observation_mode import batch_observations
 from envwire.envs.vector.reset_arguments import pop_reset_mask, spread_seed
 from envwire.envs.vector.sync_vector_env import fresh, spread_values
-from envwire.envs.vector.utils import (
-    CloudpickleWrapper,
-    batch_space,
-    clear_mpi_env_vars,
-    concatenate,
-    create_empty_array,
-    create_shared_memory,
-    iterate,
-    read_from_shared_memory,
-)
+from envwire.envs.vector.utils import batch_space, iterate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from envwire.envs.core import Env, RenderFrame
+    from envwire.envs.vector.async_processes import Command
     from envwire.envs.vector.observation_mode import ObservationMode
 
 __all__ = ["AsyncState", "AsyncVectorEnv"]
 
 _Bools: TypeAlias = NDArray[np.bool_]
-_Command: TypeAlias = "tuple[str, tuple[Any, ...]]"
 
 
 class AsyncState(Enum):
@@ -97,16 +90,23 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self.copy = copy
         self.observation_mode = observation_mode
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        self.max_concurrency = _require_positive(max_concurrency)
+        self.max_concurrency = require_concurrency(max_concurrency)
         self.num_envs = len(env_fns)
         self._describe()
         self._context: Any = multiprocessing.get_context(context)
-        self._memory: Any = None
-        self.observations: Any = self._allocate()
-        self.parent_pipes: list[Any] = []
-        self.processes: list[Any] = []
+        self._buffer = ObservationBuffer(
+            self.single_observation_space,
+            self.num_envs,
+            shared=shared_memory,
+            context=self._context,
+        )
+        self._workers = WorkerProcesses(self._context, type(self).__name__)
+        self.parent_pipes = self._workers.pipes
+        self.processes = self._workers.processes
         self._state = AsyncState.DEFAULT
-        self._start(daemon)
+        self._workers.start(
+            env_fns, self._buffer.memory, self.autoreset_mode, self.max_concurrency, daemon
+        )
         self._check_spaces()
 
     def _describe(self) -> None:
@@ -124,42 +124,10 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         )
         env.close()
 
-    def _allocate(self) -> Any:
-        """The batch of observations, in shared memory if there is to be any."""
-        single, count = self.single_observation_space, self.num_envs
-        if not self.shared_memory:
-            return create_empty_array(single, n=count, fn=np.zeros)
-        try:
-            self._memory = create_shared_memory(single, n=count, ctx=self._context)
-        except CustomSpaceError as exc:
-            raise ValueError(f"{single} needs shared_memory=False") from exc
-        return read_from_shared_memory(single, self._memory, n=count)
-
-    def _start(self, daemon: bool) -> None:
-        limit = self.max_concurrency
-        # Kept, because a semaphore that is collected here can no longer be opened there.
-        self._turn = None if limit is None else self._context.BoundedSemaphore(limit)
-        for index, env_fn in enumerate(self.env_fns):
-            ours, theirs = self._context.Pipe()
-            process = self._context.Process(
-                target=serve,
-                name=f"{type(self).__name__}-{index}",
-                args=(
-                    index,
-                    CloudpickleWrapper(env_fn),
-                    theirs,
-                    ours,
-                    self._memory,
-                    self.autoreset_mode,
-                    self._turn,
-                ),
-                daemon=daemon,
-            )
-            self.parent_pipes.append(ours)
-            self.processes.append(process)
-            with clear_mpi_env_vars():
-                process.start()
-            theirs.close()
+    @property
+    def observations(self) -> Any:
+        """The batch of observations that sub-environments write into."""
+        return self._buffer.observations
 
     def _check_spaces(self) -> None:
         expected = self.single_observation_space, self.single_action_space
@@ -223,7 +191,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         """Begins a step."""
         self._require_idle("step_async")
         split = iterate(self.action_space, cast("Any", actions))
-        commands: list[_Command] = [("step", (action,)) for action in split]
+        commands: list[Command] = [("step", (action,)) for action in split]
         self._send(AsyncState.WAITING_STEP, commands)
 
     def step_wait(
@@ -280,23 +248,12 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         del kwargs
         if self._state is not AsyncState.DEFAULT:
             logger.warn(f"`close` while a call to `{self._state.value}` is pending")
-            terminate = terminate or not self._finish_pending(timeout)
-        for process in self.processes if terminate else ():
-            process.terminate()
-        if not terminate:
+            terminate = terminate or not self._workers.discard_answers(timeout)
+        if terminate:
+            self._workers.terminate()
+        else:
             self._ask(("close", ()))
-        for pipe in self.parent_pipes:
-            pipe.close()
-        for process in self.processes:
-            process.join()
-
-    def _finish_pending(self, timeout: float | None) -> bool:
-        """Collects and forgets the results of what was begun; false if that takes too long."""
-        if not self._poll(timeout):
-            return False
-        for pipe in self.parent_pipes:
-            pipe.recv()
-        return True
+        self._workers.join()
 
     def __del__(self) -> None:
         if not self.closed and hasattr(self, "_state"):
@@ -311,9 +268,8 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
                 f"Call `{pending}_wait` before `{what}`: a call to `{pending}` is pending", pending
             )
 
-    def _send(self, state: AsyncState, commands: Iterable[_Command]) -> None:
-        for pipe, command in zip(self.parent_pipes, commands, strict=True):
-            pipe.send(command)
+    def _send(self, state: AsyncState, commands: Iterable[Command]) -> None:
+        self._workers.send(commands)
         self._state = state
 
     def _receive(self, state: AsyncState, timeout: float | None = None) -> list[Any]:
@@ -324,68 +280,31 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             raise NoAsyncCallError(
                 f"Call `{state.value}_async` before `{state.value}_wait`", state.value
             )
-        if not self._poll(timeout):
+        if not self._workers.wait(timeout):
             raise multiprocessing.TimeoutError(
                 f"`{state.value}` takes longer than {timeout} s; wait again, or close"
             )
         self._state = AsyncState.DEFAULT
         return self._collect()
 
-    def _ask(self, *commands: _Command) -> list[Any]:
+    def _ask(self, *commands: Command) -> list[Any]:
         """Sends a command each, or one to all, and returns the results."""
-        every = commands if len(commands) > 1 else commands * self.num_envs
-        for pipe, command in zip(self.parent_pipes, every, strict=True):
-            pipe.send(command)
+        self._workers.send(commands if len(commands) > 1 else commands * self.num_envs)
         return self._collect()
 
     def _collect(self) -> list[Any]:
-        # Every process answers before any exception is raised, so that none has an answer left.
-        answers = [self._answer_of(index) for index in range(self.num_envs)]
-        failures = {index: exc for index, (_, exc) in enumerate(answers) if exc is not None}
-        for exc in failures.values():
-            raise exc from RemoteTraceback(_report(failures))
-        return [result for result, _ in answers]
-
-    def _answer_of(self, index: int) -> tuple[Any, Any]:
         try:
-            answer: tuple[Any, Any] = self.parent_pipes[index].recv()
-        except (EOFError, OSError) as exc:
-            self.processes[index].join()
-            code = self.processes[index].exitcode
+            return self._workers.collect()
+        except WorkerExitedError:
             self.close(terminate=True)
-            raise RuntimeError(f"The process of sub-environment {index} ended: {code}") from exc
-        return answer
-
-    def _poll(self, timeout: float | None) -> bool:
-        """Whether every process answers within ``timeout`` seconds."""
-        if timeout is None:
-            return True
-        due = time.monotonic() + timeout
-        return all(pipe.poll(max(due - time.monotonic(), 0)) for pipe in self.parent_pipes)
+            raise
 
     def _observe(self, observations: tuple[Any, ...]) -> ObsType:
-        if not self.shared_memory:
-            self.observations = concatenate(
-                self.single_observation_space, observations, self.observations
-            )
-        return cast("ObsType", fresh(self.observations) if self.copy else self.observations)
+        batch = self._buffer.fill(observations)
+        return cast("ObsType", fresh(batch) if self.copy else batch)
 
     def _gather(self, each: Iterable[dict[str, Any]]) -> dict[str, Any]:
         infos: dict[str, Any] = {}
         for index, info in enumerate(each):
             infos = self._add_info(infos, info, index)
         return infos
-
-
-def _report(failures: dict[int, Any]) -> str:
-    """The tracebacks of all sub-environments that failed at once; only one can be raised."""
-    told = (f"In sub-environment {i}:\n{exc.remote_traceback}" for i, exc in failures.items())
-    return "\n".join(told)
-
-
-def _require_positive(max_concurrency: int | None) -> int | None:
-    if max_concurrency is None:
-        return None
-    if is_integer(max_concurrency) and max_concurrency >= 1:
-        return int(max_concurrency)
-    raise ValueError(f"max_concurrency must be a positive integer or None, got {max_concurrency!r}")

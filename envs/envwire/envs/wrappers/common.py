@@ -10,11 +10,10 @@ from envwire.envs import logger
 from envwire.envs.core import ActType, Env, ObsType, Wrapper
 from envwire.envs.error import ResetNeeded
 from envwire.envs.utils.passive_env_checker import (
-    check_action_space,
-    check_observation_space,
     env_data_reuse_passive_checker,
     env_render_passive_checker,
     env_reset_passive_checker,
+    env_spaces_passive_checker,
     env_step_passive_checker,
 )
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
@@ -122,10 +121,7 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType], RecordConst
     def __init__(self, env: Env[ObsType, ActType]) -> None:
         RecordConstructorArgs.__init__(self)
         Wrapper.__init__(self, env)
-        for name, check in _SPACE_CHECKS.items():
-            if not hasattr(env, name):
-                raise AttributeError(f"{env} must set {name} in its constructor")
-            check(getattr(env, name))
+        env_spaces_passive_checker(env)
         self.checked_reset = False
         self.checked_step = False
         self.checked_render = False
@@ -183,12 +179,6 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType], RecordConst
 
     def _extend_spec(self, spec: EnvSpec) -> None:
         spec.disable_env_checker = False
-
-
-_SPACE_CHECKS = {
-    "action_space": check_action_space,
-    "observation_space": check_observation_space,
-}
 
 
 class OrderEnforcing(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):

@@ -11,9 +11,15 @@ from envwire.envs import spaces
 from envwire.envs._generic import ActType, ObsType, WrapperObsType
 from envwire.envs.core import ObservationWrapper, Wrapper
 from envwire.envs.spaces.utils import flatten, flatten_space
-from envwire.envs.type_guards import is_array, is_integer, is_tuple
+from envwire.envs.type_guards import is_integer, is_tuple
 from envwire.envs.utils.record_constructor import RecordConstructorArgs
 from envwire.envs.wrappers.bins import BinGrid
+from envwire.envs.wrappers.observation_spaces import (
+    filter_dict,
+    filter_tuple,
+    pixel_space,
+    with_dtype,
+)
 from envwire.envs.wrappers.rescaling import require_box, rescale_box
 
 if TYPE_CHECKING:
@@ -90,43 +96,13 @@ class FilterObservation(TransformObservation["Any", ActType, "Any"]):
         RecordConstructorArgs.__init__(self, filter_keys=filter_keys)
         space = env.observation_space
         if isinstance(space, spaces.Dict):
-            narrow, func = _filter_dict(space, filter_keys)
+            kept, func = filter_dict(space, filter_keys)
         elif isinstance(space, spaces.Tuple):
-            narrow, func = _filter_tuple(space, filter_keys)
+            kept, func = filter_tuple(space, filter_keys)
         else:
             raise ValueError(f"FilterObservation needs a Dict or a Tuple, got {space}")
-        TransformObservation.__init__(self, env, func, narrow)
+        TransformObservation.__init__(self, env, func, kept)
         self.filter_keys = filter_keys
-
-
-def _filter_dict(
-    space: spaces.Dict, keys: Sequence[Any]
-) -> tuple[Space[Any], Callable[[Any], Any]]:
-    if not all(isinstance(key, str) for key in keys):
-        raise TypeError(f"The filter_keys of a Dict must be str, got {keys}")
-    _check_keys(space, keys, [key for key in keys if key not in space.spaces])
-    parts = {key: space.spaces[key] for key in keys}
-    narrow = spaces.Dict(parts, sort_keys=space.sort_keys)
-    return narrow, lambda observation: {key: observation[key] for key in keys}
-
-
-def _filter_tuple(
-    space: spaces.Tuple, keys: Sequence[Any]
-) -> tuple[Space[Any], Callable[[Any], Any]]:
-    if not all(isinstance(key, int) for key in keys):
-        raise TypeError(f"The filter_keys of a Tuple must be int, got {keys}")
-    if len(set(keys)) != len(keys):
-        raise ValueError(f"The filter_keys of a Tuple must differ, got {keys}")
-    _check_keys(space, keys, [key for key in keys if key >= len(space.spaces)])
-    parts: list[Space[Any]] = [space.spaces[key] for key in keys]
-    return spaces.Tuple(parts), lambda observation: tuple(observation[key] for key in keys)
-
-
-def _check_keys(space: Space[Any], keys: Sequence[Any], missing: list[Any]) -> None:
-    if missing:
-        raise ValueError(f"The filter_keys {missing} are not in the observation space {space}")
-    if not keys:
-        raise ValueError("filter_keys is empty, so that nothing of the observation would be left")
 
 
 class FlattenObservation(TransformObservation["Any", ActType, "Any"]):
@@ -240,25 +216,11 @@ class DtypeObservation(TransformObservation["Any", ActType, "Any"]):
     """
 
     def __init__(self, env: Env[Any, ActType], dtype: DTypeLike) -> None:
-        space = _with_dtype(env.observation_space, dtype)
+        space = with_dtype(env.observation_space, dtype)
         RecordConstructorArgs.__init__(self, dtype=dtype)
         self.dtype = dtype
         convert: Callable[[Any], Any] = np.dtype(dtype).type
         TransformObservation.__init__(self, env, convert, space)
-
-
-def _with_dtype(space: Space[Any], dtype: Any) -> Space[Any]:
-    if isinstance(space, spaces.Box):
-        return spaces.Box(space.low, space.high, shape=space.shape, dtype=dtype)
-    if isinstance(space, spaces.Discrete):
-        return spaces.Box(space.start, space.start + space.n - 1, shape=(), dtype=dtype)
-    if isinstance(space, spaces.MultiDiscrete):
-        return spaces.MultiDiscrete(space.nvec, dtype=dtype, start=space.start)
-    if isinstance(space, spaces.MultiBinary):
-        return spaces.Box(0, 1, shape=space.shape, dtype=dtype)
-    raise TypeError(
-        f"DtypeObservation needs a Box, Discrete, MultiDiscrete or MultiBinary, got {space}"
-    )
 
 
 def _bin(value: float, edges: Array) -> int:
@@ -290,7 +252,7 @@ class AddRenderObservation(TransformObservation["Any", ActType, "Any"]):
             self, render_only=render_only, render_key=render_key, obs_key=obs_key
         )
         self._keys = obs_key, render_key
-        pixels, space = _pixel_space(env), env.observation_space
+        pixels, space = pixel_space(env), env.observation_space
         if render_only:
             TransformObservation.__init__(self, env, self._frame, pixels)
         elif isinstance(space, spaces.Dict):
@@ -311,17 +273,6 @@ class AddRenderObservation(TransformObservation["Any", ActType, "Any"]):
 
     def _frame_beside(self, observation: Any) -> dict[str, Any]:
         return {self._keys[0]: observation, self._keys[1]: self.render()}
-
-
-def _pixel_space(env: Env[Any, Any]) -> spaces.Box:
-    """The space of the frames that ``env`` renders."""
-    if env.render_mode in (None, "human"):
-        raise ValueError(f"AddRenderObservation needs frames, but render_mode={env.render_mode!r}")
-    env.reset()
-    frame: Any = env.render()
-    if not is_array(frame):
-        raise TypeError(f"AddRenderObservation needs frames that are arrays, got {type(frame)}")
-    return spaces.Box(0, 255, shape=frame.shape, dtype=np.uint8)
 
 
 class DiscretizeObservation(ObservationWrapper["Any", ActType, "Array"], RecordConstructorArgs):
