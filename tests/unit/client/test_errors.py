@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
+import grpc
 import pytest
 
 from envwire.client import RemoteError, errors
-from envwire.codec import FaultError, Reason, RemoteExceptionInfo, envwire_family
+from envwire.client._transports.grpc_transports import Connection
+from envwire.codec import (
+    Family,
+    FaultError,
+    Reason,
+    RemoteExceptionInfo,
+    decode_fault,
+    envwire_family,
+    gymnasium_family,
+)
+from envwire.v1 import status_pb2
 
 FAMILY = envwire_family()
+OWN = sorted(set(Reason) - set(errors.LIBRARY_CLASSES), key=list(Reason).index)
 
 
-@pytest.mark.parametrize("reason", Reason)
+def test_every_reason_is_in_one_table() -> None:
+    assert not set(errors.CLASSES) & set(errors.LIBRARY_CLASSES)
+    assert set(errors.CLASSES) | set(errors.LIBRARY_CLASSES) == set(Reason)
+
+
+@pytest.mark.parametrize("reason", OWN)
 def test_every_reason_has_a_class(reason: Reason) -> None:
     fault = FaultError(
         reason, "what happened", metadata={"k": "v"}, output="last words", retry_after=2.0
@@ -67,3 +84,94 @@ def test_other_classes_stay_remote(name: str) -> None:
     raised = errors.exception(fault, FAMILY)
     assert type(raised) is errors.RemoteEnvError
     assert name in str(raised)
+
+
+@pytest.mark.parametrize("family", [envwire_family(), gymnasium_family()], ids=lambda f: f.name)
+@pytest.mark.parametrize(
+    ("reason", "name"),
+    [
+        ("RESET_NEEDED", "ResetNeeded"),
+        ("INVALID_ACTION", "InvalidAction"),
+        ("UNKNOWN_ENVIRONMENT", "NameNotFound"),
+    ],
+)
+def test_a_reason_alone_gives_the_exception_of_the_library(
+    family: Family, reason: str, name: str
+) -> None:
+    raised = errors.exception(decoded(9, reason), family)
+    assert type(raised) is getattr(family.error, name)
+    assert "what happened" in str(raised)
+
+
+def test_a_missing_attribute_needs_no_more_than_its_reason() -> None:
+    assert type(errors.exception(decoded(5, "ATTRIBUTE_MISSING"), FAMILY)) is AttributeError
+
+
+def test_a_reason_counts_where_the_class_is_unknown() -> None:
+    named = RemoteExceptionInfo("simulator.ResetNeeded", "reset first", ("reset first",))
+    fault = FaultError(Reason.RESET_NEEDED, "reset first", exception=named)
+    raised = errors.exception(fault, FAMILY)
+    assert type(raised) is FAMILY.error.ResetNeeded
+    assert "simulator.ResetNeeded: reset first" in str(raised)
+
+
+def decoded(code: int, reason: str = "") -> FaultError:
+    """What this client reads of a status that holds a code and at most a reason."""
+    status = status_pb2.Status(code=code, message="what happened")
+    if reason:
+        info = status_pb2.ErrorInfo(reason=reason, domain="envwire")
+        status.details.add(
+            type_url="type.googleapis.com/google.rpc.ErrorInfo", value=info.SerializeToString()
+        )
+    return decode_fault(status, FAMILY)
+
+
+BY_CODE = {
+    "UNKNOWN": errors.RemoteEnvError,
+    "INVALID_ARGUMENT": errors.InvalidRequestError,
+    "DEADLINE_EXCEEDED": errors.RequestTimeoutError,
+    "NOT_FOUND": errors.RemoteError,
+    "PERMISSION_DENIED": errors.NotAllowedError,
+    "RESOURCE_EXHAUSTED": errors.CapacityError,
+    "FAILED_PRECONDITION": errors.SessionError,
+    "ABORTED": errors.SessionError,
+    "OUT_OF_RANGE": errors.InvalidRequestError,
+    "UNIMPLEMENTED": errors.InvalidRequestError,
+    "INTERNAL": errors.RemoteError,
+    "UNAVAILABLE": errors.ServerUnavailableError,
+    "UNAUTHENTICATED": errors.UnauthenticatedError,
+    "DATA_LOSS": errors.RemoteError,
+}
+
+
+@pytest.mark.parametrize("reason", ["", "A_REASON_OF_A_NEWER_SERVER"])
+@pytest.mark.parametrize("code", BY_CODE)
+def test_without_a_known_reason_the_status_code_decides(code: str, reason: str) -> None:
+    number = grpc.StatusCode[code].value[0]
+    raised = errors.exception(decoded(number, reason), FAMILY)
+    assert type(raised) is BY_CODE[code]
+    assert "what happened" in str(raised)
+
+
+class _Refusal(grpc.RpcError, grpc.Call):
+    """A call that failed without details of the server's own, as one that a proxy refuses."""
+
+    def __init__(self, code: grpc.StatusCode) -> None:
+        super().__init__()
+        self._code = code
+
+    def code(self) -> grpc.StatusCode:
+        return self._code
+
+    def details(self) -> str:
+        return "what happened"
+
+
+@pytest.mark.parametrize(
+    "code", ["PERMISSION_DENIED", "UNAUTHENTICATED", "UNIMPLEMENTED", "ABORTED"]
+)
+def test_a_call_that_fails_without_details_counts_by_its_code(code: str) -> None:
+    connection = Connection.__new__(Connection)
+    connection.target = "127.0.0.1:1"
+    raised = connection.failure(_Refusal(grpc.StatusCode[code]), 1.0)
+    assert type(raised) is BY_CODE[code]

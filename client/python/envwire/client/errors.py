@@ -1,7 +1,8 @@
 """The exceptions of the client.
 
 What an environment raises is raised again as the same class where there is one: builtins, and the errors of Gymnasium
-(or of `envwire.envs`, for its face). Everything else is one of these:
+(or of `envwire.envs`, for its face). Four reasons have an exception of the library's even when the server names no
+class (`LIBRARY_CLASSES`). Everything else is one of these:
 
     RemoteError
     ├── RemoteEnvError              the environment raised an exception whose class is unknown here
@@ -22,9 +23,9 @@ What an environment raises is raised again as the same class where there is one:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from envwire.codec import Family, FaultError, Reason, exception_from_fault
+from envwire.codec import FAULTS, Family, FaultError, Reason, exception_from_fault
 
 
 class RemoteError(Exception):
@@ -125,14 +126,19 @@ class RemoteTracebackError(Exception):
         return f"\n{self.args[0]}"
 
 
-#: The class for each reason of a server; `exception` builds it.
+#: Reasons that have an exception in the libraries themselves.
+LIBRARY_CLASSES: dict[Reason, Callable[[Family], type[Exception]]] = {
+    Reason.INVALID_ACTION: lambda family: family.error.InvalidAction,
+    Reason.UNKNOWN_ENVIRONMENT: lambda family: family.error.NameNotFound,
+    Reason.ATTRIBUTE_MISSING: lambda _: AttributeError,
+    Reason.RESET_NEEDED: lambda family: family.error.ResetNeeded,
+}
+
+#: The class for each other reason of a server; `exception` builds it.
 CLASSES: dict[Reason, type[RemoteError]] = {
     Reason.MALFORMED_REQUEST: InvalidRequestError,
     Reason.INVALID_VALUE: InvalidRequestError,
-    Reason.INVALID_ACTION: RemoteEnvError,
-    Reason.UNKNOWN_ENVIRONMENT: RemoteEnvError,
     Reason.UNKNOWN_SESSION: SessionLostError,
-    Reason.ATTRIBUTE_MISSING: RemoteEnvError,
     Reason.KWARGS_NOT_ALLOWED: NotAllowedError,
     Reason.WRAPPER_NOT_ALLOWED: NotAllowedError,
     Reason.ATTRIBUTE_NOT_ALLOWED: NotAllowedError,
@@ -140,7 +146,6 @@ CLASSES: dict[Reason, type[RemoteError]] = {
     Reason.UNAUTHENTICATED: UnauthenticatedError,
     Reason.SCOPE_MISSING: NotAllowedError,
     Reason.SESSION_CLOSED: SessionClosedError,
-    Reason.RESET_NEEDED: RemoteEnvError,
     Reason.SEQUENCE_GAP: SessionError,
     Reason.SEQUENCE_REUSED: SessionError,
     Reason.CAPACITY_REACHED: CapacityError,
@@ -156,22 +161,52 @@ CLASSES: dict[Reason, type[RemoteError]] = {
     Reason.INTERNAL: RemoteError,
 }
 
+#: The class for each gRPC status code, for an error whose reason is missing or unknown: a proxy's, a newer server's.
+#: The others are a plain RemoteError.
+CLASSES_BY_CODE: dict[int, type[RemoteError]] = {
+    2: RemoteEnvError,  # UNKNOWN: what code on the server raised
+    3: InvalidRequestError,  # INVALID_ARGUMENT
+    4: RequestTimeoutError,  # DEADLINE_EXCEEDED
+    7: NotAllowedError,  # PERMISSION_DENIED
+    8: CapacityError,  # RESOURCE_EXHAUSTED
+    9: SessionError,  # FAILED_PRECONDITION
+    10: SessionError,  # ABORTED
+    11: InvalidRequestError,  # OUT_OF_RANGE
+    12: InvalidRequestError,  # UNIMPLEMENTED
+    14: ServerUnavailableError,  # UNAVAILABLE
+    16: UnauthenticatedError,  # UNAUTHENTICATED
+}
+
 
 def exception(fault: FaultError, family: Family) -> BaseException:
-    """Returns the exception to raise for what a server answered, with the remote traceback as its cause."""
-    error = exception_from_fault(fault, family) or _remote_error(fault)
+    """Returns the exception to raise for what a server answered, with the remote traceback as its cause.
+
+    The class is that of the exception in the environment, if the server names one that exists here; else it follows
+    from the reason, or from the status code when the reason is missing or unknown.
+    """
+    error = exception_from_fault(fault, family) or _by_reason(fault, family)
     if fault.traceback:
         error.__cause__ = RemoteTracebackError("\n".join(fault.traceback))
     return error
 
 
-def _remote_error(fault: FaultError) -> RemoteError:
+def _by_reason(fault: FaultError, family: Family) -> Exception:
+    if fault.reason in LIBRARY_CLASSES:
+        return LIBRARY_CLASSES[fault.reason](family)(_text(fault))
+    return _remote_error(fault)
+
+
+def _text(fault: FaultError) -> str:
     text = fault.message
     if fault.exception is not None:
         text = f"{fault.exception.type_name}: {fault.exception.text}"
-    if fault.output:
-        text = f"{text}\nThe end of its output:\n{fault.output}"
-    error = CLASSES[fault.reason](text)
+    return f"{text}\nThe end of its output:\n{fault.output}" if fault.output else text
+
+
+def _remote_error(fault: FaultError) -> RemoteError:
+    if fault.reason is Reason.INTERNAL and fault.code != FAULTS[Reason.INTERNAL].code:
+        return CLASSES_BY_CODE.get(fault.code, RemoteError)(_text(fault))
+    error = CLASSES[fault.reason](_text(fault))
     error.reason = fault.reason.value
     error.metadata = dict(fault.metadata)
     error.output = fault.output

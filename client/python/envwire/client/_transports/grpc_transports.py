@@ -14,7 +14,13 @@ import grpc
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._transports.tls_faults import tls_fault
 from envwire.client.credentials import Credentials
-from envwire.client.errors import RemoteError, ServerUnavailableError, timed_out, too_large
+from envwire.client.errors import (
+    CLASSES_BY_CODE,
+    RemoteError,
+    ServerUnavailableError,
+    timed_out,
+    too_large,
+)
 from envwire.codec.fastpath.outlining import outlined
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply
@@ -109,7 +115,7 @@ class Connection:
             return too_large(self.target, details)
         text = f"the call to {self.target} failed: {code.name}: {details}"
         if code not in _UNAVAILABLE:
-            return RemoteError(text)
+            return CLASSES_BY_CODE.get(code.value[0], RemoteError)(text)
         unavailable = ServerUnavailableError(text)
         unavailable.refused = "Connection refused" in details
         unavailable.connected = code is grpc.StatusCode.UNAVAILABLE and not any(
