@@ -113,10 +113,22 @@ def test_the_terminal_shows_where_there_is_no_window(monkeypatch):
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert isinstance(default_display(), TerminalDisplay)
     monkeypatch.setattr("sys.platform", "darwin")
     monkeypatch.setattr("importlib.import_module", lambda _: (_ for _ in ()).throw(ImportError))
     assert isinstance(default_display(), TerminalDisplay)
+
+
+def test_a_file_or_a_pipe_gets_no_escape_codes(monkeypatch, capsys):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    with pytest.warns(UserWarning, match="nowhere to show"):
+        display = default_display()
+    display.show(np.full((4, 6, 3), 9, np.uint8))
+    display.close()
+    assert capsys.readouterr().out == ""
 
 
 def test_a_pacer_waits_for_its_turn(monkeypatch):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from envwire.envs import logger
+
 if TYPE_CHECKING:
     from typing import TextIO
 
@@ -99,15 +101,31 @@ class WindowDisplay:
             self._window = None
 
 
+class NullDisplay:
+    """Shows nothing: there is neither a screen nor a terminal, and a file or a pipe must not fill with escape codes."""
+
+    def __init__(self) -> None:
+        logger.warn(
+            "render_mode='human' has nowhere to show: standard output is no terminal, and there is no screen with "
+            "pygame. Use render_mode='rgb_array' to get the frames."
+        )
+
+    def show(self, frame: Frame) -> None:
+        """Drops the frame."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+
 def default_display() -> Display:
-    """A window where pygame and a screen are there, the terminal otherwise."""
+    """Returns a window where pygame and a screen are there, else the terminal, else a display that shows nothing."""
     screens = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     if sys.platform in ("win32", "darwin") or any(name in os.environ for name in screens):
         try:
             return WindowDisplay()
         except ImportError:
             pass
-    return TerminalDisplay()
+    return TerminalDisplay() if sys.stdout.isatty() else NullDisplay()
 
 
 class Pacer:
