@@ -70,6 +70,12 @@ def memory_of(pid: int) -> int:
         return int(pages) * os.sysconf("SC_PAGESIZE")
 
 
+def peak_of(pid: int) -> int:
+    """Returns the most bytes of memory that a process ever had."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+
+
 def descriptors_of(pid: int) -> int:
     """Returns how many descriptors a process has open; -1 when it does not let anybody look."""
     try:
@@ -97,7 +103,7 @@ class Ledger:
     @classmethod
     def of(cls, target: Target) -> Ledger:
         """Looks at a server."""
-        with target.attacker() as visitor:
+        with target.attacker(token=target.token) as visitor:
             sessions = visitor.info().active_sessions
         return cls(
             memory_of(target.pid), descriptors_of(target.pid), len(target.processes()), sessions
@@ -113,6 +119,15 @@ class Ledger:
         if self.memory > before.memory + kept_bytes:
             kept.append(f"memory of the front: {before.memory >> 20} MiB, {self.memory >> 20} MiB")
         return "; ".join(kept)
+
+
+@contextmanager
+def peak_within(target: Target, more_bytes: int) -> Iterator[None]:
+    """Checks that the front never had much more memory than before an attack."""
+    before = peak_of(target.pid)
+    yield
+    grown = peak_of(target.pid) - before
+    assert grown <= more_bytes, f"the front grew by {grown >> 20} MiB, not {more_bytes >> 20}"
 
 
 @contextmanager

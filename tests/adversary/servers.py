@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from envwire.server import Server
 from tests.adversary.client import Attacker
 from tests.adversary.ledger import MARK, processes_of
+from tests.adversary.tokens import AUDITOR, Tokens
 from tests.conftest import ROOT
 
 SETTINGS: dict[str, Any] = {
@@ -34,11 +37,13 @@ class Target:
         address: HOST:PORT.
         pid: Of the front.
         directory: Where its environments leave traces; the mark of its processes.
+        token: Of somebody who may look at the server; None where nobody needs one.
     """
 
     address: str
     pid: int
     directory: str
+    token: str | None = None
 
     def attacker(self, **settings: Any) -> Attacker:
         """Returns a client with a connection of its own."""
@@ -60,17 +65,30 @@ class Target:
 
 
 @contextmanager
-def attacked(*environments: str, **settings: Any) -> Iterator[Target]:
-    """Runs a server of malicious environments; whatever is left of it in the end is killed."""
+def attacked(
+    *environments: str,
+    variables: dict[str, str] | None = None,
+    tokens: Tokens | None = None,
+    **settings: Any,
+) -> Iterator[Target]:
+    """Runs a server of malicious environments; whatever is left of it in the end is killed.
+
+    Args:
+        environments: Their ids.
+        variables: Further environment variables of the server.
+        tokens: Who is let in, the visitor "auditor" among them; None for everybody.
+        settings: Of the server.
+    """
+    if tokens is not None:
+        settings["tokens"] = tokens.path
     with tempfile.TemporaryDirectory(prefix="adversary-") as directory:
-        before = os.environ.get(MARK)
-        os.environ[MARK] = directory
         server = Server(environments, **{**SETTINGS, **settings})
-        try:
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in {MARK: directory, **(variables or {})}.items():
+                patch.setenv(name, value)
             server.start()
-        finally:
-            _restore(before)
-        target = Target(server.target, server.pid, directory)
+        token = None if tokens is None else tokens[AUDITOR]
+        target = Target(server.target, server.pid, directory, token)
         try:
             yield target
         finally:
@@ -78,10 +96,3 @@ def attacked(*environments: str, **settings: Any) -> Iterator[Target]:
             for pid in target.processes():
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-
-
-def _restore(before: str | None) -> None:
-    if before is None:
-        del os.environ[MARK]
-    else:
-        os.environ[MARK] = before

@@ -107,7 +107,7 @@ def test_a_step_of_a_token_that_is_struck_off_harms_no_later_session() -> None:
     with (
         Tokens("alice", "bob") as tokens,
         attacked(
-            SLEEPER, sessions_per_process=3, step_timeout=STEP_SECONDS, tokens=tokens.path
+            SLEEPER, sessions_per_process=3, step_timeout=STEP_SECONDS, tokens=tokens
         ) as target,
         target.attacker(token=tokens["alice"]) as alice,
         target.attacker(token=tokens["bob"]) as bob,

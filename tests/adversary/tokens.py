@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+#: Who looks at a server, and is never attacked with.
+AUDITOR = "auditor"
+
 
 class Tokens:
     """A token for each of some names, and the file that lets them in.
@@ -24,8 +27,8 @@ class Tokens:
     def __init__(self, *names: str, scopes: str = "play") -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="tokens-")
         self.path = Path(self._directory.name, "tokens")
-        self._tokens = {name: "envwire_" + secrets.token_urlsafe(32) for name in names}
-        self._scopes = dict.fromkeys(names, scopes)
+        self._tokens = {name: "envwire_" + secrets.token_urlsafe(32) for name in (AUDITOR, *names)}
+        self._scopes = {AUDITOR: "observe"} | dict.fromkeys(names, scopes)
         self.replace()
 
     def __getitem__(self, name: str) -> str:

@@ -1,0 +1,62 @@
+"""Somebody without a token costs the server next to nothing."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import grpc
+import pytest
+
+from tests.adversary.ledger import balanced, peak_within
+from tests.adversary.servers import Target, attacked
+from tests.adversary.tokens import Tokens
+
+SLEEPER = "adversary/Sleeper-v0"
+HEALTHY_SECONDS = 10.0
+#: A connection before authentication, and what the server needs anyway.
+OF_A_CONNECTION, OF_THE_SERVER = 2**20, 16 * 2**20
+FLOODS = [
+    pytest.param(4, 32 * 2**20, id="4 of 32 MiB"),
+    pytest.param(8, 240 * 2**20, id="8 of 240 MiB", marks=pytest.mark.long),
+]
+
+
+@pytest.fixture
+def target() -> Iterator[Target]:
+    with (
+        Tokens("alice") as tokens,
+        attacked(SLEEPER, tokens=tokens, lease=60.0) as target,
+    ):
+        yield target
+
+
+@pytest.mark.xfail(strict=True, reason="a message is read before its token is")
+@pytest.mark.parametrize(("calls", "size"), FLOODS)
+@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.NoCompression])
+def test_messages_of_strangers_are_refused_before_they_are_read(
+    target: Target, calls: int, size: int, compression: grpc.Compression
+) -> None:
+    flood = bytes(size)
+    with (
+        balanced(target),
+        peak_within(target, OF_THE_SERVER + calls * OF_A_CONNECTION),
+        ExitStack() as stack,
+    ):
+        strangers = [
+            stack.enter_context(target.attacker(compression=compression)) for _ in range(calls)
+        ]
+        sent = [stranger.begin("Make", flood) for stranger in strangers]
+        assert strangers[0].healthy(HEALTHY_SECONDS)
+        assert "answered" not in {call.verdict() for call in sent}
+
+
+def test_connections_that_say_nothing_cost_little(target: Target) -> None:
+    host, _, port = target.address.rpartition(":")
+    connections = 100
+    with peak_within(target, OF_THE_SERVER + connections * OF_A_CONNECTION), ExitStack() as stack:
+        for _ in range(connections):
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=10.0))
+        with target.attacker() as visitor:
+            assert visitor.healthy(HEALTHY_SECONDS)
