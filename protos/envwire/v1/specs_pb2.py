@@ -25,13 +25,14 @@ _sym_db = _symbol_database.Default()
 from envwire.v1 import values_pb2 as envwire_dot_v1_dot_values__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x65nvwire/v1/specs.proto\x12\nenvwire.v1\x1a\x17\x65nvwire/v1/values.proto\"h\n\x0bWrapperSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_point\x18\x02 \x01(\t\x12\x10\n\x08recorded\x18\x03 \x01(\x08\x12$\n\x06kwargs\x18\x04 \x01(\x0b\x32\x14.envwire.v1.ValueMap\"\xd3\x02\n\x07\x45nvSpec\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_point\x18\x02 \x01(\t\x12+\n\x10reward_threshold\x18\x03 \x01(\x0b\x32\x11.envwire.v1.Value\x12\x18\n\x10nondeterministic\x18\x04 \x01(\x08\x12\x1e\n\x11max_episode_steps\x18\x05 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\rorder_enforce\x18\x06 \x01(\x08\x12\x1b\n\x13\x64isable_env_checker\x18\x07 \x01(\x08\x12$\n\x06kwargs\x18\x08 \x01(\x0b\x32\x14.envwire.v1.ValueMap\x12\x34\n\x13\x61\x64\x64itional_wrappers\x18\t \x03(\x0b\x32\x17.envwire.v1.WrapperSpec\x12\x1a\n\x12vector_entry_point\x18\n \x01(\tB\x14\n\x12_max_episode_stepsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16\x65nvwire/v1/specs.proto\x12\nenvwire.v1\x1a\x17\x65nvwire/v1/values.proto\"h\n\x0bWrapperSpec\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_point\x18\x02 \x01(\t\x12\x10\n\x08recorded\x18\x03 \x01(\x08\x12$\n\x06kwargs\x18\x04 \x01(\x0b\x32\x14.envwire.v1.ValueMap\"\xd3\x02\n\x07\x45nvSpec\x12\n\n\x02id\x18\x01 \x01(\t\x12\x13\n\x0b\x65ntry_point\x18\x02 \x01(\t\x12+\n\x10reward_threshold\x18\x03 \x01(\x0b\x32\x11.envwire.v1.Value\x12\x18\n\x10nondeterministic\x18\x04 \x01(\x08\x12\x1e\n\x11max_episode_steps\x18\x05 \x01(\x04H\x00\x88\x01\x01\x12\x15\n\rorder_enforce\x18\x06 \x01(\x08\x12\x1b\n\x13\x64isable_env_checker\x18\x07 \x01(\x08\x12$\n\x06kwargs\x18\x08 \x01(\x0b\x32\x14.envwire.v1.ValueMap\x12\x34\n\x13\x61\x64\x64itional_wrappers\x18\t \x03(\x0b\x32\x17.envwire.v1.WrapperSpec\x12\x1a\n\x12vector_entry_point\x18\n \x01(\tB\x14\n\x12_max_episode_stepsBU\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'envwire.v1.specs_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\022example.envwire.v1P\001Z$envwire.example/envwire/v1;envwirev1\242\002\003EWV\252\002\nEnvwire.V1\272\002\003EWV'
   _globals['_WRAPPERSPEC']._serialized_start=63
   _globals['_WRAPPERSPEC']._serialized_end=167
   _globals['_ENVSPEC']._serialized_start=170
