@@ -34,7 +34,7 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
         action_space: Holds every valid action.
         observation_space: Holds every valid observation.
         metadata: ``render_modes`` (the values of `render_mode` that the environment takes),
-            ``render_fps``, and whatever else a user should know (``"jax": True``).
+            ``render_fps``, and any other facts for users (``"jax": True``).
         render_mode: How `render` renders, fixed at construction; ``None`` means not at all.
         reward_range: The lowest and the highest reward that one step can give.
         spec: What `make` built this environment from; ``None`` otherwise.
@@ -77,8 +77,8 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
         """Starts a new episode.
 
         An override begins with ``super().reset(seed=seed)``. Pass a seed once, right after
-        construction, and then none: with ``None`` the generator goes on from where it is (or, if
-        there is none yet, starts from the system's entropy), so that episodes differ.
+        construction, and then none: with ``None`` the generator continues (or, if there
+        is none yet, is seeded from the system's entropy), so that episodes differ.
 
         Args:
             seed: A Python int >= 0 of any size that restarts `np_random`.
@@ -121,7 +121,7 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
 
     @property
     def np_random(self) -> np.random.Generator:
-        """The environment's random number generator, seeded from entropy if nobody seeded it."""
+        """The environment's random number generator, seeded from entropy if no seed was given."""
         if self._np_random is None:
             self._np_random, self._np_random_seed = seeding.np_random()
         return self._np_random

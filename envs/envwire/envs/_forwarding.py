@@ -1,4 +1,4 @@
-"""Attributes of a wrapper that are those of what it wraps."""
+"""Properties that give a wrapper the attributes of the object it wraps."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def overridable(name: str) -> property:
     return property(read, assign)
 
 
-def shown(name: str) -> property:
+def read_only(name: str) -> property:
     """The wrapped object's attribute, for reading only."""
     return property(attrgetter(f"env.{name}"))
 

@@ -1,4 +1,4 @@
-"""Type parameters that are ``Any`` where they are left out, for type checkers and at run time."""
+"""Type parameters that default to ``Any``, for type checkers and at run time."""
 
 from __future__ import annotations
 

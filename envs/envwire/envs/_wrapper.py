@@ -1,4 +1,4 @@
-"""Wrappers: an environment around an environment, which changes some of what passes through."""
+"""Wrappers: environments that change the observations, actions or rewards of another."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Wrapper(
     Env[WrapperObsType, WrapperActType],
     Generic[WrapperObsType, WrapperActType, ObsType, ActType],
 ):
-    """The base of all wrappers: an environment that passes everything on to the one it wraps.
+    """The base of all wrappers: an environment that forwards every call to the one it wraps.
 
     A subclass calls ``super().__init__(env)`` and overrides what it changes. It may assign its own
     `action_space`, `observation_space`, `reward_range`, `render_mode` and `metadata`; the wrapped
@@ -166,7 +166,8 @@ class Wrapper(
             return self.env.get_wrapper_attr(name)
         except AttributeError as exc:
             raise AttributeError(
-                f"neither {self.class_name()} nor what it wraps has an attribute {name!r}: {self}"
+                f"neither {self.class_name()} nor an environment inside it "
+                f"has the attribute {name!r}: {self}"
             ) from exc
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:

@@ -1,4 +1,4 @@
-"""The core API: `Env`, `Wrapper` and the three wrappers for one purpose."""
+"""The core API: `Env`, `Wrapper` and the bases of observation, reward and action wrappers."""
 
 from envwire.envs._env import Env, RenderFrame
 from envwire.envs._generic import ActType, ObsType, WrapperActType, WrapperObsType

@@ -1,4 +1,4 @@
-"""Environment ids: ``[namespace/]name[-vN]``, taken apart and put together."""
+"""Environment ids: ``[namespace/]name[-vN]``, parsed and formatted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def parse_env_id(env_id: str) -> tuple[str | None, str, int | None]:
 
 
 def get_env_id(ns: str | None, name: str, version: int | None) -> str:
-    """Returns the id that `parse_env_id` takes apart into these."""
+    """Returns the id with these parts; the inverse of `parse_env_id`."""
     prefix = "" if ns is None else f"{ns}/"
     suffix = "" if version is None else f"-v{version}"
     return f"{prefix}{name}{suffix}"

@@ -1,4 +1,4 @@
-"""The exceptions of the Env API, under the names that agents already catch.
+"""The exceptions of the Env API, with Gymnasium's names.
 
 Nearly all are an `Error`:
 

@@ -1,7 +1,7 @@
 """Specifications of environments and wrappers, as data: `EnvSpec` and `WrapperSpec`.
 
-Environments refer to their spec, so this module imports nothing that knows environments; only
-`EnvSpec.make` does, when it is called.
+Environments refer to their spec, so this module does not import them; `EnvSpec.make` imports `make`
+when it is called.
 """
 
 from __future__ import annotations

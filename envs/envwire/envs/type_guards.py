@@ -1,4 +1,4 @@
-"""Tests of a value's class that type checkers follow, for values that may be anything."""
+"""Type guards: checks of a value's class that narrow its type for type checkers."""
 
 from __future__ import annotations
 

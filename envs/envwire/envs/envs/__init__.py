@@ -1,4 +1,4 @@
-"""The built-in environments, registered by where they are and imported when they are made."""
+"""The built-in environments, registered by entry point and imported when they are first made."""
 
 from envwire.envs.envs.registration import make, pprint_registry, register, registry, spec
 

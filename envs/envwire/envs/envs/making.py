@@ -70,8 +70,8 @@ def apply_wrapper(
     Args:
         env: The environment to wrap.
         wrapper: The wrapper's spec.
-        resolve: Finds the class for an entry point. The default imports it; whoever takes specs
-            from strangers passes a look-up in a table of its own.
+        resolve: Finds the class for an entry point. The default imports it; for specs from
+            an untrusted source, pass a look-up in a table of allowed classes.
 
     Raises:
         ValueError: The wrapper did not record its arguments.
@@ -112,10 +112,10 @@ def _plan_rendering(
     wanted, modes = kwargs.get("render_mode"), _render_modes(creator)
     if wanted is None or modes is None or wanted in modes:
         return kwargs, _unchanged
-    shown = next((mode for mode in ("rgb_array", "rgb_array_list") if mode in modes), None)
-    if wanted == "human" and shown is not None:
+    rendered = next((mode for mode in ("rgb_array", "rgb_array_list") if mode in modes), None)
+    if wanted == "human" and rendered is not None:
         logger.warn("The environment has no 'human' render mode; HumanRendering shows its frames.")
-        return kwargs | {"render_mode": shown}, _add_human_rendering
+        return kwargs | {"render_mode": rendered}, _add_human_rendering
     single = wanted.removesuffix("_list")
     if single != wanted and single in modes:
         return kwargs | {"render_mode": single}, _add_render_collection
@@ -124,10 +124,10 @@ def _plan_rendering(
 
 
 def _render_modes(creator: Callable[..., Any]) -> Collection[str] | None:
-    """The render modes that an entry point declares; ``None`` if it cannot be told."""
+    """The render modes that an entry point declares; ``None`` if they are unknown."""
     metadata = getattr(creator, "metadata", _UNDECLARED)
     if metadata is _UNDECLARED or isinstance(metadata, property):
-        return None  # a function does not say, nor does a wrapper class before it wraps something
+        return None  # functions declare none; a wrapper class has those of its env
     if not isinstance(metadata, dict):
         raise error.InvalidMetadata(f"An environment's metadata is a dict, got {type(metadata)}")
     modes = cast("dict[str, Any]", metadata).get("render_modes")

@@ -1,4 +1,4 @@
-"""Making a vector environment: one env many times, or the environment's own vectorised form."""
+"""Making a vector environment: many copies of one environment, or its own vectorised form."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class VectorizeMode(Enum):
 
 
 class _Request:
-    """What `make_vec` was asked for, with the spec's own wishes put in."""
+    """The arguments of a call to `make_vec`; those among the kwargs of the spec take precedence."""
 
     def __init__(self, spec: EnvSpec, arguments: dict[str, Any], kwargs: dict[str, Any]) -> None:
         from copy import deepcopy
 
         self.spec = deepcopy(spec)
-        wishes = {key: self.spec.kwargs.pop(key) for key in _RECORDED if key in self.spec.kwargs}
-        arguments = arguments | wishes
+        from_spec = {key: self.spec.kwargs.pop(key) for key in _RECORDED if key in self.spec.kwargs}
+        arguments = arguments | from_spec
         self.kwargs: dict[str, Any] = self.spec.kwargs | kwargs
         self.spec.kwargs = {}
         self.num_envs: int = arguments["num_envs"]

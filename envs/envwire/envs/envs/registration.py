@@ -1,4 +1,4 @@
-"""Registering environments, and looking at what is registered."""
+"""Functions to register environments and to look up what is registered."""
 
 from __future__ import annotations
 

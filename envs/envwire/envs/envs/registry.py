@@ -1,4 +1,4 @@
-"""The registry of environments: ids to specs, and the errors that say why an id is not there."""
+"""The registry of environments: specs by id, and the errors for ids that are not registered."""
 
 from __future__ import annotations
 

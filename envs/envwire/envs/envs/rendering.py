@@ -1,4 +1,4 @@
-"""What the built-in environments say about rendering."""
+"""Render metadata and warnings that the built-in environments share."""
 
 from __future__ import annotations
 

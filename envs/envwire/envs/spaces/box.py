@@ -93,13 +93,13 @@ class Box(NumericSpace[NDArray[Any]]):
         return sides[manner]
 
     def sample(self, mask: None = None, probability: None = None) -> NDArray[Any]:
-        """Draws each entry from a law that fits its interval.
+        """Draws each entry from a distribution that fits its interval.
 
         ``[a, b]`` is uniform, ``[a, inf)`` is ``a`` plus an exponential, ``(-inf, b]`` is ``b``
         minus an exponential, and ``(-inf, inf)`` is the standard normal.
 
         Raises:
-            Error: A ``mask`` or a ``probability`` is given; a Box has no use for either.
+            Error: A ``mask`` or a ``probability`` is given; a Box supports neither.
         """
         for name, value in (("mask", mask), ("probability", probability)):
             if value is not None:

@@ -1,4 +1,4 @@
-"""What spaces with other spaces inside have in common: how one seed becomes many."""
+"""The base of spaces that contain other spaces: deriving the seeds of these from one seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Discrete space: a run of consecutive integers."""
+"""The Discrete space: a range of consecutive integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether two spaces' elements can be stacked together: the same classes, shapes and dtypes."""
+"""Equivalence of spaces: whether they have the same classes, shapes and dtypes."""
 
 from __future__ import annotations
 

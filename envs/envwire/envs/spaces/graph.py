@@ -1,4 +1,4 @@
-"""The Graph space: nodes and edges with an element of a space each, and who is linked to whom."""
+"""The Graph space: nodes and edges with an element of a space each, and the links between nodes."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ class MultiBinary(NumericSpace[NDArray[np.int8]]):
     def sample(
         self, mask: MaskNDArray | None = None, probability: NDArray[np.float64] | None = None
     ) -> NDArray[np.int8]:
-        """Draws each entry on its own, 0 and 1 with the same chance by default.
+        """Draws each entry independently, 0 and 1 with the same chance by default.
 
         Args:
             mask: An int8 array of the space's shape: 0 and 1 fix the entry, 2 leaves it to chance.

@@ -1,4 +1,4 @@
-"""The MultiDiscrete space: arrays of integers, each from a run of its own."""
+"""The MultiDiscrete space: arrays of integers, each from its own range."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class MultiDiscrete(NumericSpace[NDArray[np.integer[Any]]]):
         super().__init__(self.nvec.shape, dtype, seed)
 
     def sample(self, mask: Any | None = None, probability: Any | None = None) -> NDArray[Any]:
-        """Draws each entry on its own, each of its values with the same chance by default.
+        """Draws each entry independently, each of its values with the same chance by default.
 
         Args:
             mask: A tuple, nested as `nvec` has axes, with an int8 array for each entry: 1 for the

@@ -1,4 +1,4 @@
-"""What spaces of arrays or numbers of one shape and dtype have in common."""
+"""The base of spaces whose elements are arrays or scalars of one shape and dtype."""
 
 from __future__ import annotations
 
@@ -40,5 +40,5 @@ class NumericSpace(Space[T_co]):
         return [self._restore(np.asarray(sample, dtype=self.dtype)) for sample in sample_n]
 
     def _restore(self, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Gives an empty array its shape back: (0, 3) and (0,) are the same list."""
+        """Restores the shape of an empty array: in JSON (0, 3) and (0,) are both []."""
         return np.reshape(array, self.shape) if array.size == 0 == np.prod(self.shape) else array

@@ -1,4 +1,4 @@
-"""Small pieces that environments and wrappers share."""
+"""Classes and functions that environments and wrappers share."""
 
 from envwire.envs.utils.colorize import colorize
 from envwire.envs.utils.ezpickle import EzPickle

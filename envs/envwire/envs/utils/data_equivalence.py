@@ -1,4 +1,4 @@
-"""Whether two observations, infos or rewards are the same: in type, structure, dtype and value."""
+"""Equality of observations, infos and rewards in type, structure, dtype and value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether what two calls returned is the same object, so that the later overwrites the earlier."""
+"""Detects results of two calls that share memory, so that the second call overwrites the first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def env_data_reuse_passive_checker(
     previous_source: str,
     source: str,
 ) -> None:
-    """Warns if two calls returned the same objects: whoever kept the first sees it overwritten.
+    """Warns if two calls returned the same objects: the second call overwrites the first result.
 
     Args:
         previous_data: The observation and info of a call.

@@ -1,6 +1,6 @@
-"""Checks that an environment keeps to the API, by using it: `check_env`.
+"""Active checks of an environment: `check_env` uses it and tests that it follows the API.
 
-Unlike the passive checks, these reset, step, render and close the environment as they please.
+Unlike the passive checks, these reset, step, render and close the environment.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def check_reset_return_type(env: Env[Any, Any]) -> None:
 
 
 def check_reset_seed_determinism(env: Env[Any, Any]) -> None:
-    """Requires that the same seed begins the same episodes, and another seed others."""
+    """Requires that equal seeds begin equal episodes, and different seeds different ones."""
     _require_parameter(env, "seed")
     first, first_state = _reset_twice(env, 123)
     second, second_state = _reset_twice(env, 123)

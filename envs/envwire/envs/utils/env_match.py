@@ -1,4 +1,4 @@
-"""Whether two environments do the same, step by step."""
+"""Compares two environments step by step."""
 
 from __future__ import annotations
 

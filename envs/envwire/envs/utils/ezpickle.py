@@ -1,4 +1,4 @@
-"""Pickles an object as the arguments that built it."""
+"""Pickling of objects as their constructor arguments."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Checks of what an environment declares and returns that do not disturb it.
+"""Passive checks of what an environment declares and returns; they make no calls of their own.
 
 A violation of the API raises `AssertionError` (`TypeError` for a value that is not a space); a
 questionable choice is a warning.

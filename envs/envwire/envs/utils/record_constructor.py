@@ -1,4 +1,4 @@
-"""Remembers the arguments a wrapper was built with, so that its spec can build it again."""
+"""Records a wrapper's constructor arguments, so that its spec can build it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two verdicts of the checkers: an assertion that fails, and a warning."""
+"""How checkers report: an `AssertionError` for violations, a warning for questionable choices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes the random number generators of environments and spaces from seeds."""
+"""Random number generators of environments and spaces."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Converts between the step results of before and after 0.26: ``done``, and its two reasons.
+"""Converts step results between the API before 0.26 (``done``) and after it (two flags).
 
-What tells them apart in the old form is ``info["TimeLimit.truncated"]``.
+In the old form ``info["TimeLimit.truncated"]`` tells truncation from termination.
 """
 
 from __future__ import annotations

@@ -107,11 +107,11 @@ class VectorEnv(PartialGeneric, Generic[ObsType, ActType, ArrayType]):
             self.closed = True
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Releases what the subclass holds."""
+        """Releases the resources of the subclass."""
 
     @property
     def np_random(self) -> np.random.Generator:
-        """The vector environment's generator, seeded from entropy if nobody seeded it."""
+        """The vector environment's generator, seeded from entropy if no seed was given."""
         if self._np_random is None:
             self._np_random, self._np_random_seed = seeding.np_random()
         return self._np_random

@@ -1,11 +1,11 @@
-"""Wrappers around vector environments, which change some of what passes through."""
+"""Wrappers of vector environments, which change observations, actions or rewards."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, cast
 
 from envwire.envs import logger
-from envwire.envs._forwarding import forwarded, overridable, shown
+from envwire.envs._forwarding import forwarded, overridable, read_only
 from envwire.envs._generic import ActType, ArrayType, ObsType, WrapperActType, WrapperObsType
 from envwire.envs.vector._vector_env import AutoresetMode, VectorEnv
 
@@ -25,7 +25,7 @@ class VectorWrapper(
     VectorEnv[WrapperObsType, WrapperActType, ArrayType],
     Generic[WrapperObsType, WrapperActType, ObsType, ActType, ArrayType],
 ):
-    """The base of vector wrappers: a vector environment that passes everything on.
+    """The base of vector wrappers: a vector environment that forwards every call.
 
     A subclass calls ``super().__init__(env)``, overrides what it changes, and may assign its own
     spaces and metadata.
@@ -50,13 +50,13 @@ class VectorWrapper(
         single_observation_space = overridable("single_observation_space")
         single_action_space = overridable("single_action_space")
         metadata = overridable("metadata")
-        num_envs = shown("num_envs")
-        spec = shown("spec")
-        render_mode = shown("render_mode")
+        num_envs = read_only("num_envs")
+        spec = read_only("spec")
+        render_mode = read_only("render_mode")
         closed = forwarded("closed")
         np_random = forwarded("np_random")
-        np_random_seed = shown("np_random_seed")
-        unwrapped = shown("unwrapped")
+        np_random_seed = read_only("np_random_seed")
+        unwrapped = read_only("unwrapped")
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -80,7 +80,7 @@ class VectorWrapper(
         return self.env.close(**kwargs)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """Releases what the wrapped environments hold."""
+        """Releases the resources of the wrapped environments."""
         return self.env.close_extras(**kwargs)
 
     def __repr__(self) -> str:

@@ -20,7 +20,7 @@ Command: TypeAlias = "tuple[str, tuple[Any, ...]]"
 
 
 class WorkerExitedError(RuntimeError):
-    """The process of a sub-environment ended without being told to."""
+    """The process of a sub-environment ended unexpectedly."""
 
 
 class WorkerProcesses:
@@ -102,7 +102,7 @@ class WorkerProcesses:
         return all(pipe.poll(max(due - time.monotonic(), 0)) for pipe in self.pipes)
 
     def discard_answers(self, timeout: float | None) -> bool:
-        """Drops the answers to the last commands; returns false if they take too long."""
+        """Drops the answers to the last commands; returns whether they came within ``timeout``."""
         if not self.wait(timeout):
             return False
         for pipe in self.pipes:

@@ -1,4 +1,4 @@
-"""A vector environment whose copies run in processes of their own, on this machine."""
+"""A vector environment whose sub-environments run in processes on this machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _Bools: TypeAlias = NDArray[np.bool_]
 
 
 class AsyncState(Enum):
-    """What an `AsyncVectorEnv` is waiting for."""
+    """The call whose results an `AsyncVectorEnv` has not collected yet."""
 
     DEFAULT = "default"
     WAITING_RESET = "reset"
@@ -52,8 +52,8 @@ class AsyncState(Enum):
 class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
     """Many environments, each in its process, stepped at the same time.
 
-    `reset`, `step` and `call` are made of two halves: ``step_async`` sends the actions and
-    ``step_wait`` collects the results. The first environment is also made, and closed again, in
+    `reset`, `step` and `call` have two parts: ``step_async`` sends the actions and ``step_wait``
+    collects the results. The first environment is also made, and closed again, in
     this process, for its spaces. An exception in a sub-environment is raised here, and leaves all
     of them as they are.
 
@@ -137,7 +137,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
             self.close(terminate=True)
             raise
 
-    # The sub-environments have a generator each, so that there is no one generator to return.
+    # The sub-environments have a generator each, so each property returns a tuple.
     if not TYPE_CHECKING:
         np_random = property(lambda self: self.get_attr("np_random"))
         np_random_seed = property(lambda self: self.get_attr("np_random_seed"))
@@ -157,7 +157,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> None:
-        """Begins a reset."""
+        """Sends the seeds and options of a reset."""
         self._require_idle("reset_async")
         seeds = spread_seed(seed, self.num_envs)
         mask = pop_reset_mask(options, self.num_envs)
@@ -170,10 +170,10 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         )
 
     def reset_wait(self, timeout: float | None = None) -> tuple[ObsType, dict[str, Any]]:
-        """Ends a reset.
+        """Collects the results of a reset.
 
         Raises:
-            NoAsyncCallError: None was begun.
+            NoAsyncCallError: `reset_async` was not called.
             multiprocessing.TimeoutError: It takes longer than ``timeout`` seconds; wait again.
         """
         results = self._receive(AsyncState.WAITING_RESET, timeout)
@@ -188,7 +188,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         return self.step_wait()
 
     def step_async(self, actions: ActType) -> None:
-        """Begins a step."""
+        """Sends the actions of a step."""
         self._require_idle("step_async")
         split = iterate(self.action_space, cast("Any", actions))
         commands: list[Command] = [("step", (action,)) for action in split]
@@ -197,7 +197,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
     def step_wait(
         self, timeout: float | None = None
     ) -> tuple[ObsType, NDArray[np.float64], _Bools, _Bools, dict[str, Any]]:
-        """Ends a step; raises as `reset_wait` does."""
+        """Collects the results of a step; raises as `reset_wait` does."""
         results = self._receive(AsyncState.WAITING_STEP, timeout)
         observations, rewards, terminations, truncations, each = zip(*results, strict=True)
         return (
@@ -214,12 +214,12 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         return self.call_wait()
 
     def call_async(self, name: str, /, *args: Any, **kwargs: Any) -> None:
-        """Begins a call."""
+        """Sends a call."""
         self._require_idle("call_async")
         self._send(AsyncState.WAITING_CALL, [("call", (name, args, kwargs))] * self.num_envs)
 
     def call_wait(self, timeout: float | None = None) -> tuple[Any, ...]:
-        """Ends a call; raises as `reset_wait` does."""
+        """Collects the results of a call; raises as `reset_wait` does."""
         return tuple(self._receive(AsyncState.WAITING_CALL, timeout))
 
     def get_attr(self, name: str) -> tuple[Any, ...]:
@@ -241,7 +241,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         """Ends the processes.
 
         Args:
-            timeout: How long to wait for what was begun, in seconds; then they are terminated.
+            timeout: How long to wait for a pending call, in seconds; then they are terminated.
             terminate: Whether to terminate them at once.
             **kwargs: Ignored.
         """

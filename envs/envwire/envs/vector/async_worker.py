@@ -1,4 +1,4 @@
-"""The other end of `AsyncVectorEnv`: one sub-environment in a process of its own."""
+"""The worker process of `AsyncVectorEnv`, which runs one sub-environment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RemoteTraceback(Exception):  # noqa: N818 - it is no error of its own
 
 
 class Worker:
-    """One sub-environment and what `AsyncVectorEnv` may ask of it; every method is a command."""
+    """One sub-environment and the commands of `AsyncVectorEnv`, one method each."""
 
     def __init__(
         self, index: int, env: Env, memory: Any, mode: AutoresetMode, turn: Any = None
@@ -35,7 +35,7 @@ class Worker:
         self._env = env
         self._memory = memory
         self._step = STEPPERS[mode]
-        #: Disabled, it leaves ended episodes to the caller altogether, as Gymnasium's does.
+        #: With autoreset disabled the caller handles ended episodes, as in Gymnasium.
         self._resets_late = mode is AutoresetMode.NEXT_STEP
         #: Held while the environment works, if not all of them may work at once.
         self._turn: AbstractContextManager[Any] = turn or contextlib.nullcontext()
@@ -81,7 +81,7 @@ class Worker:
         self._env.set_wrapper_attr(name, value)
 
     def check_spaces(self, mode: ObservationMode, expected: tuple[Any, Any]) -> None:
-        """Checks that the environment's spaces go with the others'."""
+        """Checks that the environment's spaces are compatible with the others'."""
         actual = self._env.observation_space, self._env.action_space
         check_spaces(mode, self._index, actual, expected)
 

@@ -1,4 +1,4 @@
-"""The info of a vector environment: one column per key, and a mask of who has it."""
+"""The info of a vector environment: a column and a mask for each key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_info(
     Beside each ``key`` there is ``_key``, a bool array of shape (num_envs,) that says which
     sub-environments have it. A dict becomes a dict of columns; numbers and arrays get an array of
     their dtype, filled with zeros for the others; anything else gets an object array. The last
-    observation of an episode (``final_obs``) stays an object, whatever it is.
+    observation of an episode (``final_obs``) is always kept as an object.
 
     Returns:
         ``vector_infos``.

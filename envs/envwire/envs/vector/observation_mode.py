@@ -1,4 +1,4 @@
-"""How the observation spaces of sub-environments go together: the ``observation_mode``."""
+"""The ``observation_mode``: how the observation spaces of sub-environments are combined."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def batch_observations(
 def check_spaces(
     mode: ObservationMode, index: int, actual: tuple[Any, Any], expected: tuple[Any, Any]
 ) -> None:
-    """Checks that the spaces of one sub-environment go with the others'.
+    """Checks that the spaces of one sub-environment are compatible with the others'.
 
     Args:
         mode: How the observation spaces go together.

@@ -1,4 +1,4 @@
-"""What a vector reset is told, taken apart: a seed for each sub-environment, and which to reset."""
+"""Arguments of a vector reset: the seeds, and the mask of the sub-environments to reset."""
 
 from __future__ import annotations
 

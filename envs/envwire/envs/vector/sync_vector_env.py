@@ -1,4 +1,4 @@
-"""A vector environment that steps its copies one after another, in this process."""
+"""A vector environment that steps its sub-environments one after another in this process."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self._truncations: _Bools = np.zeros(self.num_envs, dtype=np.bool_)
         self._autoreset_envs: _Bools = np.zeros(self.num_envs, dtype=np.bool_)
 
-    # The sub-environments have a generator each, so that there is no one generator to return.
+    # The sub-environments have a generator each, so each property returns a tuple.
     if not TYPE_CHECKING:
         np_random = property(lambda self: self.get_attr("np_random"))
         np_random_seed = property(lambda self: self.get_attr("np_random_seed"))

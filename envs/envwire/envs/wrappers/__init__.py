@@ -1,4 +1,4 @@
-"""Wrappers for one environment, each loaded when it is first asked for."""
+"""Wrappers for single environments, each loaded when it is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The wrappers that almost every environment wears: limits, order, checks, statistics."""
+"""The most common wrappers: time limits, autoreset, order of calls, checks and statistics.
+
+A spec names a wrapper by its module, so each class is in the module where Gymnasium has it.
+"""
 
 from __future__ import annotations
 
@@ -275,7 +278,7 @@ class RecordEpisodeStatistics(Wrapper[ObsType, ActType, ObsType, ActType], Recor
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
-        """Resets, and starts counting anew."""
+        """Resets the environment and the statistics."""
         result = self.env.reset(seed=seed, options=options)
         self.episode_start_time = time.perf_counter()
         self.episode_returns = 0.0

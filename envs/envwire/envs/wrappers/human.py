@@ -1,4 +1,4 @@
-"""Showing frames to a person: in a window if there can be one, in the terminal otherwise."""
+"""Displays for rendered frames: a window where possible, the terminal otherwise."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Display(Protocol):
     """Something that shows one frame after another, uint8 of shape (height, width, 3)."""
 
     def show(self, frame: Frame) -> None:
-        """Shows a frame in place of the last."""
+        """Replaces the last frame by this one."""
         ...
 
     def close(self) -> None:
-        """Ends the show."""
+        """Closes the display."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""Wrappers about rendering: collecting frames, showing them, spoiling them."""
+"""Rendering wrappers: they collect frames, display them, or add noise to them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _metadata_with(env: Env[Any, Any], mode: str) -> dict[str, Any]:
 
 
 class RenderCollection(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
-    """Renders after every reset and step, and hands the frames out as a list.
+    """Renders after every reset and step; `render` returns the frames as a list.
 
     Args:
         env: The environment to wrap, in a mode that gives single frames.
@@ -69,7 +69,7 @@ class RenderCollection(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstr
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
-        """Resets, forgets the last episode's frames if told to, and keeps the first frame."""
+        """Resets, drops the last episode's frames if ``reset_clean``, and keeps the first frame."""
         result = self.env.reset(seed=seed, options=options)
         if self.reset_clean:
             self.frame_list = []
@@ -133,7 +133,7 @@ class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
         return result
 
     def render(self) -> None:
-        """Does nothing: the state is shown already."""
+        """Does nothing: `step` and `reset` have shown the state."""
 
     def close(self) -> None:
         """Closes the display and the wrapped environment."""

@@ -1,4 +1,4 @@
-"""The mean and variance of everything seen so far, without keeping it."""
+"""Running mean and variance of a stream of values, in constant memory."""
 
 from __future__ import annotations
 

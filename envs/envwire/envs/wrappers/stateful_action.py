@@ -1,4 +1,4 @@
-"""Wrappers that change an action by what was done before."""
+"""Wrappers that change an action depending on earlier actions."""
 
 from __future__ import annotations
 

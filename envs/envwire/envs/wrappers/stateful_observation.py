@@ -1,4 +1,4 @@
-"""Wrappers that change an observation by what was seen before."""
+"""Wrappers that change an observation depending on earlier observations."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class DelayObservation(ObservationWrapper[ObsType, ActType, ObsType], RecordCons
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
-        """Resets, and forgets what was not shown yet."""
+        """Resets, and drops the observations that are still delayed."""
         self.observation_queue.clear()
         return super().reset(seed=seed, options=options)
 

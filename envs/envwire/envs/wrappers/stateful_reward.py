@@ -1,4 +1,4 @@
-"""Wrappers that change a reward by the rewards before it."""
+"""Wrappers that change a reward depending on earlier rewards."""
 
 from __future__ import annotations
 

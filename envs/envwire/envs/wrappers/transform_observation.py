@@ -1,4 +1,7 @@
-"""Wrappers that change an observation by a function of that observation alone."""
+"""Wrappers that change an observation by a function of that observation alone.
+
+A spec names a wrapper by its module, so each class is in the module where Gymnasium has it.
+"""
 
 from __future__ import annotations
 

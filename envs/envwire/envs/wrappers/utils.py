@@ -1,4 +1,4 @@
-"""What the wrappers of both kinds of environments compute with."""
+"""Functions that wrappers share; the module path is Gymnasium's."""
 
 from envwire.envs.wrappers.rescaling import rescale_box
 from envwire.envs.wrappers.running_mean import RunningMeanStd, update_mean_var_count_from_moments

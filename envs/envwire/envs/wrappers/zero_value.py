@@ -1,4 +1,4 @@
-"""The element of a space that stands for nothing seen yet: zero, or as near to it as there is."""
+"""The zero of a space, or the element nearest to it: the padding before the first observation."""
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ class CartPoleVectorEnv(
         terminated: NDArray[np.bool_],
         truncated: NDArray[np.bool_],
     ) -> None:
-        """Begins anew where the step before ended an episode."""
+        """Restarts the cart-poles whose episodes ended on the previous step."""
         done = self.prev_done
         if self.state is None or not done.any():
             return

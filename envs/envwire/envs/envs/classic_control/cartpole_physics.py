@@ -1,4 +1,4 @@
-"""How cart-poles move and what they look like, for one or for an array of them.
+"""The dynamics and the drawing of cart-poles, for one or for an array of them.
 
 The equations are those of Barto, Sutton and Anderson, "Neuronlike Adaptive Elements That Can Solve
 Difficult Learning Control Problems" (1983), for a frictionless track.

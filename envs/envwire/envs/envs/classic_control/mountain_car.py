@@ -25,7 +25,7 @@ _WIDTH, _HEIGHT = 600, 400
 
 
 class Valley(Env["NDArray[np.float32]", ActType]):
-    """What both mountain cars share: the landscape, its limits, the start and the picture.
+    """The base of both mountain cars: landscape, limits, initial state and drawing.
 
     An observation is float32 of shape (2,): position in [-1.2, 0.6] and velocity in [-0.07, 0.07].
     The car begins at rest, uniformly in [-0.6, -0.4]; `reset` takes other bounds as
@@ -85,10 +85,10 @@ class Valley(Env["NDArray[np.float32]", ActType]):
         x, y = self._pixel(position)
         slope = math.atan(3 * 0.45 * math.cos(3 * position))
         # The axles are a wheel's radius from the ground, and that is at right angles to it.
-        place = (x - 8 * math.sin(slope), y + 8 * math.cos(slope))
+        center = (x - 8 * math.sin(slope), y + 8 * math.cos(slope))
         body = [(-20.0, 0.0), (-20.0, 20.0), (20.0, 20.0), (20.0, 0.0)]
-        canvas.polygon(rotate(body, slope, place), BLACK)
-        for wheel in rotate([(10.0, 0.0), (-10.0, 0.0)], slope, place):
+        canvas.polygon(rotate(body, slope, center), BLACK)
+        for wheel in rotate([(10.0, 0.0), (-10.0, 0.0)], slope, center):
             canvas.disc(wheel, 8, _WHEEL_COLOR)
 
     def _draw_flag(self, canvas: Canvas) -> None:

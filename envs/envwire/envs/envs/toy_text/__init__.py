@@ -1,4 +1,4 @@
-"""Worlds of a few squares."""
+"""Small grid worlds."""
 
 from envwire.envs.envs.toy_text.frozen_lake import FrozenLakeEnv
 from envwire.envs.envs.toy_text.grid_world import GridWorldEnv

@@ -1,4 +1,4 @@
-"""A grid world with dict observations: walk to a target that is somewhere else every time."""
+"""A grid world with dict observations: move to a target, placed anew in every episode."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Checks of what callers pass to spaces: the bounds of a Box, the masks that steer sampling."""
+"""Checks of arguments: the bounds of a Box, the masks and probabilities that `sample` takes."""

@@ -1,4 +1,4 @@
-"""Reads what a Box is built from: its dtype, its shape and its bounds."""
+"""Checks and converts a Box's arguments: dtype, shape and bounds."""
 
 from __future__ import annotations
 

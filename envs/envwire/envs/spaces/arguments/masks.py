@@ -1,4 +1,4 @@
-"""Checks of the masks and probabilities that steer sampling.
+"""Checks of the masks and probabilities that `sample` takes.
 
 A mask that does not fit raises `AssertionError`: code that guards its masks catches that class.
 """

@@ -1,1 +1,1 @@
-"""Batches of elements, and the spaces that they are elements of."""
+"""Batches of elements, and batched spaces."""

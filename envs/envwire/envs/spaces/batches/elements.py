@@ -1,4 +1,4 @@
-"""Batches of elements: making room for one, filling it, and taking it apart again."""
+"""Batches of elements: allocating, filling and splitting them."""
 # ruff: noqa: ARG001 - each rule takes the arguments of the function that it is registered with
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Allocate: TypeAlias = Callable[..., NDArray[Any]]
 
 @singledispatch
 def create_empty_array(space: Space[Any], n: int = 1, fn: Allocate = np.zeros) -> Any:
-    """Makes room for a batch, to be passed to `concatenate` as ``out``.
+    """Allocates a batch, to be passed to `concatenate` as ``out``.
 
     Args:
         space: The space of one element.
@@ -32,7 +32,7 @@ def create_empty_array(space: Space[Any], n: int = 1, fn: Allocate = np.zeros) -
         fn: What makes the arrays, such as `numpy.zeros` or `numpy.empty`.
 
     Returns:
-        Arrays of shape (n, ...) in the form of the space; a tuple of ``n`` stand-ins for spaces
+        Arrays of shape (n, ...) in the form of the space; a tuple of ``n`` placeholders for spaces
         whose elements cannot be stacked; None for classes of space without a rule. It need not
         be an element of the batched space.
 
@@ -69,7 +69,7 @@ def _empty_texts(space: Text, n: int = 1, fn: Allocate = np.zeros) -> tuple[str,
 
 @singledispatch
 def concatenate(space: Space[Any], items: Iterable[Any], out: Any) -> Any:
-    """Puts elements together into one batch.
+    """Stacks elements into one batch.
 
     Args:
         space: The space of one element.
@@ -120,7 +120,7 @@ def _concatenate_dicts(
 
 @singledispatch
 def iterate(space: Space[Any], items: Any) -> Iterator[Any]:
-    """Takes a batch apart into its elements.
+    """Splits a batch into its elements.
 
     Args:
         space: The space of the batch, as `batch_space` makes it.
@@ -177,7 +177,7 @@ def _iterate_dict(space: Dict, items: Mapping[Any, Any]) -> Iterator[dict[Any, A
 
 
 def elements_of(space: Space[Any], batch: Any) -> list[Any] | None:
-    """Returns the elements of a batch, or None if ``batch`` is nothing that can be taken apart."""
+    """Returns the elements of a batch, or None if ``batch`` cannot be split."""
     try:
         return list(iterate(space, batch))
     except (TypeError, ValueError, LookupError, CustomSpaceError):

@@ -1,4 +1,4 @@
-"""JSON forms of a single element and of a single batch, where ``to_jsonable`` takes many."""
+"""JSON forms of a single element and of a single batch (``to_jsonable`` takes a list)."""
 
 from __future__ import annotations
 

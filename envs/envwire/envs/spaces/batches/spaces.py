@@ -1,4 +1,4 @@
-"""Spaces of batches: what n copies of a space, or n similar spaces, observe together.
+"""Batched spaces: the space of n elements of one space, or of one element from each of n spaces.
 
 A space without a rule of its own batches to a `Tuple` of copies. Register one for your own class
 of space with ``batch_space.register(MySpace)``.

@@ -1,1 +1,1 @@
-"""Elements as flat arrays, and the spaces that these are elements of."""
+"""Flat forms of elements and of spaces."""

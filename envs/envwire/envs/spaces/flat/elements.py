@@ -1,4 +1,4 @@
-"""Elements as flat arrays, and back."""
+"""Flattening elements to one-dimensional arrays, and the inverse."""
 # ruff: noqa: ARG001 - each rule takes the arguments of the function that it is registered with
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What vector environments do with spaces and processes."""
+"""Functions of vector environments for spaces and processes."""
 
 from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
 from envwire.envs.spaces.batches.spaces import batch_differing_spaces, batch_space

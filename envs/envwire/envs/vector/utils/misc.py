@@ -1,4 +1,4 @@
-"""What helps to start an environment in another process, under the path that Gymnasium has it."""
+"""Starting an environment in another process; the module path is Gymnasium's."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class CloudpickleWrapper:
 
 @contextlib.contextmanager
 def clear_mpi_env_vars() -> Generator[None]:
-    """Hides MPI's environment variables, so that a child process does not take itself for a rank."""
+    """Hides MPI's environment variables, so that a child process does not act as a rank."""
     hidden = {key: os.environ.pop(key) for key in list(os.environ) if key.startswith(_MPI_PREFIXES)}
     try:
         yield

@@ -143,7 +143,7 @@ def write_to_shared_memory(space: Space[Any], index: int, value: Any, shared_mem
 
     Args:
         space: The space of the element.
-        index: Its place in the batch.
+        index: Its index in the batch.
         value: The element.
         shared_memory: What `create_shared_memory` made.
 

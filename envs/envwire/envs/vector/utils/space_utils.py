@@ -1,4 +1,4 @@
-"""What vector environments do with spaces, under the path that Gymnasium has it."""
+"""Batching functions for vector environments; the module path is Gymnasium's."""
 
 from envwire.envs.spaces.batches.elements import concatenate, create_empty_array, iterate
 from envwire.envs.spaces.batches.spaces import batch_differing_spaces, batch_space

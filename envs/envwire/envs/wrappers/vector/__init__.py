@@ -1,4 +1,4 @@
-"""Wrappers for vector environments; loaded when `wrappers.vector` is first asked for."""
+"""Wrappers for vector environments; loaded when `wrappers.vector` is first used."""
 
 from envwire.envs.wrappers.vector.common import RecordEpisodeStatistics
 from envwire.envs.wrappers.vector.dict_info_to_list import DictInfoToList

@@ -57,7 +57,7 @@ class RecordEpisodeStatistics(VectorWrapper[ObsType, ActType, ObsType, ActType, 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
-        """Resets, and starts counting anew, for all or for those in ``options["reset_mask"]``."""
+        """Resets environments and statistics, of all or of those in ``options["reset_mask"]``."""
         mask = read_reset_mask(options, self.num_envs)  # before the environment takes it out
         result = self.env.reset(seed=seed, options=options)
         self._restart(mask)

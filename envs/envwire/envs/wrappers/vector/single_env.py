@@ -1,4 +1,4 @@
-"""An environment that is nothing but its spaces, for wrappers of one environment to wrap."""
+"""A placeholder environment with the spaces of one sub-environment, for single wrappers to wrap."""
 
 from __future__ import annotations
 

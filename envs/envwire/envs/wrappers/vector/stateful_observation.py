@@ -1,4 +1,4 @@
-"""Vector wrappers that change observations by what was seen before."""
+"""Vector wrappers that change observations depending on earlier observations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vector wrappers that change rewards by the rewards before them."""
+"""Vector wrappers that change rewards depending on earlier rewards."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class NormalizeReward(
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[ObsType, dict[str, Any]]:
-        """Resets, and starts the returns anew."""
+        """Resets the environments and the discounted returns."""
         self.accumulated_reward[:] = 0
         self._ended[:] = False
         return self.env.reset(seed=seed, options=options)

@@ -47,7 +47,7 @@ class TransformAction(VectorActionWrapper[ObsType, WrapperActType, ActType, Arra
 
 
 class VectorizeTransformAction(VectorActionWrapper[ObsType, "Any", "Any", ArrayType]):
-    """Passes on what a wrapper for one environment makes of each action.
+    """Applies a wrapper for single environments to each action.
 
     Args:
         env: The vector environment to wrap.

@@ -58,7 +58,7 @@ class TransformObservation(VectorObservationWrapper[WrapperObsType, ActType, Obs
 
 
 class VectorizeTransformObservation(VectorObservationWrapper["Any", ActType, "Any", ArrayType]):
-    """Shows what a wrapper for one environment makes of each observation.
+    """Applies a wrapper for single environments to each observation.
 
     Args:
         env: The vector environment to wrap.

@@ -39,7 +39,7 @@ class TransformReward(VectorRewardWrapper[ObsType, ActType, ArrayType]):
 
 
 class VectorizeTransformReward(VectorRewardWrapper[ObsType, ActType, "Array"]):
-    """Earns what a wrapper for one environment makes of each reward.
+    """Applies a wrapper for single environments to each reward.
 
     Args:
         env: The vector environment to wrap.
