@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import grpc
 import pytest
 
 from envwire.client import CapacityError, Credentials, RemoteEnv, SessionLostError
@@ -13,9 +14,12 @@ from envwire.codec import FaultError, Reason
 from envwire.server import Server
 from envwire.server._auth.scopes import Scope
 from envwire.server._front.rate_limit import Rate
+from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT
 from tests.hosted_envs import Fault
 from tests.secured import certificates, write_tokens
+from tests.security.stranger import PATH, Conversation, refusal
+from tests.security.stranger import reason as why
 
 ENV = "CartPole-v1"
 FAULTY = "tests/Faulty-v0"
@@ -127,3 +131,33 @@ def test_buckets_of_many_clients_are_forgotten() -> None:
         clock.now += 0.5
     kept: dict[str, float] = vars(rate)["_full_at"]
     assert len(kept) < 5000
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        (pb.MakeRequest(env_id="x" * 2**21), Reason.MESSAGE_TOO_LARGE),
+        (
+            pb.MakeRequest(env_id=ENV, wrappers=[pb.WrapperRequest()] * 2**20),
+            Reason.MESSAGE_TOO_LARGE,
+        ),
+        (pb.MakeRequest(env_id="x" * 300), Reason.INVALID_VALUE),
+        (pb.MakeRequest(env_id=ENV, wrappers=[pb.WrapperRequest()] * 65), Reason.INVALID_VALUE),
+    ],
+    ids=["id", "wrappers", "long id", "many wrappers"],
+)
+@pytest.mark.parametrize("transport", ["stream", "unary"])
+def test_a_make_has_bounds(
+    server: Server, request_: pb.MakeRequest, reason: Reason, transport: str
+) -> None:
+    with grpc.insecure_channel(server.target) as channel:
+        if transport == "stream":
+            with Conversation(channel) as stream:
+                message = pb.InteractRequest(make=request_).SerializeToString()
+                assert refusal(stream.say(message)) is reason
+            return
+        with pytest.raises(grpc.RpcError) as refused:
+            cast("Any", channel.unary_unary(PATH + "Make"))(
+                request_.SerializeToString(), timeout=20
+            )
+        assert why(refused.value) is reason

@@ -22,6 +22,7 @@ _POSITIVE = (
     "step_timeout",
     "make_timeout",
     "max_message_bytes",
+    "max_make_bytes",
     "queue_timeout",
 )
 _LIMITS_OR_NONE = (
@@ -57,6 +58,7 @@ class ServerConfig:
         make_timeout: Time that making an environment may take.
         drain_timeout: Time that sessions have to end after SIGTERM.
         max_message_bytes: Largest message in either direction.
+        max_make_bytes: Largest Make, and largest of any other request that belongs to no session.
         max_sessions_per_client: Sessions held at most for one client; 0 for as many as it likes.
         max_makes_per_minute: Environments that one client may ask for in a minute; 0 for as many as it likes.
         max_session_memory: Bytes that a session's process may allocate; 0 for no limit. This and the next two hold for
@@ -94,6 +96,7 @@ class ServerConfig:
     make_timeout: float = 120.0
     drain_timeout: float = 30.0
     max_message_bytes: int = 256 * 1024 * 1024
+    max_make_bytes: int = 1024 * 1024
     max_sessions_per_client: int = 0
     max_makes_per_minute: int = 0
     max_session_memory: int = 0

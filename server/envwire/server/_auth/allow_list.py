@@ -13,6 +13,11 @@ from envwire.v1 import environment_pb2, values_pb2
 
 #: Gymnasium wrappers that write files or open windows on the server: only when the operator lists them.
 RESERVED_WRAPPERS = frozenset({"RecordVideo", "HumanRendering"})
+#: Gymnasium wrappers that load array libraries of gigabytes for answers that the wire does not carry: on a public
+#: server only when the operator lists them.
+CONVERTING_WRAPPERS = frozenset({"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"})
+#: Opens a window on the server.
+_WINDOW = "human"
 
 #: Values that are read here. Others may be large, and none of them is what a rule allows.
 _PLAIN = frozenset(
@@ -69,12 +74,26 @@ class Policy:
             FaultError: KWARGS_NOT_ALLOWED or WRAPPER_NOT_ALLOWED, with the names and the option that lists them;
                 CAPACITY_REACHED for a vector environment of too many.
         """
+        self._check_render_mode(request)
         if request.HasField("vector"):
             self._check_number(request.vector.num_envs)
         self._check_kwargs(request.env_id, request.kwargs)
         for wrapper in request.wrappers:
             self._check_wrapper(wrapper.name)
             self._check_kwargs(wrapper.name, wrapper.kwargs)
+
+    def _check_render_mode(self, request: environment_pb2.MakeRequest) -> None:
+        rule = self._listed(request.env_id).get("render_mode")
+        listed = self.any_kwargs or (rule is not None and rule.allows(_WINDOW))
+        if request.render_mode == _WINDOW and not listed:
+            raise FaultError(
+                Reason.KWARGS_NOT_ALLOWED,
+                'render_mode="human" opens a window on the server, which is not allowed there; ask for "rgb_array" and '
+                f"show the frames yourself. The operator allows it with --allow-kwargs {request.env_id}=render_mode",
+            )
+
+    def _listed(self, owner: str) -> dict[str, Rule]:
+        return {**self.kwargs.get(_EVERYWHERE, {}), **self.kwargs.get(owner, {})}
 
     def _check_number(self, num_envs: int) -> None:
         if num_envs == 0:
@@ -90,7 +109,7 @@ class Policy:
             )
 
     def _check_kwargs(self, owner: str, kwargs: values_pb2.ValueMap) -> None:
-        listed = {**self.kwargs.get(_EVERYWHERE, {}), **self.kwargs.get(owner, {})}
+        listed = self._listed(owner)
         if not self.any_kwargs:
             _check_listed(owner, {entry.name for entry in kwargs.entries}, listed)
         for entry in kwargs.entries:
@@ -103,7 +122,8 @@ class Policy:
     def _check_wrapper(self, name: str) -> None:
         if name in self.wrappers:
             return
-        if ":" in name or name in RESERVED_WRAPPERS:
+        reserved = RESERVED_WRAPPERS if self.any_kwargs else RESERVED_WRAPPERS | CONVERTING_WRAPPERS
+        if ":" in name or name in reserved:
             raise FaultError(
                 Reason.WRAPPER_NOT_ALLOWED,
                 f"wrapper {name!r} is not listed on this server; it allows the wrappers of its libraries by name"

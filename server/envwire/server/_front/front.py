@@ -18,11 +18,13 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._auth.access import Access
+from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._auth.scopes import TRUSTED, Client
 from envwire.server._front.direct_listener import DirectListener
 from envwire.server._front.make_queue import Queue
 from envwire.server._front.processors import cpu_count
 from envwire.server._front.rate_limit import Rate
+from envwire.server._front.request_size import check_size
 from envwire.server._front.session_record import HostedSession, closed
 from envwire.server._front.sessions import Sessions
 from envwire.server._front.stream import Stream
@@ -151,6 +153,7 @@ class Front:
         if session is not None and (stream is None or stream.uses(session)):
             client.check("step")
             return await session.ask(raw)
+        check_size(raw, self._config.max_make_bytes)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
         if kind is None:
@@ -181,6 +184,7 @@ class Front:
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         if self._draining:
             raise _draining()
+        check_bounds(request)
         source = self._source(request)
         if source is None:  # what is copied was checked when it was made
             self._check_served(request)

@@ -99,6 +99,9 @@ def serve(
     max_message_bytes: Annotated[
         int, typer.Option(help="Largest message, in bytes.", rich_help_panel=_LIMITS)
     ] = _DEFAULTS.max_message_bytes,
+    max_make_bytes: Annotated[
+        int, typer.Option(help="Largest request to make one, in bytes.", rich_help_panel=_LIMITS)
+    ] = _DEFAULTS.max_make_bytes,
     max_sessions_per_client: Annotated[
         int,
         typer.Option(
@@ -233,6 +236,7 @@ def serve(
             make_timeout=make_timeout,
             drain_timeout=drain_timeout,
             max_message_bytes=max_message_bytes,
+            max_make_bytes=max_make_bytes,
             max_sessions_per_client=max_sessions_per_client,
             max_makes_per_minute=max_makes_per_minute,
             max_session_memory=max_session_memory,
