@@ -8,7 +8,7 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo test-faults test-adversary fuzz lint format protos check-protos bench bench-peers example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo test-faults test-adversary fuzz lint format protos check-protos bench bench-peers walks example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -106,6 +106,9 @@ bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside 
 bench-peers: $(VENV)/.dev ## Measure beside raw TCP, grpcio, four rivals and vector envs (installs them; ARGS=--quick).
 	benchmarks/peers/install.sh $(PYTHON)
 	$(BIN)/python -m benchmarks.peers --json out/peers.json --plot out/peers.svg $(ARGS)
+
+walks: $(VENV)/.dev ## Count the files and functions that one step passes through.
+	$(BIN)/python -m benchmarks.walks
 
 example-sb3: $(VENV)/.dev ## Train PPO of stable-baselines3 on a remote CartPole (installs torch).
 	examples/install_sb3.sh $(BIN)/pip

@@ -1,0 +1,212 @@
+"""How many files and functions one step passes through, on the client, in the front and in the session process.
+
+    python -m benchmarks.walks            # a table for the direct channel, the gRPC stream and a vector step
+    python -m benchmarks.walks --list     # with every function, in the order of its first call
+
+The number is for the reader of the code, who follows a step from end to end; it says nothing of speed. Only functions
+of `envwire` count, each once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import envwire.envs as gym
+
+ENV_ID = "benchmarks/Traced-v0"
+_DEADLINE_SECONDS = 30.0
+Walk = list[str]
+
+
+class Tracer:
+    """Notes the functions of envwire that run while it is on, in the order of their first call."""
+
+    def __init__(self) -> None:
+        self._seen: dict[CodeType, None] = {}
+
+    def start(self) -> None:
+        """Begins anew."""
+        self._seen = {}
+        sys.setprofile(self._note)
+
+    def stop(self) -> Walk:
+        """Ends, and returns "FILE:FUNCTION" for each function."""
+        sys.setprofile(None)
+        return [
+            f"{_module(code)}:{code.co_qualname if hasattr(code, 'co_qualname') else code.co_name}"
+            for code in self._seen
+            if "/envwire/" in code.co_filename
+        ]
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call":
+            self._seen.setdefault(frame.f_code)
+
+
+def _module(code: CodeType) -> str:
+    return code.co_filename.rpartition("/envwire/")[2]
+
+
+class Traced(gym.Env[np.ndarray, int]):
+    """Traces the session process from one step to the next: action 1 begins, action 2 ends and tells in its info."""
+
+    observation_space = gym.spaces.Box(-1, 1, (4,), np.float32)
+    action_space = gym.spaces.Discrete(3)
+
+    def __init__(self) -> None:
+        self._tracer = Tracer()
+
+    def reset(
+        self,
+        *,
+        seed: int | None = None,
+        options: dict[str, Any] | None = None,  # noqa: ARG002 - the API has it
+    ) -> Any:
+        """Does nothing."""
+        super().reset(seed=seed)
+        return np.zeros(4, np.float32), {}
+
+    def step(self, action: int) -> Any:
+        """Begins or ends the tracing; the step between is an ordinary one."""
+        info = {"walk": "\n".join(self._tracer.stop())} if action == 2 else {}
+        if action == 1:
+            self._tracer.start()
+        return np.zeros(4, np.float32), 0.0, False, False, info
+
+
+gym.register(ENV_ID, entry_point=Traced, disable_env_checker=True, order_enforce=False)
+
+
+def _serve_traced(path: str) -> None:
+    """Serves in this process, and writes the front's walk between the signals USR1 and USR2 to a file."""
+    from envwire.server.cli import main
+
+    tracer = Tracer()
+
+    def end(*_: object) -> None:
+        scratch = Path(path + ".new")
+        scratch.write_text(json.dumps(tracer.stop()), encoding="utf-8")
+        scratch.rename(path)
+
+    signal.signal(signal.SIGUSR1, lambda *_: tracer.start())
+    signal.signal(signal.SIGUSR2, end)
+    sys.argv = ["envwire", "serve", ENV_ID, "--import", "benchmarks.walks", "--port", "0"]
+    main()
+
+
+@contextmanager
+def _server(path: Path) -> Any:
+    """Yields a server's target and its number."""
+    command = [sys.executable, "-m", "benchmarks.walks", "--serve", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            if process.stdout is None:
+                raise RuntimeError("no pipe to the server")
+            yield process.stdout.readline().strip().removeprefix("ready: "), process.pid
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(_DEADLINE_SECONDS)
+
+
+def _front(pid: int, path: Path, step: Callable[[], object]) -> Walk:
+    os.kill(pid, signal.SIGUSR1)
+    time.sleep(
+        0.2
+    )  # the front takes the signal when its loop turns; it cannot be asked whether it did
+    step()
+    os.kill(pid, signal.SIGUSR2)
+    deadline = time.monotonic() + _DEADLINE_SECONDS
+    while not path.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError("the front wrote no walk")
+        time.sleep(0.05)
+    walk: Walk = json.loads(path.read_text(encoding="utf-8"))
+    path.unlink()
+    return walk
+
+
+def _client(step: Callable[[], object]) -> Walk:
+    tracer = Tracer()
+    tracer.start()
+    try:
+        step()
+    finally:
+        walk = tracer.stop()
+    return walk
+
+
+def walks(folder: Path) -> dict[str, dict[str, Walk]]:
+    """Returns the walk of each side for each way to step."""
+    from envwire.client import RemoteEnv, RemoteVectorEnv
+
+    found: dict[str, dict[str, Walk]] = {}
+    path = folder / "front.json"
+    with _server(path) as (target, pid):
+        for transport in ("direct", "stream"):
+            env = RemoteEnv(target, ENV_ID, transport=transport)
+            env.reset(seed=1)
+            for _ in range(20):  # the codec has seen what the step looks like
+                env.step(0)
+            sides = {"client": _client(lambda: env.step(0))}  # noqa: B023 - called at once
+            if transport == "stream":
+                sides["front"] = _front(pid, path, lambda: env.step(0))  # noqa: B023 - called at once
+            env.step(1)
+            env.step(0)
+            sides["session"] = env.step(2)[4]["walk"].splitlines()
+            found[transport] = sides
+            env.close()
+        envs = RemoteVectorEnv(target, ENV_ID, num_envs=4, sessions=2)
+        envs.reset(seed=1)
+        actions = np.zeros(4, np.int64)
+        for _ in range(20):
+            envs.step(actions)
+        found["vector"] = {"client": _client(lambda: envs.step(actions))}
+        envs.close()
+    return found
+
+
+def _print(found: dict[str, dict[str, Walk]], listed: bool) -> None:
+    console = Console()
+    table = Table("step", "side", "files", "functions", title="What one step passes through")
+    for name, sides in found.items():
+        rows = {**sides, "all": sorted({part for walk in sides.values() for part in walk})}
+        for side, walk in rows.items():
+            files = {part.partition(":")[0] for part in walk}
+            table.add_row(name, side, str(len(files)), str(len(walk)))
+            if listed and side != "all":
+                console.print(f"[bold]{name}, {side}[/bold]")
+                console.print("\n".join(walk), highlight=False)
+    console.print(table)
+
+
+def main() -> None:
+    """Serves for a trace, or traces and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--list", action="store_true", help="print every function")
+    parser.add_argument("--serve", metavar="FILE", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        _serve_traced(arguments.serve)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        _print(walks(Path(folder)), arguments.list)
+
+
+if __name__ == "__main__":
+    main()
