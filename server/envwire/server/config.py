@@ -1,4 +1,8 @@
-"""The server's settings, one value for all that the command line and `Server` take."""
+"""The server's settings. A field here is all that a new one needs.
+
+Its name is the keyword of `Server` and the key in a TOML file; the option of `envwire serve`, the environment
+variable, the row in docs/settings.md and the checks come from its annotation.
+"""
 
 from __future__ import annotations
 
@@ -6,121 +10,185 @@ import dataclasses
 import ipaddress
 import json
 import os
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
+
+from envwire.server._settings.checks import (
+    DIRECT_PORT,
+    FILES,
+    LIMIT,
+    NOT_NEGATIVE,
+    PORT,
+    POSITIVE,
+    FilePath,
+)
+from envwire.server._settings.setting import About, check_all, settings_of
 
 if TYPE_CHECKING:
     from envwire.server._auth.allow_list import Policy
     from envwire.server._auth.attribute_access import Reach
 
-_POSITIVE = (
-    "max_sessions",
-    "max_envs_per_session",
-    "sessions_per_process",
-    "lease",
-    "max_lease",
-    "step_timeout",
-    "make_timeout",
-    "max_message_bytes",
-    "max_make_bytes",
-    "queue_timeout",
-)
-_LIMITS_OR_NONE = (
-    "max_sessions_per_client",
-    "max_makes_per_minute",
-    "max_session_memory",
-    "max_session_cpu",
-    "max_session_files",
-    "queue",
-)
-
-_FEWEST_FILES = 32
+_hosting = partial(About, "Hosting")
+_limits = partial(About, "Limits (times in seconds)")
+_safety = partial(About, "Safety")
 
 
 @dataclass(frozen=True)
 class ServerConfig:
-    """Settings of one server. Times are in seconds.
+    """Settings of one server; docs/settings.md describes them. Times are in seconds.
 
-    Attributes:
-        environments: Ids or shell patterns of the environments to serve.
-        imports: Modules to import first; they register environments.
-        host: Address to bind.
-        port: Port to bind; 0 for any free one.
-        advertise: HOST:PORT that clients are told; empty for the bound one.
-        direct_port: Port of the direct channel; 0 for any free one on loopback and none elsewhere, -1 for none at all.
-        shared_memory: Bytes that a session may share with a client on the same machine, for large frames; 0 for none.
-        max_sessions: Sessions held at most.
-        max_envs_per_session: Environments of a vector environment that one session takes at most; it counts as one.
-        sessions_per_process: Sessions that share a process; one that crashes or hangs takes the others along.
-        lease: Time without an open stream and without a request after which a session ends.
-        max_lease: Longest lease that a client may ask for.
-        step_timeout: Time one request may take before its session is ended.
-        make_timeout: Time that making an environment may take.
-        drain_timeout: Time that sessions have to end after SIGTERM.
-        max_message_bytes: Largest message in either direction.
-        max_make_bytes: Largest Make, and largest of any other request that belongs to no session.
-        max_sessions_per_client: Sessions held at most for one client; 0 for as many as it likes.
-        max_makes_per_minute: Environments that one client may ask for in a minute; 0 for as many as it likes.
-        max_session_memory: Bytes that a session's process may allocate; 0 for no limit. This and the next two hold for
-            all sessions of a process together, and for each process that an environment starts (see `_containment`).
-        max_session_cpu: Seconds of processor time that it may use; 0 for no limit.
-        max_session_files: Files that it may have open; 0 for no limit of its own.
-        queue: Makes that may wait for a free session; 0 to refuse them at once.
-        queue_timeout: Time that one of them may wait.
-        allow_kwargs: Keyword arguments that clients of a public address may pass, and what they may be anywhere:
-            "name,name", "ID=name,name", "ID=size:int[1..9],map:{4x4,8x8}" (see `_rules`).
-        allow_wrappers: Wrappers beyond the libraries' own, "module:Class".
-        allow_attributes: Attributes, by shell patterns, that clients of a public address may read and set.
-        allow_methods: Methods, by shell patterns, that clients of a public address may call.
-        tls_cert: PEM file of the server's certificate; empty for no TLS.
-        tls_key: PEM file of its key.
-        tls_client_ca: PEM file of the authority whose clients are let in; empty to ask for no client certificates.
-        tokens: File of the tokens that are let in (see `_tokens`); empty to ask for none.
-        insecure: Whether an address other than loopback may be bound without TLS, and tokens or client certificates.
-        sys_path: Directories to put in front of the module search path.
+    Raises:
+        ValueError: Nothing to serve, a public address without protection, or a value that cannot be.
     """
 
-    environments: tuple[str, ...]
-    imports: tuple[str, ...] = ()
-    host: str = "127.0.0.1"
-    port: int = 50051
-    advertise: str = ""
-    direct_port: int = 0
-    shared_memory: int = 0
-    max_sessions: int = 64
-    max_envs_per_session: int = 1024
-    sessions_per_process: int = 1
-    lease: float = 60.0
-    max_lease: float = 3600.0
-    step_timeout: float = 60.0
-    make_timeout: float = 120.0
-    drain_timeout: float = 30.0
-    max_message_bytes: int = 256 * 1024 * 1024
-    max_make_bytes: int = 1024 * 1024
-    max_sessions_per_client: int = 0
-    max_makes_per_minute: int = 0
-    max_session_memory: int = 0
-    max_session_cpu: int = 0
-    max_session_files: int = 0
-    queue: int = 0
-    queue_timeout: float = 30.0
-    allow_kwargs: tuple[str, ...] = ()
-    allow_wrappers: tuple[str, ...] = ()
-    allow_attributes: tuple[str, ...] = ()
-    allow_methods: tuple[str, ...] = ()
-    tls_cert: str = ""
-    tls_key: str = ""
-    tls_client_ca: str = ""
-    tokens: str = ""
-    insecure: bool = False
-    sys_path: tuple[str, ...] = ()
+    environments: Annotated[
+        Sequence[str],
+        _hosting("Ids or patterns: CartPole-v1 'ALE/*'. Quote patterns.", option="ENVIRONMENT..."),
+    ]
+    _: KW_ONLY
+    imports: Annotated[
+        Sequence[str],
+        _hosting("Module that registers environments; repeat for more.", option="--import"),
+    ] = ()
+    host: Annotated[str, _hosting("Address to bind.")] = "127.0.0.1"
+    port: Annotated[int, _hosting("Port to bind; 0 for any free one.", PORT)] = 50051
+    advertise: Annotated[
+        str, _hosting("HOST:PORT that clients are told, where it differs from the bound one.")
+    ] = ""
+    direct_port: Annotated[
+        int,
+        _hosting(
+            "Port of the direct channel, which Python clients prefer; 0 for any free one on loopback and none "
+            "elsewhere, -1 for none at all.",
+            DIRECT_PORT,
+        ),
+    ] = 0
+    sessions_per_process: Annotated[
+        int,
+        _hosting(
+            "Environments that share a process: less memory, less isolation. One that crashes or hangs takes the "
+            "others along.",
+            POSITIVE,
+        ),
+    ] = 1
+    shared_memory: Annotated[
+        int,
+        _hosting(
+            "Bytes of memory that an environment may share with a client on this machine, for large frames; 0 for "
+            "none.",
+            NOT_NEGATIVE,
+        ),
+    ] = 0
+    max_sessions: Annotated[int, _limits("Environments held at once.", POSITIVE)] = 64
+    max_envs_per_session: Annotated[
+        int,
+        _limits("Environments that step together as one session's vector environment.", POSITIVE),
+    ] = 1024
+    lease: Annotated[
+        float,
+        _limits(
+            "Life of an environment whose client is gone: without an open stream and without a request.",
+            POSITIVE,
+        ),
+    ] = 60.0
+    max_lease: Annotated[float, _limits("Longest lease that a client may ask for.", POSITIVE)] = (
+        3600.0
+    )
+    step_timeout: Annotated[
+        float, _limits("Time for one request; a hung environment is killed after it.", POSITIVE)
+    ] = 60.0
+    make_timeout: Annotated[float, _limits("Time for making an environment.", POSITIVE)] = 120.0
+    drain_timeout: Annotated[
+        float, _limits("Time for sessions to end after SIGTERM.", NOT_NEGATIVE)
+    ] = 30.0
+    max_message_bytes: Annotated[
+        int, _limits("Largest message in either direction, in bytes.", POSITIVE)
+    ] = 256 * 1024 * 1024
+    max_make_bytes: Annotated[
+        int,
+        _limits(
+            "Largest Make, and largest of any other request that belongs to no session, in bytes.",
+            POSITIVE,
+        ),
+    ] = 1024 * 1024
+    max_sessions_per_client: Annotated[
+        int, _limits("Environments held at once by one client; 0 for no such limit.", LIMIT)
+    ] = 0
+    max_makes_per_minute: Annotated[
+        int,
+        _limits(
+            "Environments that one client may ask for in a minute; 0 for no such limit.", LIMIT
+        ),
+    ] = 0
+    max_session_memory: Annotated[
+        int,
+        _limits(
+            "Bytes that an environment's process may allocate; 0 for no limit. This limit and the next two hold for "
+            "each process that an environment starts as well.",
+            LIMIT,
+        ),
+    ] = 0
+    max_session_cpu: Annotated[
+        int, _limits("Processor time that an environment's process may use; 0 for no limit.", LIMIT)
+    ] = 0
+    max_session_files: Annotated[
+        int,
+        _limits(
+            "Files that an environment's process may have open; 0 for no limit of its own.", FILES
+        ),
+    ] = 0
+    queue: Annotated[
+        int,
+        _limits("Clients that may wait for a free environment; 0 to refuse them at once.", LIMIT),
+    ] = 0
+    queue_timeout: Annotated[float, _limits("Time that one of them may wait.", POSITIVE)] = 30.0
+    allow_kwargs: Annotated[
+        Sequence[str],
+        _safety(
+            "Keyword arguments that clients of a public address may pass, and of what kind: name,name or "
+            "ID=size:int[1..9],slip:bool,map:{4x4,8x8}."
+        ),
+    ] = ()
+    allow_wrappers: Annotated[
+        Sequence[str],
+        _safety("Wrapper module:Class that clients may ask for.", option="--allow-wrapper"),
+    ] = ()
+    allow_attributes: Annotated[
+        Sequence[str],
+        _safety(
+            "Attribute, or pattern, that clients of a public address may read and set.",
+            option="--allow-attribute",
+        ),
+    ] = ()
+    allow_methods: Annotated[
+        Sequence[str],
+        _safety(
+            "Method, or pattern, that clients of a public address may call.",
+            option="--allow-method",
+        ),
+    ] = ()
+    tls_cert: Annotated[
+        FilePath, _safety("PEM file of the server's certificate; it is read anew when it changes.")
+    ] = ""
+    tls_key: Annotated[FilePath, _safety("PEM file of its key.")] = ""
+    tls_client_ca: Annotated[
+        FilePath, _safety("PEM file of the authority whose clients are let in.")
+    ] = ""
+    tokens: Annotated[
+        FilePath, _safety("File of the tokens that are let in; `envwire token` makes its lines.")
+    ] = ""
+    insecure: Annotated[
+        bool,
+        _safety("Bind an address other than loopback without TLS and without knowing the clients."),
+    ] = False
+    #: Directories to put in front of the module search path: for programs, which have one; operators do not set it.
+    sys_path: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Refuses settings that cannot work.
-
-        Raises:
-            ValueError: Nothing to serve, a public address without protection, or a number out of range.
-        """
+        """Refuses settings that cannot work."""
+        check_all(SETTINGS, self)
         if not self.environments:
             raise ValueError(
                 "nothing to serve: name at least one environment id or pattern, such as CartPole-v1"
@@ -132,19 +200,6 @@ class ServerConfig:
             )
         if not self.loopback and not self.insecure:
             self._check_protected()
-        for name in _POSITIVE:
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be more than 0")
-        for name in _LIMITS_OR_NONE:
-            if getattr(self, name) < 0:
-                found = getattr(self, name)
-                raise ValueError(f"{name} is {found}; it must be 0, for no limit, or more")
-
-        if 0 < self.max_session_files < _FEWEST_FILES:
-            raise ValueError(
-                f"max_session_files is {self.max_session_files}; it must be 0, for no limit of its own, or "
-                f"{_FEWEST_FILES} or more: the session's process itself opens about a dozen"
-            )
 
     def _check_protected(self) -> None:
         missing = "TLS (--tls-cert, --tls-key)" if not self.tls_cert else ""
@@ -195,7 +250,20 @@ class ServerConfig:
     def from_json(cls, text: str) -> ServerConfig:
         """Reads what `to_json` wrote."""
         fields: dict[str, Any] = json.loads(text)
-        for name, value in fields.items():
-            if isinstance(value, list):
-                fields[name] = tuple(fields[name])
-        return cls(**fields)
+        return cls(**freeze_lists(fields))
+
+
+def freeze_lists(fields: dict[str, Any]) -> dict[str, Any]:
+    """Returns the fields with a tuple for each list, set or the like; a single text is none of them."""
+    return {name: _frozen(value) for name, value in fields.items()}
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return value
+    items: Iterable[Any] = value
+    return tuple(items)
+
+
+#: All that an operator sets, by name.
+SETTINGS = settings_of(ServerConfig)

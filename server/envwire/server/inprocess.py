@@ -12,7 +12,7 @@ from envwire.server._auth.allow_list import Policy
 from envwire.server._hosting.libraries import list_environments, load_catalogue
 from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.fault_replies import fault_reply
-from envwire.server._session.operations import SESSION_REQUESTS
+from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.session import Session
 from envwire.server._session.states import State
 from envwire.server._version import VERSION

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature, signature
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from envwire.server.config import ServerConfig
+from envwire.server._settings.setting import check_known
+from envwire.server.config import SETTINGS, ServerConfig, freeze_lists
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -21,14 +23,28 @@ if TYPE_CHECKING:
 _READY = "ready: "
 _START_SECONDS = 120.0
 _STOP_SECONDS = 30.0
-_LISTS = {
-    "imports",
-    "allow_attributes",
-    "allow_kwargs",
-    "allow_methods",
-    "allow_wrappers",
-    "sys_path",
-}
+#: A program that starts a server has no need of a fixed port, and stops the server when it is done with it.
+_DEFAULTS: dict[str, Any] = {"port": 0, "drain_timeout": 0.0}
+
+_P = ParamSpec("_P")
+
+
+def _takes_fields_of(
+    config: Callable[_P, object], **defaults: Any
+) -> Callable[[Callable[..., None]], Callable[Concatenate[Any, _P], None]]:
+    """Gives a constructor the parameters of a settings class, for type checkers and for `help`."""
+
+    def decorate(init: Callable[..., None]) -> Callable[Concatenate[Any, _P], None]:
+        parameters = signature(config).parameters.values()
+        init.__signature__ = Signature(  # type: ignore[attr-defined]
+            [
+                Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+                *(one.replace(default=defaults.get(one.name, one.default)) for one in parameters),
+            ]
+        )
+        return init
+
+    return decorate
 
 
 class ServerError(Exception):
@@ -43,8 +59,8 @@ class Server:
 
     Args:
         environments: Ids or shell patterns, such as "CartPole-v1" or "ALE/*".
-        port: Port to bind; 0 for any free one.
-        settings: Further fields of `ServerConfig`: `imports`, `max_sessions`, `lease`, `step_timeout`, ...
+        settings: Further settings (see `ServerConfig` and docs/settings.md). Other than for `envwire serve`, `port` is
+            0, any free one; `drain_timeout` is 0; and `sys_path` is that of this program.
 
     Raises:
         ValueError: The settings cannot work.
@@ -54,12 +70,12 @@ class Server:
         ...     env = RemoteEnv(server.target, "CartPole-v1")
     """
 
-    def __init__(self, environments: Iterable[str], *, port: int = 0, **settings: Any) -> None:
-        settings.setdefault("sys_path", tuple(path or os.getcwd() for path in sys.path))
-        settings.setdefault("drain_timeout", 0.0)
-        for name in _LISTS & settings.keys():
-            settings[name] = tuple(settings[name])
-        self._config = ServerConfig(tuple(environments), port=port, **settings)
+    @_takes_fields_of(ServerConfig, **_DEFAULTS)
+    def __init__(self, environments: Iterable[str], **settings: Any) -> None:
+        check_known(settings, [*SETTINGS, "sys_path"])
+        sys_path = [path or os.getcwd() for path in sys.path]
+        given = {"sys_path": sys_path, **_DEFAULTS, **settings, "environments": environments}
+        self._config = ServerConfig(**freeze_lists(given))
         self._process: subprocess.Popen[str] | None = None
         self._target = ""
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.scopes import EVERYTHING, ORDINARY, Client
+from envwire.server._auth.client import Client
+from envwire.server._auth.scopes import EVERYTHING, ORDINARY
 from envwire.server._auth.tokens import TokenFile
 from envwire.server.config import ServerConfig
 

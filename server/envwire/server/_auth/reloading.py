@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
+from envwire.server._settings.checks import FilePath
+
 _log = logging.getLogger("envwire.server")
 
 _T = TypeVar("_T")
@@ -27,7 +29,7 @@ class Reloaded(Generic[_T]):
         OSError: They are not there at the beginning.
     """
 
-    def __init__(self, paths: Sequence[str], read: Callable[[], _T]) -> None:
+    def __init__(self, paths: Sequence[FilePath], read: Callable[[], _T]) -> None:
         self._paths = paths
         self._read = read
         self._lock = threading.Lock()  # gRPC asks from threads of its own
@@ -40,7 +42,9 @@ class Reloaded(Generic[_T]):
             try:
                 self._look()
             except (OSError, ValueError) as error:
-                _log.warning("%s: not taken, the former stays: %s", ", ".join(self._paths), error)
+                _log.warning(
+                    "%s: not taken, the former stays: %s", ", ".join(map(str, self._paths)), error
+                )
             return self._value
 
     def _look(self) -> None:
@@ -48,13 +52,13 @@ class Reloaded(Generic[_T]):
         if seen != self._seen:
             self._seen = seen
             self._value = self._read()
-            _log.info("%s: read anew", ", ".join(self._paths))
+            _log.info("%s: read anew", ", ".join(map(str, self._paths)))
 
     def _signature(self) -> list[tuple[int, int, int] | None]:
         return [_stamp(path) for path in self._paths]
 
 
-def _stamp(path: str) -> tuple[int, int, int] | None:
+def _stamp(path: FilePath) -> tuple[int, int, int] | None:
     """Returns what changes with a file; None when it is not there, which is a change like any other."""
     try:
         status = os.stat(path)

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from envwire.server._auth.reloading import Reloaded
 from envwire.server._auth.scopes import Scope
+from envwire.server._settings.checks import FilePath
 
 _PREFIX = "envwire_"  # lets secret scanners know one when they see it
 _NAME = re.compile(r"[\w.@-]+")
@@ -94,7 +95,7 @@ class TokenFile:
         OSError: It cannot be read.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: FilePath) -> None:
         self._path = path
         self._reloaded = Reloaded([path], self._read)
 

@@ -18,8 +18,8 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._auth.access import Access
+from envwire.server._auth.client import TRUSTED, Client
 from envwire.server._auth.make_bounds import check_bounds
-from envwire.server._auth.scopes import TRUSTED, Client
 from envwire.server._front.direct_listener import DirectListener
 from envwire.server._front.make_queue import Queue
 from envwire.server._front.processors import cpu_count
@@ -29,9 +29,9 @@ from envwire.server._front.session_record import HostedSession, closed
 from envwire.server._front.sessions import Sessions
 from envwire.server._front.stream import Stream
 from envwire.server._ipc.fault_replies import fault_reply, unknown_environment
+from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._processes.forkserver import ForkError, Loaded, TemplateError, TemplateLink
 from envwire.server._processes.process import Process
-from envwire.server._session.operations import SESSION_REQUESTS
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

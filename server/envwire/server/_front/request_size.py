@@ -7,7 +7,7 @@ empty wrappers took 27.6 s.
 from __future__ import annotations
 
 from envwire.codec import FaultError, Reason
-from envwire.server._session.operations import SESSION_REQUESTS
+from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.varints import fields
 

@@ -60,6 +60,3 @@ OPERATIONS: dict[str, Operation] = {
     "save_state": save_state,
     "restore_state": restore_state,
 }
-
-#: The requests of a session.
-SESSION_REQUESTS = frozenset({"step", "replay", *OPERATIONS})

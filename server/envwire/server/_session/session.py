@@ -28,9 +28,10 @@ from envwire.codec.fastpath.steps import StepRequestReader, StepResponseWriter
 from envwire.server._auth.attribute_access import EVERYTHING, Reach
 from envwire.server._hosting.vectors import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.episodes import encode_step, read_action, step_event, take_step
 from envwire.server._session.hosted_env import Hosted
-from envwire.server._session.operations import OPERATIONS, SESSION_REQUESTS
+from envwire.server._session.operations import OPERATIONS
 from envwire.server._session.replay import Replaying
 from envwire.server._session.states import Event, State, move
 from envwire.v1 import environment_pb2

@@ -10,7 +10,7 @@ from envwire.server.cli._certs import certs
 from envwire.server.cli._health import health
 from envwire.server.cli._list import list_environments
 from envwire.server.cli._run import run
-from envwire.server.cli._serve import serve
+from envwire.server.cli._serve import EPILOG, serve
 from envwire.server.cli._token import token
 
 app = typer.Typer(
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(serve)
+app.command(epilog=EPILOG)(serve)
 app.command("list")(list_environments)
 app.command()(run)
 app.command()(bench)

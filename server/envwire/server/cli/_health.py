@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import grpc
 import typer
-from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+if TYPE_CHECKING:
+    import grpc
 
 
 def _open_channel(target: str) -> grpc.Channel:
     """Opens a channel with the certificates that environment variables name; loads the client only when they do."""
     if not {"ENVWIRE_CA", "ENVWIRE_CERT"} & os.environ.keys():
+        import grpc
+
         return grpc.insecure_channel(target)
     from envwire.client import Credentials
     from envwire.client._transports.grpc_transports import open_channel
@@ -25,6 +28,9 @@ def health(
     timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 3.0,
 ) -> None:
     """Ask the server at TARGET for its health; exit 0 when it is serving, 1 otherwise. For container health checks."""
+    import grpc
+    from grpc_health.v1 import health_pb2, health_pb2_grpc
+
     try:
         with _open_channel(target) as channel:
             stub: Any = health_pb2_grpc.HealthStub(channel)

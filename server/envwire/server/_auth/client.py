@@ -1,0 +1,57 @@
+"""Who asks, and whether that client may: the table of the scopes that each request needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envwire.codec import FaultError, Reason
+from envwire.server._auth.scopes import EVERYTHING, Scope
+from envwire.server._ipc.session_requests import SESSION_REQUESTS
+
+#: Scopes of which a request needs one. What is not listed here is for admins only.
+_SUFFICIENT: dict[str, frozenset[Scope]] = {
+    "list_environments": frozenset({Scope.PLAY, Scope.OBSERVE}),
+    "get_server_info": frozenset({Scope.PLAY, Scope.OBSERVE}),
+    **dict.fromkeys(
+        ("make", "renew_lease", "get_session_stats", *SESSION_REQUESTS), frozenset({Scope.PLAY})
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Client:
+    """Who asks.
+
+    Attributes:
+        name: What limits count by and logs show: "token alice", "certificate CN=agent", "address 192.0.2.7".
+        scopes: What it may ask for.
+    """
+
+    name: str = "this machine"
+    scopes: frozenset[Scope] = EVERYTHING
+
+    def check(self, kind: str) -> None:
+        """Refuses a request that none of the scopes allows.
+
+        Args:
+            kind: The request's field in InteractRequest.
+
+        Raises:
+            FaultError: SCOPE_MISSING.
+        """
+        sufficient = _SUFFICIENT.get(kind, frozenset()) | {Scope.ADMIN}
+        if self.scopes.isdisjoint(sufficient):
+            raise FaultError(
+                Reason.SCOPE_MISSING,
+                f"{self.name} may not ask for {kind}: that takes scope {_listed(sufficient, ' or ')}, and it has "
+                f"{_listed(self.scopes, ' and ')}. Use another token, or have the operator give this one the scope",
+                metadata={"scopes": _listed(sufficient, ",")},
+            )
+
+
+#: Whoever is in this process, or the only one who can be.
+TRUSTED = Client()
+
+
+def _listed(scopes: frozenset[Scope], between: str) -> str:
+    return between.join(sorted(scope.value for scope in scopes))

@@ -1,0 +1,12 @@
+"""The requests of a session: those that carry a number, which the front relays and a session answers."""
+
+from __future__ import annotations
+
+from envwire.v1 import environment_pb2
+
+#: By their fields in InteractRequest.
+SESSION_REQUESTS = frozenset(
+    field.name
+    for field in environment_pb2.InteractRequest.DESCRIPTOR.oneofs_by_name["request"].fields
+    if field.message_type and "sequence" in field.message_type.fields_by_name
+)

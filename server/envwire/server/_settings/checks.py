@@ -1,0 +1,95 @@
+"""What the values of settings may be: their kinds, by type, and the ranges of numbers."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Union, cast
+
+#: A file, by its name. Written as a Union because it is also a key of `KINDS`, at run time.
+FilePath = Union[str, os.PathLike[str]]  # noqa: UP007
+
+
+class Check(NamedTuple):
+    """A condition on a value, and how an error message words it."""
+
+    holds: Callable[[Any], bool]
+    expected: str
+
+
+class Kind(NamedTuple):
+    """A type of setting.
+
+    Attributes:
+        check: Whether a value is of the type.
+        parse: Reads a value from an environment variable; a ValueError says that it cannot.
+        option: The type of the command line's option.
+    """
+
+    check: Check
+    parse: Callable[[str], Any]
+    option: Any
+
+
+def _is_a(*types: type) -> Callable[[object], bool]:
+    return lambda value: isinstance(value, types)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_whole_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _are_texts(value: object) -> bool:
+    items = cast("Sequence[object]", value) if isinstance(value, (list, tuple)) else (None,)
+    return all(isinstance(item, str) for item in items)
+
+
+_BOOLS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
+
+def _parse_bool(text: str) -> bool:
+    if text.lower() not in _BOOLS:
+        raise ValueError(text)
+    return _BOOLS[text.lower()]
+
+
+KINDS: dict[Any, Kind] = {
+    bool: Kind(Check(_is_a(bool), "true or false"), _parse_bool, bool),
+    int: Kind(Check(_is_whole_number, "a whole number"), int, int),
+    float: Kind(Check(_is_number, "a number"), float, float),
+    str: Kind(Check(_is_a(str), "a text"), str, str),
+    FilePath: Kind(Check(_is_a(str, os.PathLike), "the name of a file"), str, str),
+    Sequence[str]: Kind(Check(_are_texts, "a list of texts"), str.split, list[str]),
+}
+
+
+def _between(least: float, most: float = math.inf) -> Callable[[float], bool]:
+    return lambda value: least <= value <= most
+
+
+def _is_positive(value: float) -> bool:
+    return value > 0
+
+
+_FEWEST_FILES = 32
+
+
+def _is_enough_files(value: int) -> bool:
+    return value == 0 or value >= _FEWEST_FILES
+
+
+ANYTHING = Check(_is_a(object), "anything")
+POSITIVE = Check(_is_positive, "more than 0")
+NOT_NEGATIVE = Check(_between(0), "0 or more")
+LIMIT = Check(_between(0), "0, for no limit, or more")
+PORT = Check(_between(0, 65535), "a port, or 0 for any free one")
+DIRECT_PORT = Check(_between(-1, 65535), "a port, 0 for any free one, or -1 for no direct channel")
+FILES = Check(
+    _is_enough_files,
+    f"0, for no limit of its own, or {_FEWEST_FILES} or more: the session's process itself opens about a dozen",
+)

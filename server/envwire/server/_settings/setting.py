@@ -1,0 +1,110 @@
+"""A setting: a field of a dataclass whose annotation says the rest, `lease: Annotated[float, About(...)] = 60.0`."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+from envwire.server._settings.checks import ANYTHING, KINDS, Check, Kind
+
+#: Environment variables of settings begin with it.
+PREFIX = "ENVWIRE_"
+
+
+@dataclass(frozen=True)
+class About:
+    """What is said of a setting beside its name, type and default.
+
+    Attributes:
+        group: Panel of `envwire serve --help`, and section of the documentation.
+        help: What it sets, in a sentence or two, for operators.
+        check: What its value must be.
+        option: The command line's option where it is not the name with dashes.
+    """
+
+    group: str
+    help: str
+    check: Check = ANYTHING
+    option: str = ""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting, as every source of settings and the documentation see it.
+
+    Attributes:
+        name: The keyword of `Server`, and the key in a file.
+        kind: Its type.
+        default: Its value where no source gives one.
+        about: The rest.
+    """
+
+    name: str
+    kind: Kind
+    default: Any
+    about: About
+
+    @property
+    def option(self) -> str:
+        """The command line's option, such as "--max-sessions"."""
+        return self.about.option or "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        """The environment variable, such as "ENVWIRE_MAX_SESSIONS"."""
+        return PREFIX + self.name.upper()
+
+    def check(self, value: Any) -> None:
+        """Refuses a value that the setting cannot have.
+
+        Raises:
+            ValueError: It cannot; the message names the option and what is expected.
+        """
+        for check in (self.kind.check, self.about.check):
+            if not check.holds(value):
+                raise ValueError(
+                    f"{self.name} ({self.option}) is {value!r}; it must be {check.expected}"
+                )
+
+
+def settings_of(config: type) -> dict[str, Setting]:
+    """Returns the settings among the fields of a dataclass, by name, in their order."""
+    hints = get_type_hints(config, include_extras=True)
+    return {
+        field.name: Setting(field.name, KINDS[hint.__origin__], field.default, about)
+        for field in dataclasses.fields(config)
+        if (hint := hints[field.name]) and (about := _about(hint))
+    }
+
+
+def _about(hint: Any) -> About | None:
+    return next(
+        (said for said in getattr(hint, "__metadata__", ()) if isinstance(said, About)), None
+    )
+
+
+def check_all(settings: Mapping[str, Setting], config: object) -> None:
+    """Checks the value of each setting.
+
+    Raises:
+        ValueError: One cannot be what it is.
+    """
+    for name, setting in settings.items():
+        setting.check(getattr(config, name))
+
+
+def check_known(names: Iterable[str], settings: Iterable[str]) -> None:
+    """Refuses names that are no settings.
+
+    Raises:
+        ValueError: There is one; the message suggests the nearest.
+    """
+    known = list(settings)
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name.replace("-", "_"), known, n=1)
+            hint = f"did you mean {near[0]}?" if near else "`envwire serve --help` lists them"
+            raise ValueError(f"unknown setting {name!r}; {hint}")

@@ -1,0 +1,85 @@
+"""Where an operator's settings come from: the command line, then environment variables, then a file, then defaults."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from envwire.server._settings.setting import PREFIX, Setting, check_known
+
+Settings = Mapping[str, Setting]
+
+#: Names a file where the command line names none.
+CONFIG_VARIABLE = PREFIX + "CONFIG"
+
+
+def gather(
+    settings: Settings, given: Mapping[str, Any], environment: Mapping[str, str], file: str = ""
+) -> dict[str, Any]:
+    """Returns the values that an operator gave, each from the first source that has it.
+
+    Args:
+        settings: The settings there are.
+        given: What the command line says.
+        environment: The environment variables.
+        file: The TOML file; empty for the one that ENVWIRE_CONFIG names, if any.
+
+    Raises:
+        ValueError: A value or a name is wrong; the message says in which source.
+        OSError: The file cannot be read.
+    """
+    file = file or environment.get(CONFIG_VARIABLE, "")
+    from_file = read_file(settings, Path(file)) if file else {}
+    return {**from_file, **read_environment(settings, environment), **given}
+
+
+def read_file(settings: Settings, path: Path) -> dict[str, Any]:
+    """Reads a TOML file whose keys are names of settings.
+
+    Raises:
+        ValueError: It is no TOML, or has an unknown key or a wrong value.
+        OSError: It cannot be read.
+    """
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    try:
+        values: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8"))
+        check_known(values, settings)
+        for name, value in values.items():
+            settings[name].check(value)
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are such
+        raise ValueError(f"{path}: {error}") from error
+    return values
+
+
+def read_environment(settings: Settings, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Reads the variables of settings; a list is separated by white space, and an empty variable is not set.
+
+    Raises:
+        ValueError: One has a wrong value.
+    """
+    return {
+        name: _parse(setting, text)
+        for name, setting in settings.items()
+        if (text := environment.get(setting.variable)) and not _of_kubernetes(text)
+    }
+
+
+def _of_kubernetes(text: str) -> bool:
+    """Whether Kubernetes set the variable: ENVWIRE_PORT=tcp://10.0.0.1:50051 for a service that is called envwire."""
+    return text.startswith(("tcp://", "udp://"))
+
+
+def _parse(setting: Setting, text: str) -> Any:
+    try:
+        value = setting.kind.parse(text)
+    except ValueError:
+        expected = setting.kind.check.expected
+        raise ValueError(f"{setting.variable} is {text!r}; it must be {expected}") from None
+    try:
+        setting.check(value)
+    except ValueError as error:
+        raise ValueError(f"{setting.variable}: {error}") from None
+    return value

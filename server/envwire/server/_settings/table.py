@@ -1,0 +1,48 @@
+"""The tables of docs/settings.md: `python -m envwire.server._settings.table docs/settings.md` writes them anew."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from envwire.server._settings.setting import Setting
+
+_BEGIN, _END = "<!-- settings -->\n", "<!-- end of settings -->\n"
+
+
+def page_with_tables(page: str, settings: Mapping[str, Setting]) -> str:
+    """Returns a page with the tables between its two marks."""
+    before, _, rest = page.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    return f"{before}{_BEGIN}{_tables(settings.values())}{_END}{after}"
+
+
+def _tables(settings: Iterable[Setting]) -> str:
+    parts: list[str] = []
+    for group, members in groupby(settings, key=lambda setting: setting.about.group):
+        parts += [
+            f"\n## {group}\n",
+            "| key | option | default | what it sets |",
+            "|---|---|---|---|",
+        ]
+        parts += map(_row, members)
+    return "\n".join(parts) + "\n\n"
+
+
+def _row(setting: Setting) -> str:
+    return f"| `{setting.name}` | `{setting.option}` | {_default(setting)} | {setting.about.help} |"
+
+
+def _default(setting: Setting) -> str:
+    """Returns the default as TOML writes it; nothing for an empty one, and for one that must be given."""
+    given = isinstance(setting.default, (str, int, float)) and setting.default != ""
+    return f"`{str(setting.default).lower()}`" if given else ""
+
+
+if __name__ == "__main__":
+    from envwire.server.config import SETTINGS
+
+    path = Path(sys.argv[1])
+    path.write_text(page_with_tables(path.read_text("utf-8"), SETTINGS), "utf-8")
