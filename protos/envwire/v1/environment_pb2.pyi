@@ -193,6 +193,7 @@ class MakeRequest(google.protobuf.message.Message):
     PREFER_FIELD_NUMBER: builtins.int
     VECTOR_FIELD_NUMBER: builtins.int
     COPY_OF_FIELD_NUMBER: builtins.int
+    REQUEST_ID_FIELD_NUMBER: builtins.int
     env_id: builtins.str
     """Id as ListEnvironments gives it."""
     library: builtins.str
@@ -201,6 +202,11 @@ class MakeRequest(google.protobuf.message.Message):
     """Render mode; absent for none."""
     prefer: builtins.str
     """Library to look in first when several have the id; empty for "envwire" before "gymnasium"."""
+    request_id: builtins.bytes
+    """16 random bytes that name this Make, so that it can be repeated when its answer was lost: the repeat joins the Make
+    under way, or gets the same answer. INVALID_ARGUMENT with another request. Kept for each client until the session
+    serves a request or ends; failures are not kept. Empty for a Make that is not repeated.
+    """
     @property
     def kwargs(self) -> envwire.v1.values_pb2.ValueMap:
         """Further keyword arguments of the library's `make`. On a public address only those that the operator listed."""
@@ -235,9 +241,10 @@ class MakeRequest(google.protobuf.message.Message):
         prefer: builtins.str = ...,
         vector: global___VectorRequest | None = ...,
         copy_of: global___SessionReference | None = ...,
+        request_id: builtins.bytes = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "copy_of", b"copy_of", "kwargs", b"kwargs", "lease", b"lease", "render_mode", b"render_mode", "vector", b"vector"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "copy_of", b"copy_of", "env_id", b"env_id", "kwargs", b"kwargs", "lease", b"lease", "library", b"library", "prefer", b"prefer", "render_mode", b"render_mode", "vector", b"vector", "wrappers", b"wrappers"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "copy_of", b"copy_of", "env_id", b"env_id", "kwargs", b"kwargs", "lease", b"lease", "library", b"library", "prefer", b"prefer", "render_mode", b"render_mode", "request_id", b"request_id", "vector", b"vector", "wrappers", b"wrappers"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_render_mode", b"_render_mode"]) -> typing.Literal["render_mode"] | None: ...
 
 global___MakeRequest = MakeRequest

@@ -148,6 +148,7 @@ CLASSES: dict[Reason, type[RemoteError]] = {
     Reason.SESSION_CLOSED: SessionClosedError,
     Reason.SEQUENCE_GAP: SessionError,
     Reason.SEQUENCE_REUSED: SessionError,
+    Reason.REQUEST_ID_REUSED: InvalidRequestError,
     Reason.CAPACITY_REACHED: CapacityError,
     Reason.CLIENT_LIMIT_REACHED: CapacityError,
     Reason.RATE_LIMITED: CapacityError,

@@ -50,6 +50,7 @@ class Reason(str, Enum):
     RESET_NEEDED = "RESET_NEEDED"
     SEQUENCE_GAP = "SEQUENCE_GAP"
     SEQUENCE_REUSED = "SEQUENCE_REUSED"
+    REQUEST_ID_REUSED = "REQUEST_ID_REUSED"
     CAPACITY_REACHED = "CAPACITY_REACHED"
     CLIENT_LIMIT_REACHED = "CLIENT_LIMIT_REACHED"
     RATE_LIMITED = "RATE_LIMITED"
@@ -113,6 +114,9 @@ FAULTS: Final[dict[Reason, Fault]] = {
     Reason.SEQUENCE_GAP: Fault(_Code.OUT_OF_RANGE, "The sequence number is not the next one."),
     Reason.SEQUENCE_REUSED: Fault(
         _Code.INVALID_ARGUMENT, "The sequence number belongs to another request."
+    ),
+    Reason.REQUEST_ID_REUSED: Fault(
+        _Code.INVALID_ARGUMENT, "The request id belongs to another Make."
     ),
     Reason.CAPACITY_REACHED: Fault(
         _Code.RESOURCE_EXHAUSTED, "The server holds as many sessions as it may."

@@ -21,6 +21,7 @@ from envwire.server._auth.access import Access
 from envwire.server._auth.client import TRUSTED, Client
 from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._front.direct_listener import DirectListener
+from envwire.server._front.kept_makes import KeptMakes
 from envwire.server._front.make_queue import Queue
 from envwire.server._front.processors import cpu_count
 from envwire.server._front.rate_limit import Rate
@@ -75,6 +76,7 @@ class Front:
             config.max_sessions, clock, self._incarnation, config.max_sessions_per_client
         )
         self._queue = Queue(self._sessions, config.queue, config.queue_timeout)
+        self._kept = KeptMakes(self._sessions.is_fresh)
         self._template = TemplateLink(config)
         self._loaded = Loaded(pb.ListEnvironmentsResponse())
         self._sweeper: asyncio.Future[None] | None = None
@@ -107,6 +109,7 @@ class Front:
             try:
                 self._sessions.excuse(self._clock() - asleep_since)
                 self._sessions.sweep()
+                self._kept.sweep()
                 self._sessions.evict(self.access.struck_off)
             except Exception:  # leases and deadlines must go on whatever one session does
                 _log.exception("a sweep failed")
@@ -182,6 +185,10 @@ class Front:
         return reply
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
+        making = partial(self._make_new, request, client)
+        return await self._kept.once(client.name, request, making)
+
+    async def _make_new(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         if self._draining:
             raise _draining()
         check_bounds(request)

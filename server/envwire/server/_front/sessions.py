@@ -157,6 +157,11 @@ class Sessions:
             raise afresh(session.fate)
         return session
 
+    def is_fresh(self, session_id: str) -> bool:
+        """Tells whether a session lives and has served nothing so far."""
+        session = self._live.get(session_id)
+        return session is not None and session.stats()[0] == 0
+
     def recognise(self, raw: bytes) -> HostedSession | None:
         """Returns the session of a step that shows its secret; the step is not parsed.
 

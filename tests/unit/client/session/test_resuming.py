@@ -156,8 +156,23 @@ def test_a_short_lease_is_not_slept_through(clock: Clock, exchange: Exchange) ->
     assert max(pauses) <= 0.1 + 1e-6
 
 
-def test_a_make_is_never_repeated(clock: Clock, exchange: Exchange) -> None:
-    line = Line(clock, (0.0, True))
+def test_a_make_whose_connection_broke_is_repeated_for_a_moment(
+    clock: Clock, exchange: Exchange
+) -> None:
+    line = Line(clock, (0.0, True), (0.0, True), (0.0, None))
+    made = resuming(line, lease=0.0)
+    assert exchange(made) is REPLY
+    assert made.resumed == 0
+    with pytest.raises(ServerUnavailableError):
+        exchange(resuming(Line(clock, (0.0, True)), lease=0.0))
+    assert clock.now - 1000 < 3
+
+
+@pytest.mark.parametrize("ending", [False, "refused"])
+def test_a_make_is_not_repeated_where_no_server_was(
+    clock: Clock, exchange: Exchange, ending: bool | str
+) -> None:
+    line = Line(clock, (0.0, ending))
     with pytest.raises(ServerUnavailableError):
         exchange(resuming(line, lease=0.0))
     assert len(line.begun) == 1

@@ -25,7 +25,13 @@ from envwire.codec import (
 from envwire.v1 import status_pb2
 
 CODES = {
-    "INVALID_ARGUMENT": {"MALFORMED_REQUEST", "INVALID_VALUE", "INVALID_ACTION", "SEQUENCE_REUSED"},
+    "INVALID_ARGUMENT": {
+        "MALFORMED_REQUEST",
+        "INVALID_VALUE",
+        "INVALID_ACTION",
+        "SEQUENCE_REUSED",
+        "REQUEST_ID_REUSED",
+    },
     "NOT_FOUND": {"UNKNOWN_ENVIRONMENT", "UNKNOWN_SESSION", "ATTRIBUTE_MISSING"},
     "PERMISSION_DENIED": {
         "KWARGS_NOT_ALLOWED",

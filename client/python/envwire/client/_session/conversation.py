@@ -24,6 +24,9 @@ MAKE_SECONDS = 180.0
 #: Seconds to wait beyond the server's own limit, whose error says more than a timeout here.
 _SLACK_SECONDS = 10.0
 
+#: A Make has an id, under which it is repeated when its answer was lost.
+_REQUEST_ID_BYTES = 16
+
 #: A reply, and what is attached to it.
 Answer = tuple[pb.InteractResponse, "Area | None"]
 
@@ -76,7 +79,9 @@ class Conversation:
         Raises:
             RemoteError: The server refused, or the environment could not be made.
         """
-        raw = pb.InteractRequest(make=request).SerializeToString()
+        named = pb.InteractRequest(make=request)
+        named.make.request_id = os.urandom(_REQUEST_ID_BYTES)
+        raw = named.SerializeToString()
         reply, _ = parsed(self._transport.exchange(raw, self._wait))
         made = reply.make
         self._id, self._secret = made.session_id, made.secret

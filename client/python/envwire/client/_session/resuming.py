@@ -2,7 +2,8 @@
 
 A session keeps its last reply, and answers a repeated request with it. So a request that got no answer because the
 connection broke is simply sent again, on a new connection, until the session's lease is over. The lease begins anew
-with each connection that comes about and breaks; the request's own timeout bounds them all.
+with each connection that comes about and breaks; the request's own timeout bounds them all. A Make whose connection
+broke is sent again under the same request id, for a moment only: there may be other servers.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 _PART_OF_LEASE = 0.25
 #: Where nobody listens any more no session lives on; this is for a server that is just coming back.
 _REFUSED_SECONDS = 2.0
+#: For how long a Make is repeated after its connection broke, while somebody listens there.
+_MAKE_SECONDS = 2.0
 
 
 class ResumingTransport:
@@ -32,7 +35,7 @@ class ResumingTransport:
         label: Names the session in the log.
 
     Attributes:
-        lease: Seconds for which the session outlives a connection; 0 until it is made: a Make is never repeated.
+        lease: Seconds for which the session outlives a connection; 0 until it is made.
         resumed: How often the session went on after its connection broke.
     """
 
@@ -83,7 +86,10 @@ class ResumingTransport:
             return self._transport.exchange(request, timeout)
         lost = cut = time.monotonic()
         deadline = self._begun + timeout
-        pause, longest = _FIRST_PAUSE, min(_LONGEST_PAUSE, self.lease * _PART_OF_LEASE)
+        pause, longest = (
+            _FIRST_PAUSE,
+            min(_LONGEST_PAUSE, (self.lease or _MAKE_SECONDS) * _PART_OF_LEASE),
+        )
         if self.lease:
             span = min(self.lease, timeout)
             _log.warning("%s: %s; trying to go on with it for %g s", self._label, failure, span)
@@ -95,15 +101,17 @@ class ResumingTransport:
                 reply = self._transport.exchange(request, max(deadline - time.monotonic(), pause))
             except ServerUnavailableError as again:
                 failure = again
-                cut = time.monotonic() if failure.connected else cut
+                cut = time.monotonic() if failure.connected and self.lease else cut
             else:
-                self.resumed += 1
+                self.resumed += bool(self.lease)
                 _log.info("%s: goes on after %.1f s", self._label, time.monotonic() - lost)
                 return reply
         raise failure
 
     def _span(self, failure: ServerUnavailableError) -> float:
         """Returns for how many seconds after a cut it makes sense to try again."""
+        if not self.lease:
+            return _MAKE_SECONDS if failure.connected and not failure.refused else 0.0
         return min(self.lease, _REFUSED_SECONDS) if failure.refused else self.lease
 
     def fileno(self) -> int:

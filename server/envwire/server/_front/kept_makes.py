@@ -1,0 +1,134 @@
+"""Makes by the id that their client gave them: a repeat joins the Make under way, or gets the answer of the one done.
+
+A client that lost the answer to a Make cannot tell whether there is a session. It sends the same Make again under the
+same id, and gets the one session that there is. An answer is kept until its session serves a request, or ends; a
+failure is not kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from envwire.codec import FaultError, Reason
+from envwire.v1 import environment_pb2 as pb
+
+#: Length of an id, in bytes: as many as nobody can guess.
+ID_BYTES = 16
+#: Answers that are kept at once, in bytes. Beyond that the oldest go; a repeat of theirs makes another session.
+KEPT_BYTES = 64 * 1024 * 1024
+
+_Making = Callable[[], Coroutine[Any, Any, pb.InteractResponse]]
+
+
+@dataclass(eq=False)
+class _Make:
+    """A Make, under way or done.
+
+    Attributes:
+        content: Digest of the request.
+        task: Makes the session; its result is the answer.
+        waiting: How many calls wait for it.
+        size: Bytes of the answer; 0 before there is one.
+    """
+
+    content: bytes
+    task: asyncio.Task[pb.InteractResponse]
+    waiting: int = 0
+    size: int = 0
+
+
+class KeptMakes:
+    """The Makes of one server that have an id.
+
+    Args:
+        is_fresh: Tells by its id whether a session lives and has served nothing so far.
+        kept_bytes: How many bytes of answers are kept.
+    """
+
+    def __init__(self, is_fresh: Callable[[str], bool], kept_bytes: int = KEPT_BYTES) -> None:
+        self._is_fresh = is_fresh
+        self._kept_bytes = kept_bytes
+        self._makes: OrderedDict[tuple[str, bytes], _Make] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._makes)
+
+    async def once(
+        self, owner: str, request: pb.MakeRequest, making: _Making
+    ) -> pb.InteractResponse:
+        """Makes a session, unless the same client asked for it before under the same id.
+
+        Args:
+            owner: Name of the client.
+            request: What it asks for.
+            making: Makes the session.
+
+        Raises:
+            FaultError: MALFORMED_REQUEST: not an id. REQUEST_ID_REUSED: it belongs to another Make. Or what `making`
+                raises.
+        """
+        if not request.request_id:
+            return await making()
+        self.sweep()
+        key, content = (owner, request.request_id), _digest(request)
+        make = self._makes.get(key)
+        if make is None:
+            make = self._makes[key] = _Make(content, asyncio.create_task(making()))
+            make.task.add_done_callback(partial(self._settle, key, make))
+        elif make.content != content:
+            raise FaultError(
+                Reason.REQUEST_ID_REUSED,
+                "this request_id was sent with another Make; give each Make an id of its own, and repeat it unchanged",
+            )
+        return await self._join(key, make)
+
+    async def _join(self, key: tuple[str, bytes], make: _Make) -> pb.InteractResponse:
+        make.waiting += 1
+        try:
+            return await asyncio.shield(make.task)
+        except asyncio.CancelledError:
+            if make.waiting == 1:  # nobody else waits: a Make that is cancelled leaves no session
+                self._forget(key, make)
+                make.task.cancel()
+            raise
+        finally:
+            make.waiting -= 1
+
+    def _settle(self, key: tuple[str, bytes], make: _Make, task: asyncio.Task[Any]) -> None:
+        """Keeps the answer of a Make that is done, if it made something."""
+        if task.cancelled() or task.exception() is not None or task.result().HasField("error"):
+            self._forget(key, make)
+            return
+        make.size = task.result().ByteSize()
+        kept = sum(each.size for each in self._makes.values())
+        for other, each in list(self._makes.items()):
+            if kept <= self._kept_bytes:
+                return
+            kept -= each.size
+            if each.size:
+                self._forget(other, each)
+
+    def sweep(self) -> None:
+        """Forgets answers that nobody can miss any more: those of sessions that served something or ended."""
+        for key, make in list(self._makes.items()):
+            if make.size and not self._is_fresh(make.task.result().make.session_id):
+                self._forget(key, make)
+
+    def _forget(self, key: tuple[str, bytes], make: _Make) -> None:
+        if self._makes.get(key) is make:
+            del self._makes[key]
+
+
+def _digest(request: pb.MakeRequest) -> bytes:
+    if len(request.request_id) != ID_BYTES:
+        raise FaultError(
+            Reason.MALFORMED_REQUEST,
+            f"a request_id of {len(request.request_id)} bytes; send {ID_BYTES} random bytes, or none",
+        )
+    return hashlib.sha256(request.SerializeToString(deterministic=True)).digest()
