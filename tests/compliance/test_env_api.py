@@ -127,10 +127,20 @@ def test_errors_are_the_local_ones(face: Face, server: Server) -> None:
     env.close()
 
 
-def test_unknown_ids_are_errors_of_the_family(face: Face, server: Server) -> None:
-    with pytest.raises(Exception, match="CartPool") as unknown:
-        face(server.target, "CartPool-v1")
-    assert "NameNotFound" in {kind.__name__ for kind in type(unknown.value).__mro__}
+@pytest.mark.parametrize(
+    ("env_id", "kind"),
+    [
+        ("CartPool-v1", "NameNotFound"),
+        ("nowhere/CartPole-v1", "NamespaceNotFound"),
+        ("CartPole-v7", "VersionNotFound"),
+    ],
+)
+def test_unknown_ids_are_errors_of_the_family(
+    face: Face, server: Server, env_id: str, kind: str
+) -> None:
+    with pytest.raises(Exception, match=env_id.partition("/")[0].partition("-")[0]) as unknown:
+        face(server.target, env_id)
+    assert kind in {base.__name__ for base in type(unknown.value).__mro__}
 
 
 def test_warnings_reach_the_caller(face: Face, server: Server) -> None:

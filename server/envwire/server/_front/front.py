@@ -29,8 +29,9 @@ from envwire.server._front.request_size import check_size
 from envwire.server._front.session_record import HostedSession, closed
 from envwire.server._front.sessions import Sessions
 from envwire.server._front.stream import Stream
-from envwire.server._ipc.fault_replies import fault_reply, unknown_environment
+from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server._processes.forkserver import ForkError, Loaded, TemplateError, TemplateLink
 from envwire.server._processes.process import Process
 from envwire.server._version import VERSION

@@ -25,7 +25,7 @@ from envwire.codec import (
 )
 from envwire.server._auth.attribute_access import EVERYTHING, Reach
 from envwire.server._hosting.imports import import_named
-from envwire.server._ipc.fault_replies import unknown_environment
+from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.v1 import environment_pb2
 
 #: What a pattern begins with to list environments of PettingZoo, which is imported only then.
