@@ -33,16 +33,6 @@ NOT_ALLOWED = {
 }
 
 
-#: What is mended takes its mark away.
-ANSWERED = pytest.mark.xfail(strict=True, reason="a frame for an empty place is taken for a Make")
-
-#: A process makes only what its operator serves, so that the first of them is refused there as well.
-BEHIND_A_CLOSE = [
-    "environment",
-    *(pytest.param(what, marks=ANSWERED) for what in NOT_LISTED if what != "environment"),
-]
-
-
 def public(sessions_per_process: int) -> Iterator[Target]:
     with attacked(
         SLEEPER,
@@ -108,7 +98,7 @@ def test_what_is_not_listed_is_refused_to_those_who_ask_openly(target: Target, w
     assert target.traces() == []
 
 
-@pytest.mark.parametrize("what", BEHIND_A_CLOSE)
+@pytest.mark.parametrize("what", NOT_LISTED)
 def test_a_make_behind_a_slow_step_and_a_close_on_the_direct_channel(
     own_process: Target, what: str
 ) -> None:
@@ -128,7 +118,7 @@ def test_a_make_behind_a_slow_step_and_a_close_on_the_direct_channel(
     assert own_process.traces() == [["Sleeper", []]]
 
 
-@pytest.mark.parametrize("what", BEHIND_A_CLOSE)
+@pytest.mark.parametrize("what", NOT_LISTED)
 def test_a_make_behind_a_slow_step_and_a_close_in_a_shared_process(
     packed: Target, what: str
 ) -> None:
@@ -163,7 +153,7 @@ def test_a_make_that_begins_like_a_step_of_an_idle_session(target: Target, what:
     assert target.traces() == [["Sleeper", []]]
 
 
-@pytest.mark.parametrize("where", ["own_process", pytest.param("packed", marks=ANSWERED)])
+@pytest.mark.parametrize("where", ["own_process", "packed"])
 def test_requests_behind_a_close_are_told_that_the_session_is_closed(
     where: str, request: pytest.FixtureRequest
 ) -> None:

@@ -83,7 +83,6 @@ def test_makes_that_fail_at_once_leave_no_slot_taken() -> None:
         assert {call.verdict() for call in calls} == {"ENVIRONMENT_RAISED"}
 
 
-@pytest.mark.xfail(strict=True, reason="a late answer is booked on the slot, not on the session")
 def test_an_answer_that_comes_late_harms_no_later_session(packed: Target) -> None:
     with packed.attacker() as attacker, packed.attacker() as others:
         session, neighbour = attacker.make(SLEEPER), others.make(SLEEPER)
@@ -102,7 +101,6 @@ def test_an_answer_that_comes_late_harms_no_later_session(packed: Target) -> Non
         assert {call.verdict() for call in late} == {"SESSION_CLOSED"}
 
 
-@pytest.mark.xfail(strict=True, reason="a late answer is booked on the slot, not on the session")
 def test_a_step_of_a_token_that_is_struck_off_harms_no_later_session() -> None:
     with (
         Tokens("alice", "bob") as tokens,

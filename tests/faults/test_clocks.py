@@ -15,6 +15,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._front.session_record import HostedSession
 from envwire.server._front.sessions import Sessions
 from envwire.server._processes.process import Process
+from envwire.server._processes.session_link import SessionLink
 from tests.conftest import ROOT
 
 #: Calls that read the clock on the wall.
@@ -71,17 +72,13 @@ class _Process:
     def text(self) -> str:
         return "last words"
 
-    def take(self, _: HostedSession) -> int:
-        return 0
-
-    def ask(self, _: int, message: bytes) -> asyncio.Future[bytes]:
-        self.asked.append(message)
-        return asyncio.get_running_loop().create_future()
+    def open(self, session: HostedSession) -> SessionLink:
+        return SessionLink(1, 0, session, lambda _, __, message: self.asked.append(message))
 
     def admit(self, *_: socket.socket) -> None:
         """Takes a connection."""
 
-    def leave(self, _: int) -> None:
+    def leave(self, _: SessionLink) -> None:
         """Lets a session go."""
 
     def kill(self) -> None:

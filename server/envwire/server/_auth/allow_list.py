@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import InitVar, dataclass, field
+from typing import Any, final
 
 from envwire.codec import CodecError, FaultError, Reason, decode_value
 from envwire.server._auth.argument_rules import ANYTHING, Rule, read_rules
@@ -28,6 +28,33 @@ _EVERYWHERE = ""
 _OWNED = re.compile(r"(?:([^=\[\]{}]+)=)?(.*)")
 
 Rules = Mapping[str, Mapping[str, Rule]]
+
+_SEAL = object()
+
+
+@final
+@dataclass(frozen=True)
+class MakeOrder:
+    """A Make that the operator's lists allow, as it was when they were asked. Only `Policy.check` gives one.
+
+    It is all that a session process can be ordered to make, so nothing is made that was not checked.
+
+    Attributes:
+        request: The MakeRequest.
+        seal: What only this module has.
+    """
+
+    request: bytes
+    seal: InitVar[object]
+
+    def __post_init__(self, seal: object) -> None:
+        """Refuses all others.
+
+        Raises:
+            TypeError: Somebody else tries to make one.
+        """
+        if seal is not _SEAL:
+            raise TypeError("a MakeOrder comes from Policy.check, which checks what is to be made")
 
 
 @dataclass(frozen=True)
@@ -67,8 +94,8 @@ class Policy:
             kwargs.setdefault(owner or _EVERYWHERE, {}).update(read_rules(rules))
         return cls(any_kwargs, kwargs, frozenset(allow_wrappers), max_envs)
 
-    def check(self, request: environment_pb2.MakeRequest) -> None:
-        """Refuses what the operator did not list.
+    def check(self, request: environment_pb2.MakeRequest) -> MakeOrder:
+        """Returns the order to make what is asked for, and refuses what the operator did not list.
 
         Raises:
             FaultError: KWARGS_NOT_ALLOWED or WRAPPER_NOT_ALLOWED, with the names and the option that lists them;
@@ -81,6 +108,7 @@ class Policy:
         for wrapper in request.wrappers:
             self._check_wrapper(wrapper.name)
             self._check_kwargs(wrapper.name, wrapper.kwargs)
+        return MakeOrder(request.SerializeToString(), _SEAL)
 
     def _check_render_mode(self, request: environment_pb2.MakeRequest) -> None:
         rule = self._listed(request.env_id).get("render_mode")

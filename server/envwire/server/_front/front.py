@@ -18,6 +18,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._auth.access import Access
+from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import TRUSTED, Client
 from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._front.direct_listener import DirectListener
@@ -26,10 +27,10 @@ from envwire.server._front.make_queue import Queue
 from envwire.server._front.processors import cpu_count
 from envwire.server._front.rate_limit import Rate
 from envwire.server._front.request_size import check_size
-from envwire.server._front.session_record import HostedSession, closed
+from envwire.server._front.session_record import HostedSession, closed, misbehaved
 from envwire.server._front.sessions import Sessions
 from envwire.server._front.stream import Stream
-from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.fault_replies import afresh, fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server._processes.forkserver import ForkError, Loaded, TemplateError, TemplateLink
@@ -194,9 +195,10 @@ class Front:
             raise _draining()
         check_bounds(request)
         source = self._source(request)
+        order: MakeOrder | None = None
         if source is None:  # what is copied was checked when it was made
             self._check_served(request)
-            self._policy.check(request)
+            order = self._policy.check(request)
         self._makes.check_make(client.name)
         await self._queue.reserve(client.name)
         try:
@@ -210,15 +212,21 @@ class Front:
         session = self._new_session(request, process)
         session.owner = client.name
         self._sessions.add(session)
-        return await self._made(session, request)
+        return await self._made(session, request, order)
 
-    async def _made(self, session: HostedSession, request: pb.MakeRequest) -> pb.InteractResponse:
+    async def _made(
+        self, session: HostedSession, request: pb.MakeRequest, order: MakeOrder | None
+    ) -> pb.InteractResponse:
         try:
-            raw = await session.ask(pb.InteractRequest(make=request).SerializeToString())
+            raw = await (session.copy() if order is None else session.make(order))
         except asyncio.CancelledError:
             session.end(closed(session.id))
             raise
-        reply = pb.InteractResponse.FromString(raw)
+        reply = _read_made(raw)
+        if reply is None:
+            fate = misbehaved(session.id, session.process.pid)
+            session.end(fate, at_once=True)
+            raise afresh(fate)
         if reply.HasField("error"):
             session.end(closed(session.id))
             return reply
@@ -334,6 +342,15 @@ class Front:
             max_envs_per_session=config.max_envs_per_session,
         )
         return pb.InteractResponse(get_server_info=info)
+
+
+def _read_made(raw: bytes) -> pb.InteractResponse | None:
+    """Returns what a process answered when it was to make an environment; None when that is no answer."""
+    try:
+        reply = pb.InteractResponse.FromString(raw)
+    except DecodeError:
+        return None
+    return reply if reply.WhichOneof("response") in {"make", "error"} else None
 
 
 def _duration(seconds: float) -> Duration:

@@ -1,4 +1,4 @@
-"""One session as the front sees it: a place in a process, a lease, and in the end a fate."""
+"""One session as the front sees it: a slot in a process, a lease, and in the end a fate."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 from envwire.codec.fastpath.steps import session_header
+from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._processes.process import DoorError, LinkLostError, Process
 from envwire.server._worker.direct_channel import SEND_SECONDS
@@ -28,7 +29,7 @@ _PROBE = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()).Serialize
 
 @dataclass(eq=False)
 class HostedSession:
-    """A session and its place in a process.
+    """A session and its slot in a process.
 
     Attributes:
         lease: Seconds that it lives without an open stream or direct channel and without a request.
@@ -56,21 +57,40 @@ class HostedSession:
     owner: str = ""
 
     def __post_init__(self) -> None:
-        """Takes a place in the process."""
+        """Takes a slot in the process."""
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._pending = 0
         self._served = 0
         self._probing = False
-        self._place = self.process.take(self)
+        self._link = self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.last_used = self._heard_at = self.clock()
 
+    async def make(self, order: MakeOrder) -> bytes:
+        """Lets the process make the environment and returns its reply.
+
+        Raises:
+            FaultError: The session ended before it replied.
+        """
+        return await self._ask(lambda: self._link.make(order))
+
+    async def copy(self) -> bytes:
+        """Lets the process serve the environment that it was forked with, and returns its reply.
+
+        Raises:
+            FaultError: The session ended before it replied.
+        """
+        return await self._ask(self._link.copy)
+
     async def ask(self, message: bytes) -> bytes:
-        """Lets the process serve a request and returns its reply.
+        """Lets the process serve a request of the client and returns its reply.
 
         Raises:
             FaultError: The session ended before it replied, or too many requests wait already.
         """
+        return await self._ask(lambda: self._link.relay(message))
+
+    async def _ask(self, send: Callable[[], asyncio.Future[bytes]]) -> bytes:
         if self.fate is not None:
             raise afresh(self.fate)
         if self._pending >= MAX_PENDING:
@@ -80,7 +100,7 @@ class HostedSession:
                 retry_after=1.0,
             )
         try:
-            reply = self.process.ask(self._place, message)
+            reply = send()
         except LinkLostError:
             raise await self._told_fate() from None
         self._begin()
@@ -116,27 +136,27 @@ class HostedSession:
             raise afresh(self.fate)
         self.last_used = self.clock()
         try:
-            self.process.admit(self._place, connection, shares_memory)
+            self.process.admit(self._link, connection, shares_memory)
         except DoorError:
             raise await self._told_fate() from None
 
     def look(self) -> None:
         """Takes over what went on without the front, on a direct channel."""
-        served, now = self.process.board.served(self._place), self.clock()
+        served, now = self.process.board.served(self._link.slot), self.clock()
         if served != self._served:
             self._served = served
             self.last_used = self._heard_at = now
-        elif self.process.board.connected(self._place):
+        elif self.process.board.connected(self._link.slot):
             self.last_used = now
             if self.busy_since is None and now - self._heard_at > self.timeout:
                 self._probe()
 
     def _probe(self) -> None:
         """Asks for a sign of life: a process that was stopped, or hangs in the kernel, stays connected."""
-        if self.process.board.busy_for(self._place):
+        if self.process.board.busy_for(self._link.slot):
             return
         with contextlib.suppress(LinkLostError):
-            self.process.ask(self._place, _PROBE).cancel()  # that it replies is reply enough
+            self._link.relay(_PROBE).cancel()  # that it replies is reply enough
             self._begin()
             self._probing = True
 
@@ -150,15 +170,15 @@ class HostedSession:
     def stats(self) -> tuple[int, float, float]:
         """Returns the requests served, the seconds spent on them, and those that the environment's steps took."""
         board = self.process.board
-        serving, stepping = board.times(self._place)
-        return board.served(self._place), serving / 1e9, stepping / 1e9
+        serving, stepping = board.times(self._link.slot)
+        return board.served(self._link.slot), serving / 1e9, stepping / 1e9
 
     def overdue(self, now: float) -> bool:
         """Whether the present request has taken longer than it may."""
         asked = 0.0 if self.busy_since is None else now - self.busy_since
         if self._probing:  # a client that reads slowly may keep it so long
             asked -= SEND_SECONDS
-        return max(asked, self.process.board.busy_for(self._place)) > self.timeout
+        return max(asked, self.process.board.busy_for(self._link.slot)) > self.timeout
 
     def expired(self, now: float) -> bool:
         """Whether nobody has cared for it for the time of its lease."""
@@ -186,7 +206,7 @@ class HostedSession:
         if at_once:
             fate.output = self.process.output.text()
             self.process.kill()
-        self.process.leave(self._place)
+        self.process.leave(self._link)
         self.on_end(self)
 
     def on_closed(self) -> None:
@@ -214,6 +234,16 @@ def closed(session_id: str) -> FaultError:
         Reason.SESSION_CLOSED,
         f"session {session_id} was closed; make the environment again to go on",
         metadata={"session_id": session_id},
+    )
+
+
+def misbehaved(session_id: str, pid: int) -> FaultError:
+    """Returns the fate of a session whose process sends what no session process does."""
+    return FaultError(
+        Reason.SESSION_LOST,
+        f"the environment's process sent what is no answer and was killed; its session {session_id} is gone. Make the "
+        "environment again to go on",
+        metadata={"session_id": session_id, "pid": str(pid)},
     )
 
 

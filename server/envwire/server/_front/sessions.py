@@ -12,7 +12,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._front.session_record import ID_LENGTH, HostedSession
 from envwire.server._ipc.fault_replies import afresh
 from envwire.v1 import environment_pb2
-from envwire.wire.varints import LENGTH_DELIMITED, read_varint, tag
+from envwire.wire.varints import LENGTH_DELIMITED, behind_length, tag
 
 _STEP_TAG = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
 
@@ -165,11 +165,12 @@ class Sessions:
     def recognise(self, raw: bytes) -> HostedSession | None:
         """Returns the session of a step that shows its secret; the step is not parsed.
 
-        Whatever follows the header is for the session to read. None means only that the request has to be parsed.
+        The step is all there is: nothing follows it that could make another request of the message. Whatever follows
+        the header inside of it is for the session to read. None means only that the request has to be parsed.
         """
-        if raw[:1] != _STEP_TAG:
+        start = behind_length(raw) if raw[:1] == _STEP_TAG else 0
+        if not start:
             return None
-        start = 2 if raw[1:2] < b"\x80" else read_varint(raw, 1)[1]  # behind the tag and the length
         name = raw[start + 2 : start + 2 + ID_LENGTH]
         session = self._live.get(name.decode("ascii", "replace"))
         if session is None:

@@ -1,9 +1,11 @@
-"""Frames between the front and a session process: the number of a session, and a message.
+"""Frames between the front and a session process: a kind, the number of a session, and a message.
 
-A frame is three numbers of four bytes, little-endian, and a message: the message's length, the session's place in the
-process, and where the message is: 0 if its bytes follow, else its place on the shelf. An empty message is a notice:
-from the process, that the session of that place was closed; from the front, that the session is to be ended, or that
-a notice arrived.
+A frame is a header, little-endian, and a message. The header holds the message's length (4 bytes), where the message
+is (4 bytes: 0 if its bytes follow, else its place on the shelf), the session's number (8 bytes), and the kind (1 byte).
+
+The kind decides what the other side may do with the message, and only the two ends of the link write it: a message of a
+client is a message of a client whatever its bytes are. A session's number is never used again in its process, so that
+nothing that comes late can be taken for the business of a later session.
 """
 
 from __future__ import annotations
@@ -11,18 +13,42 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import NamedTuple
 
 from envwire.server._ipc.gathering import Buffer, send_gathered
 from envwire.server._ipc.message_slots import Shelf, ShelfError
 
-#: What comes through the door with a connection: the session's place, and whether its client takes shared memory.
-DOOR = struct.Struct("<I?")
+#: What comes through the door with a connection: the session's number, and whether its client takes shared memory.
+DOOR = struct.Struct("<Q?")
 #: What comes through the door with descriptors when the process is to be forked: a number, which the answer repeats.
 FORK = struct.Struct("<Q")
-_HEADER = struct.Struct("<III")
+_HEADER = struct.Struct("<IIQB")
 HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES = 65536
+
+
+class Kind(IntEnum):
+    """What a frame is.
+
+    Attributes:
+        CLIENT: To the process: a request of the session's client.
+        MAKE: To the process: a new session, its slot and the environment that the operator's lists allow.
+        COPY: To the process: its environment, forked from another session's, becomes this session.
+        END: To the process: the session is over.
+        ACK: To the process: its CLOSED arrived.
+        REPLY: To the front: the answer to CLIENT, MAKE or COPY, exactly one for each and in order.
+        CLOSED: To the front: the session is over and its slot is free; told once for each session that was made or
+            could not be.
+    """
+
+    CLIENT = 1
+    MAKE = 2
+    COPY = 3
+    END = 4
+    ACK = 5
+    REPLY = 6
+    CLOSED = 7
 
 
 class FrameError(Exception):
@@ -30,35 +56,36 @@ class FrameError(Exception):
 
 
 class Frame(NamedTuple):
-    """One frame."""
+    """One frame as it came: a kind that may be none, the number of a session, a message."""
 
-    place: int
+    kind: int
+    session: int
     message: bytes
 
 
-def pack_header(place: int, length: int, where: int = 0) -> bytes:
+def pack_header(kind: Kind, session: int, length: int = 0, where: int = 0) -> bytes:
     """Returns the header of a message of `length` bytes, which follow or are on the shelf."""
-    return _HEADER.pack(length, place, where)
+    return _HEADER.pack(length, where, session, kind)
 
 
 def _end(data: bytes, start: int) -> int:
     """Returns where the frame that begins at `start` ends, or its header, when that is not complete."""
     end = start + HEADER_BYTES
     if end <= len(data):
-        length, _, where = _HEADER.unpack_from(data, start)
+        length, where, _, _ = _HEADER.unpack_from(data, start)
         end += 0 if where else length
     return end
 
 
 def _frame(data: bytes, start: int, end: int, shelf: Shelf | None) -> Frame:
     """Returns the frame that lies there, with its message from wherever it is."""
-    length, place, where = _HEADER.unpack_from(data, start)
+    length, where, session, kind = _HEADER.unpack_from(data, start)
     if not where:
-        return Frame(place, data[start + HEADER_BYTES : end])
+        return Frame(kind, session, data[start + HEADER_BYTES : end])
     if shelf is None:
         raise FrameError("a message on a shelf that there is not")
     try:
-        return Frame(place, shelf.take(where, length))
+        return Frame(kind, session, shelf.take(where, length))
     except ShelfError as error:
         raise FrameError(str(error)) from error
 
@@ -103,7 +130,7 @@ class FrameReader:
 
     def _checked_end(self, data: bytes, start: int) -> int:
         if len(data) - start >= HEADER_BYTES:
-            length, _, _ = _HEADER.unpack_from(data, start)
+            length = _HEADER.unpack_from(data, start)[0]
             if length > self._limit:
                 raise FrameError(f"a frame of {length} bytes exceeds the limit of {self._limit}")
         return _end(data, start)
@@ -122,18 +149,23 @@ class FrameSocket:
         self._shelf = shelf
         self._rest = b""
 
-    def send(self, place: int, buffers: Sequence[Buffer]) -> None:
-        """Sends a message.
+    def send(
+        self, kind: Kind, session: int, buffers: Sequence[Buffer] = (), behind: bytes = b""
+    ) -> None:
+        """Sends a frame.
 
         Args:
-            place: The session's place.
+            kind: What it is.
+            session: The session's number.
             buffers: The message in pieces.
+            behind: Another frame, which arrives together with this one.
         """
         length = sum(map(len, buffers))
         if self._shelf is not None and (where := self._shelf.put(buffers, length)):
-            self._socket.sendall(pack_header(place, length, where))
+            self._socket.sendall(pack_header(kind, session, length, where) + behind)
         else:
-            send_gathered(self._socket, [pack_header(place, length), *buffers])
+            head = pack_header(kind, session, length)
+            send_gathered(self._socket, [head, *buffers, behind])
 
     @property
     def waiting(self) -> bool:

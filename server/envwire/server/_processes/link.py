@@ -1,68 +1,77 @@
-"""The front's end of a session process's socket: one reply for each request, in order, and notices between them."""
+"""The front's end of a session process's socket: what sessions ask, and what the process says about them.
+
+What the process sends is not trusted: an environment may have written it. A process that answers what nobody asked,
+speaks of sessions that it does not have, or not in frames and answers at all, is misbehaving; its sessions end with it.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Callable
+from itertools import count
 from typing import cast
 
-from envwire.server._ipc.frames import FrameError, FrameReader, pack_header
+from envwire.server._ipc.frames import Frame, FrameError, FrameReader, Kind, pack_header
 from envwire.server._ipc.message_slots import Shelf
-
-
-class LinkLostError(Exception):
-    """The session process is gone, or no longer speaks in frames."""
+from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
+from envwire.wire.varints import unwrap
 
 
 class Link(asyncio.Protocol):
-    """Sends requests to a session process and matches its replies to them.
+    """Sends what sessions ask to their process and gives them the replies.
 
     Args:
         limit: Largest message accepted, in bytes.
-        on_lost: Called once when the process is gone.
-        on_reply: Called with the place of the session after every reply.
-        on_notice: Called with the place of a session that was closed.
         shelf: Where large messages are laid down.
+        on_lost: Called once when the process is gone.
+        on_retired: Called with a slot that no session has any more.
+        on_misbehaved: Called with what the process did that no session process does.
     """
 
     def __init__(
         self,
         limit: int,
-        on_lost: Callable[[], None],
-        on_reply: Callable[[int], None],
-        on_notice: Callable[[int], None],
         shelf: Shelf,
+        on_lost: Callable[[], None],
+        on_retired: Callable[[int], None],
+        on_misbehaved: Callable[[str], None],
     ) -> None:
         self._reader = FrameReader(limit, shelf)
         self._shelf = shelf
         self._on_lost = on_lost
-        self._on_reply = on_reply
-        self._on_notice = on_notice
-        self._pending: deque[asyncio.Future[bytes]] = deque()
+        self._on_retired = on_retired
+        self._on_misbehaved = on_misbehaved
+        self._numbers = count(1)
+        self._sessions: dict[int, SessionLink] = {}
         self._transport: asyncio.Transport | None = None
 
-    def ask(self, place: int, message: bytes) -> asyncio.Future[bytes]:
-        """Sends a request and returns the future of its reply.
+    def open(self, slot: int, listener: Listener) -> SessionLink:
+        """Returns the link of a new session, which is to be made next.
 
-        The reply comes even when nobody waits for the future any more; it is dropped then.
-
-        Raises:
-            LinkLostError: The process is gone already.
+        Args:
+            slot: Its row on the board.
+            listener: Hears what becomes of it.
         """
+        number = next(self._numbers)
+        self._sessions[number] = SessionLink(number, slot, listener, self._write)
+        return self._sessions[number]
+
+    def end(self, session: SessionLink) -> None:
+        """Ends a session, here and in its process."""
+        session.end()
+        if session.number in self._sessions and not session.closed:
+            self._notify(Kind.END, session.number)
+
+    def _write(self, kind: Kind, number: int, message: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
             raise LinkLostError
-        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
-        self._pending.append(future)
         where = self._shelf.put([message], len(message))
-        header = pack_header(place, len(message), where)
+        header = pack_header(kind, number, len(message), where)
         self._transport.write(header if where else header + message)
-        return future
 
-    def give_notice(self, place: int) -> None:
-        """Tells the process that the session of a place is to be ended, or that its notice arrived."""
+    def _notify(self, kind: Kind, number: int) -> None:
         if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(pack_header(place, 0))
+            self._transport.write(pack_header(kind, number))
 
     def close(self) -> None:
         """Ends the connection; the process leaves when it sees it."""
@@ -74,28 +83,56 @@ class Link(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Hands complete replies to those who wait (asyncio calls this)."""
+        """Hands on what the process says (asyncio calls this)."""
         try:
-            frames = self._reader.feed(data)
-        except FrameError:
+            for frame in self._reader.feed(data):
+                self._take(frame)
+        except FrameError as error:
             self.close()
-            return
-        for place, message in frames:
-            if not message:
-                self._on_notice(place)
-            elif self._pending:
-                future = self._pending.popleft()
-                if not future.cancelled():
-                    future.set_result(message)
-                self._on_reply(place)
-            else:  # a reply to nothing: not our worker any more
-                self.close()
-                return
+            self._on_misbehaved(str(error))
+
+    def _take(self, frame: Frame) -> None:
+        """Hands one frame on.
+
+        Raises:
+            FrameError: The process had no business to send it.
+        """
+        kind, number, message = frame
+        session = self._sessions.get(number)
+        if session is None:
+            raise FrameError(f"a frame for session {number}, which it does not have")
+        if kind == Kind.REPLY:
+            _check_response(message)
+            if not session.on_reply(message):
+                raise FrameError(f"a reply to nothing, for session {number}")
+        elif kind == Kind.CLOSED and not message:
+            if not session.on_closed():
+                raise FrameError(f"session {number} was closed twice")
+            self._notify(Kind.ACK, number)
+            self._on_retired(session.slot)
+        else:
+            raise FrameError(f"a frame of kind {kind} and {len(message)} bytes is none of its own")
+        if session.retired:
+            del self._sessions[number]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
         """Fails all that still wait (asyncio calls this)."""
-        while self._pending:
-            future = self._pending.popleft()
-            if not future.cancelled():
-                future.set_exception(LinkLostError())
+        sessions, self._sessions = self._sessions, {}
+        for session in sessions.values():
+            session.on_lost()
         self._on_lost()
+
+
+def _check_response(message: bytes) -> None:
+    """Checks that a reply has an InteractResponse's form: one field, which holds a message.
+
+    Raises:
+        FrameError: It has not.
+    """
+    try:
+        unwrap(message)
+    except ValueError as error:
+        raise FrameError(f"a reply that is no InteractResponse: {error}") from error
+
+
+__all__ = ["Link", "LinkLostError", "Listener", "SessionLink"]

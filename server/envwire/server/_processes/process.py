@@ -5,22 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING
 
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import DOOR, FORK
 from envwire.server._ipc.message_slots import REQUESTS, Shelf
 from envwire.server._ipc.scoreboard import make_board
 from envwire.server._processes.forkserver import ForkError, OnExit, TemplateLink
-from envwire.server._processes.link import Link, LinkLostError
+from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
 from envwire.server._processes.output import OutputTail
 
-if TYPE_CHECKING:
-    from envwire.server._front.session_record import HostedSession
+_log = logging.getLogger("envwire.server")
 
 #: Time that a process has to leave by itself once its sessions are over.
 GRACE_SECONDS = 5.0
@@ -41,22 +40,23 @@ class DoorError(Exception):
 
 
 class Process:
-    """One process and the sessions that it holds, each in a place of its own.
+    """One process and the sessions that it holds, each in a slot of its own.
 
     Args:
-        places: How many sessions it may hold.
+        slots: How many sessions it may hold.
         limit: Largest message accepted, in bytes.
     """
 
-    def __init__(self, places: int, limit: int) -> None:
-        self._places = places
+    def __init__(self, slots: int, limit: int) -> None:
+        self._slots = slots
+        self._free_slots = set(range(slots))
         self._limit = limit
         self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._killed = False
+        self._leaving = False
         self._forks = 0
         self._forking = asyncio.Lock()
-        self.sessions: dict[int, HostedSession] = {}
+        self._sessions: set[SessionLink] = set()
         self.pid = 0
 
     async def start(self, fork: Fork) -> None:
@@ -81,7 +81,7 @@ class Process:
             theirs.callback(os.close, writing)
             self.output = OutputTail(reading)
             ours.callback(self.output.close)
-            page, self.board = make_board(self._places)
+            page, self.board = make_board(self._slots)
             theirs.callback(os.close, page)
             ours.callback(self.board.close)
             self._shelf = Shelf(os.dup(page), self.board, REQUESTS)
@@ -95,7 +95,9 @@ class Process:
         for end in (link, door):
             end.setblocking(False)
         self._door = door
-        made = Link(self._limit, self._on_lost, self._on_reply, self._on_notice, self._shelf)
+        made = Link(
+            self._limit, self._shelf, self._on_lost, self._free_slots.add, self._on_misbehaved
+        )
         connecting = asyncio.ensure_future(
             asyncio.get_running_loop().create_connection(lambda: made, sock=link)
         )
@@ -151,48 +153,50 @@ class Process:
     @property
     def free(self) -> bool:
         """Whether it can hold one more session."""
-        leaving = self._killed or self._lost.done()
-        return not leaving and len(self.sessions) < self._places
+        return not self._leaving and not self._lost.done() and bool(self._free_slots)
 
-    def take(self, session: HostedSession) -> int:
-        """Gives a session a place and returns it."""
-        place = next(place for place in range(self._places) if place not in self.sessions)
-        self.sessions[place] = session
-        self.board.clear(place)
-        return place
+    def open(self, listener: Listener) -> SessionLink:
+        """Gives a session a slot and returns its link.
 
-    def ask(self, place: int, message: bytes) -> asyncio.Future[bytes]:
-        """Sends a request and returns the future of its reply.
-
-        Raises:
-            LinkLostError: The process is gone already.
+        Args:
+            listener: Hears what becomes of the session.
         """
-        return self._link.ask(place, message)
+        slot = min(self._free_slots)
+        self._free_slots.remove(slot)
+        self.board.clear(slot)
+        session = self._link.open(slot, listener)
+        self._sessions.add(session)
+        return session
 
-    def admit(self, place: int, connection: socket.socket, shares_memory: bool) -> None:
+    def admit(self, session: SessionLink, connection: socket.socket, shares_memory: bool) -> None:
         """Hands a client's connection over to a session.
 
         Raises:
             DoorError: The process is gone or does not take any more.
         """
+        packet = DOOR.pack(session.number, shares_memory)
         try:
-            socket.send_fds(self._door, [DOOR.pack(place, shares_memory)], [connection.fileno()])
+            socket.send_fds(self._door, [packet], [connection.fileno()])
         except OSError as error:
             raise DoorError(str(error)) from error
 
-    def leave(self, place: int) -> None:
-        """Lets a session that ended go, its environment closed, and with the last session the process."""
-        if self.sessions.pop(place, None) is None:
+    def leave(self, session: SessionLink) -> None:
+        """Lets a session that ended go, its environment closed, and with the last session the process.
+
+        Its slot is free once the process has told that the session is over there.
+        """
+        if session not in self._sessions:
             return
-        if self.sessions:
-            self._link.give_notice(place)
-        else:
+        self._sessions.remove(session)
+        self._link.end(session)
+        if not self._sessions:
+            self._leaving = True
             self._link.close()
             asyncio.get_running_loop().call_later(GRACE_SECONDS, self.kill)
 
     def kill(self) -> None:
         """Kills the process and all that it started."""
-        self._killed = True
+        self._leaving = True
         if self.pid and not self._exited.done():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
@@ -216,14 +220,9 @@ class Process:
             self._exited.set_result(status)
         self.output.drain()
 
-    def _on_reply(self, place: int) -> None:
-        if session := self.sessions.get(place):
-            session.on_reply()
-
-    def _on_notice(self, place: int) -> None:
-        if session := self.sessions.get(place):
-            session.on_closed()
-        self._link.give_notice(place)
+    def _on_misbehaved(self, what: str) -> None:
+        _log.warning("session process %d was killed: it sent %s", self.pid, what)
+        self.kill()
 
     def _on_lost(self) -> None:
         self._door.close()
@@ -231,8 +230,6 @@ class Process:
         self.board.close()
         if not self._lost.done():
             self._lost.set_result(None)
-        for session in list(self.sessions.values()):
-            session.on_lost()
 
 
-__all__ = ["GRACE_SECONDS", "DoorError", "LinkLostError", "Process"]
+__all__ = ["GRACE_SECONDS", "DoorError", "LinkLostError", "Process", "SessionLink"]

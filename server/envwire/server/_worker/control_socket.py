@@ -19,7 +19,7 @@ class Door:
 
     Args:
         sock: Socket of packets.
-        admit: Called with a session's place, whether its client takes shared memory, and the connection.
+        admit: Called with a session's number, whether its client takes shared memory, and the connection.
         become: Called in a copy with its descriptors; it does not return.
         packed: Whether several sessions share the process, which then is not copied.
     """
@@ -39,14 +39,14 @@ class Door:
 
     def serve(self) -> None:
         """Does what one packet asks for."""
-        packet, descriptors, _, _ = socket.recv_fds(self._socket, FORK.size, _COPY_DESCRIPTORS)
+        packet, descriptors, _, _ = socket.recv_fds(self._socket, DOOR.size, _COPY_DESCRIPTORS)
         if not packet:  # the front is gone; the link tells as much
             self.closed = True
         elif len(packet) == FORK.size:
             self._fork(FORK.unpack(packet)[0], descriptors)
         elif descriptors:  # else too many files are open here; the client tries again
-            place, shares = DOOR.unpack(packet)
-            self._admit(place, shares, socket.socket(fileno=descriptors[0]))
+            number, shares = DOOR.unpack(packet)
+            self._admit(number, shares, socket.socket(fileno=descriptors[0]))
 
     def _fork(self, number: int, descriptors: Sequence[int]) -> None:
         """Forks this process for another session, and tells the front what came of it."""

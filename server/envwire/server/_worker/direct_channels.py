@@ -9,17 +9,18 @@ from functools import partial
 from envwire.server._ipc.scoreboard import Board
 from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.server._worker.poller import Waiting
+from envwire.server._worker.served_session import ServedSession
 from envwire.server._worker.shared_memory import SharedSlots
 
 
 class Channels:
-    """The channels by the places of their sessions.
+    """The channels by their sessions.
 
     Args:
         waiting: Takes them among what is waited for.
         board: Where the front looks which are open.
         limit: Largest request, in bytes.
-        answer: Called with place, channel and request; serves it.
+        answer: Called with session, channel and request of its client; serves it.
     """
 
     def __init__(
@@ -27,43 +28,51 @@ class Channels:
         waiting: Waiting,
         board: Board,
         limit: int,
-        answer: Callable[[int, Channel, bytes], None],
+        answer: Callable[[ServedSession, Channel, bytes], None],
     ) -> None:
         self._waiting = waiting
         self._board = board
         self._limit = limit
         self._answer = answer
-        self._open: dict[int, Channel] = {}
+        self._open: dict[ServedSession, Channel] = {}
 
-    def open(self, place: int, connection: socket.socket, shared: SharedSlots | None) -> None:
+    def open(
+        self, session: ServedSession, connection: socket.socket, shared: SharedSlots | None
+    ) -> None:
         """Takes a connection, which replaces that which the session has."""
-        self.close(place)
+        self.close(session)
         channel = Channel(connection, self._limit, shared)
-        self._open[place] = channel
-        self._waiting.watch(channel, partial(self._serve, place, channel))
-        self._board.connect(place, True)
+        self._open[session] = channel
+        self._waiting.watch(channel, partial(self._serve, session, channel))
+        self._board.connect(session.slot, True)
         try:
             channel.welcome(self._limit)
         except ChannelError:
-            self.close(place)
+            self.close(session)
 
-    def close(self, place: int) -> None:
+    def close(self, session: ServedSession) -> None:
         """Ends the channel of a session, if it has one."""
-        if channel := self._open.pop(place, None):
-            self._board.connect(place, False)
-            self._waiting.forget(channel)
+        if channel := self.release(session):
             channel.close()
+
+    def release(self, session: ServedSession) -> Channel | None:
+        """Gives up the channel of a session, if it has one; it is the caller's to close, and not waited for."""
+        channel = self._open.pop(session, None)
+        if channel is not None:
+            self._board.connect(session.slot, False)
+            self._waiting.forget(channel)
+        return channel
 
     def abandon(self) -> None:
         """Lets go of all in a copy of the process: they are the original's."""
         for channel in self._open.values():
             channel.close()
 
-    def _serve(self, place: int, channel: Channel) -> None:
+    def _serve(self, session: ServedSession, channel: Channel) -> None:
         try:
             for raw in channel.receive():
-                if self._open.get(place) is channel:  # nothing is served after a close
-                    self._answer(place, channel, raw)
+                if self._open.get(session) is channel:  # nothing is served after a close
+                    self._answer(session, channel, raw)
         except ChannelError:
-            if self._open.get(place) is channel:
-                self.close(place)
+            if self._open.get(session) is channel:
+                self.close(session)

@@ -1,7 +1,9 @@
-"""The session process: reads requests, lets its sessions serve them, writes replies. It knows nothing but frames.
+"""The session process: reads frames, lets its sessions serve them, writes replies.
 
-Requests come from the front, on the link, and straight from clients, on direct channels that the front hands over
-through the door. A process holds one session unless the operator packs more into it.
+Two kinds of frames come here. Control frames make, end and acknowledge sessions; only the front writes them, on the
+link, where each carries its kind. Requests of clients come on the link as well, and straight from clients on direct
+channels that the front hands over through the door; whatever they say, they are a session's to serve. A process holds
+one session unless the operator packs more into it.
 """
 
 from __future__ import annotations
@@ -11,7 +13,8 @@ import gc
 import socket
 import traceback
 from collections import deque
-from typing import NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from envwire.codec import FaultError, Reason, encode_warnings, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
@@ -19,19 +22,29 @@ from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply
-from envwire.server._ipc.frames import Frame
+from envwire.server._ipc.frames import Kind, pack_header
 from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.message_slots import SHELVED_FROM
+from envwire.server._ipc.worker_frames import (
+    AckFrame,
+    ClientFrame,
+    CopyFrame,
+    EndFrame,
+    MakeFrame,
+    WorkerFrame,
+    read_worker_frame,
+)
 from envwire.server._session.session import Session, WarningLog
 from envwire.server._session.states import State
 from envwire.server._worker.control_socket import Door
-from envwire.server._worker.direct_channel import Channel
+from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.server._worker.direct_channels import Channels
 from envwire.server._worker.endpoints import Ends, take_ends
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
+from envwire.server._worker.served_session import GONE, ServedSession
 from envwire.server._worker.shared_memory import share
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
@@ -53,19 +66,25 @@ class Worker:
     def __init__(self, ends: Ends, catalogue: Catalogue, config: ServerConfig) -> None:
         self._ends = ends
         self._frames, self._board = ends.frames, ends.board
-        self._backlog: deque[Frame] = deque()
+        self._backlog: deque[WorkerFrame] = deque()
         self._catalogue = catalogue
         self._config = config
         self._origin: Session | None = None
         self._packed = config.sessions_per_process > 1
         self._limit = config.max_message_bytes
         self._warnings = WarningLog()
-        self._sessions: dict[int, Session] = {}
-        self._large: set[int] = set()
+        self._sessions: dict[int, ServedSession] = {}
         self._waiting = Waiting()
-        self._channels = Channels(self._waiting, self._board, self._limit, self._answer_channel)
+        self._channels = Channels(self._waiting, self._board, self._limit, self._serve_channel)
         self._door = Door(ends.door, self._admit, self._become_copy, self._packed)
         self._over = False
+        self._serve_frame: dict[type[WorkerFrame], Callable[[Any], None]] = {
+            ClientFrame: self._serve_client,
+            MakeFrame: self._make,
+            CopyFrame: self._make_copy,
+            EndFrame: self._end,
+            AckFrame: lambda _: None,
+        }
 
     def run(self) -> None:
         """Serves requests until the session closes or the front is gone."""
@@ -74,8 +93,8 @@ class Worker:
         with self._warnings.installed():
             with contextlib.suppress(ConnectionError):  # the front ended the link under a request
                 self._serve()
-            for session in self._sessions.values():
-                _abandon(session)
+            for served in self._sessions.values():
+                _abandon(served.session)
 
     def _serve(self) -> None:
         wait = self._waiting.wait
@@ -85,66 +104,97 @@ class Worker:
 
     def _serve_link(self) -> None:
         while True:
-            frame = self._backlog.popleft() if self._backlog else self._frames.receive()
+            frame = self._backlog.popleft() if self._backlog else self._receive()
             if frame is None:
                 self._over = True
-            elif frame.message:
-                self._answer(frame)
             else:
-                self._end(frame.place)
+                self._serve_frame[type(frame)](frame)
             if self._over or not (self._backlog or self._frames.waiting):
                 return
 
-    def _answer(self, frame: Frame) -> None:
-        place = frame.place
-        session = self._sessions.get(place)
-        if session is None:
-            self._frames.send(place, [self._make(place, frame.message)])
-            # A session that could not be made is no session: its process goes once the reason is told.
-            self._over = not self._packed and place not in self._sessions
+    def _receive(self) -> WorkerFrame | None:
+        frame = self._frames.receive()
+        return None if frame is None else read_worker_frame(frame)
+
+    def _serve_client(self, frame: ClientFrame) -> None:
+        served = self._sessions.get(frame.session)
+        if served is None:
+            self._frames.send(Kind.REPLY, frame.session, [GONE])
             return
         if len(frame.message) >= SHELVED_FROM:
             keep_freed_memory()
-        self._board.begin(place)
-        self._frames.send(place, self._reply(place, session, frame.message))
-        self._board.end(place, session.stepping)
+        session = served.session
+        self._board.begin(served.slot)
+        reply = self._reply(served, frame.message)
         if session.state is State.CLOSED:
-            self._leave(place)
+            self._channels.close(served)
+            self._drop(served)
+            behind = pack_header(Kind.CLOSED, served.number)
+            self._frames.send(Kind.REPLY, served.number, reply, behind)
+        else:
+            self._frames.send(Kind.REPLY, served.number, reply)
+            self._board.end(served.slot, session.stepping)
 
-    def _make(self, place: int, raw: bytes) -> bytes:
-        reply = environment_pb2.InteractResponse()
+    def _make(self, frame: MakeFrame) -> None:
+        self._serve_make(frame.session, frame.slot, lambda: self._new_session(frame.request))
+
+    def _make_copy(self, frame: CopyFrame) -> None:
+        self._serve_make(frame.session, 0, self._copied_session)
+
+    def _serve_make(self, number: int, slot: int, start: Callable[[], Session]) -> None:
+        """Begins a session and tells the front what it is, or why there is none."""
         try:
-            request = environment_pb2.InteractRequest.FromString(raw)
-            session = self._origin or self._new_session(request.make)
-            reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
-            reply.make.capabilities.extend(session.capabilities)
-            if not self._packed and not obstacle():
-                reply.make.capabilities.append("fork")
+            session = start()
+            reply = self._describe(session)
         except FaultError as fault:
-            return fault_reply(fault).SerializeToString()
+            self._refuse_make(number, fault)
         except Exception as error:
-            return fault_reply(fault_from_exception(error)).SerializeToString()
+            self._refuse_make(number, fault_from_exception(error))
+        else:
+            self._sessions[number] = ServedSession(number, slot, session)
+            if not self._packed:
+                gc.collect()
+                gc.freeze()  # what an environment consists of need not be looked at again and again
+            self._frames.send(Kind.REPLY, number, [reply])
+
+    def _refuse_make(self, number: int, fault: FaultError) -> None:
+        """Tells why there is no session; a process that was to hold no other goes."""
+        reply = fault_reply(fault).SerializeToString()
+        self._frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
+        self._over = not self._packed
+
+    def _describe(self, session: Session) -> bytes:
+        reply = environment_pb2.InteractResponse()
+        reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
+        reply.make.capabilities.extend(session.capabilities)
+        if not self._packed and not obstacle():
+            reply.make.capabilities.append("fork")
         encode_warnings(self._warnings.take(), reply.make.warnings)
-        self._sessions[place] = session
-        if not self._packed:
-            gc.collect()
-            gc.freeze()  # what an environment consists of need not be looked at again and again
         return reply.SerializeToString()
 
-    def _new_session(self, request: environment_pb2.MakeRequest) -> Session:
+    def _new_session(self, raw: bytes) -> Session:
+        request = environment_pb2.MakeRequest.FromString(raw)
         env, family = make_environment(self._catalogue, request)
         return Session(env, family, self._warnings, self._catalogue.reach)
 
-    def _end(self, place: int) -> None:
-        """Closes the environment of a session that the front ended."""
-        session = self._sessions.get(place)
-        self._leave(place)
-        if session is not None:
-            _abandon(session)
+    def _copied_session(self) -> Session:
+        if self._origin is None:
+            raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
+        return self._origin
 
-    def _leave(self, place: int) -> None:
-        self._sessions.pop(place, None)
-        self._channels.close(place)
+    def _end(self, frame: EndFrame) -> None:
+        """Closes the environment of a session that the front ended."""
+        served = self._sessions.get(frame.session)
+        if served is None:  # its client closed it at the same time, and the front was told
+            return
+        self._channels.close(served)
+        self._drop(served)
+        _abandon(served.session)
+        self._frames.send(Kind.CLOSED, served.number)
+
+    def _drop(self, served: ServedSession) -> None:
+        """Forgets a session that is over; its slot is another's as soon as the front was told."""
+        del self._sessions[served.number]
         self._over = not self._packed
 
     def _serve_door(self) -> None:
@@ -156,50 +206,58 @@ class Worker:
         self, link: int, output: int, door: int, board: int, lifeline: int
     ) -> NoReturn:
         """Serves the copy of the session; this process never returns to what it was forked in."""
-        (session,) = self._sessions.values()
+        (served,) = self._sessions.values()
         self._channels.abandon()
         self._ends.close()
         take_output(output)
         die_with(lifeline)
         copy = Worker(take_ends(link, door, board, 1), self._catalogue, self._config)
-        session.copied()
-        copy._origin, copy._warnings = session, self._warnings
+        served.session.copied()
+        copy._origin, copy._warnings = served.session, self._warnings
         run_and_exit(copy.run)
 
-    def _admit(self, place: int, shares: bool, connection: socket.socket) -> None:
+    def _admit(self, number: int, shares: bool, connection: socket.socket) -> None:
         """Opens a direct channel to a session."""
-        session = self._sessions.get(place)
-        if session is None:
+        served = self._sessions.get(number)
+        if served is None:
             connection.close()
             return
         budget = self._config.shared_memory
-        shared = share(budget, session.observation_space) if shares else None
-        self._channels.open(place, connection, shared)
+        shared = share(budget, served.session.observation_space) if shares else None
+        self._channels.open(served, connection, shared)
 
-    def _answer_channel(self, place: int, channel: Channel, raw: bytes) -> None:
-        session = self._sessions[place]
-        self._board.begin(place)
+    def _serve_channel(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
+        """Serves a request of a session's client, straight from the client."""
+        session = served.session
+        self._board.begin(served.slot)
         packet = self._bounded(session.handle(raw, True))
-        if session.state is not State.CLOSED:
-            try:
-                channel.send(packet)
-            finally:  # the books are written while the client has its answer already
-                self._board.end(place, session.stepping)
+        if session.state is State.CLOSED:
+            self._close_from_channel(served, channel, packet)
             return
-        self._board.end(place, session.stepping)
-        self._give_notice(place)
-        channel.send(packet)
-        self._leave(place)
+        try:
+            channel.send(packet)
+        finally:  # the books are written while the client has its answer already
+            self._board.end(served.slot, session.stepping)
+
+    def _close_from_channel(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
+        self._channels.release(served)
+        self._drop(served)
+        self._give_notice(served.number)
+        with contextlib.suppress(
+            ChannelError
+        ):  # the client may be gone; what waits is served all the same
+            channel.send(packet)
+        channel.close()
         if self._backlog or self._frames.waiting:  # it came while the front was asked
             self._serve_link()
 
-    def _give_notice(self, place: int) -> None:
+    def _give_notice(self, number: int) -> None:
         """Tells the front that a session was closed, and waits until its slot is free."""
-        self._frames.send(place, ())
+        self._frames.send(Kind.CLOSED, number)
         self._ends.link.settimeout(_NOTICE_SECONDS)
         with contextlib.suppress(OSError):
-            while (frame := self._frames.receive()) is not None:
-                if frame == (place, b""):
+            while (frame := self._receive()) is not None:
+                if frame in (AckFrame(number), EndFrame(number)):
                     break
                 self._backlog.append(frame)
         self._ends.link.settimeout(None)
@@ -209,11 +267,11 @@ class Worker:
         length = len(packet.message) + attached
         return packet if length <= self._limit else Packet(self._too_large(length))
 
-    def _reply(self, place: int, session: Session, raw: bytes) -> list[Buffer]:
+    def _reply(self, served: ServedSession, raw: bytes) -> list[Buffer]:
         """Serves a request of the link; where the last reply was large its arrays are sent from where they are."""
-        reply = pieces(session.handle(raw, place in self._large))
+        reply = pieces(served.session.handle(raw, served.large))
         length = sum(map(len, reply))
-        (self._large.add if length >= SHELVED_FROM else self._large.discard)(place)
+        served.large = length >= SHELVED_FROM
         return reply if length <= self._limit else [self._too_large(length)]
 
     def _too_large(self, length: int) -> bytes:

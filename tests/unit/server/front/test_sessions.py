@@ -41,3 +41,18 @@ def test_a_step_is_recognised_by_name_and_secret(sessions: Sessions, size: int) 
 def test_a_step_that_is_cut_off_is_not(sessions: Sessions, end: int) -> None:
     assert sessions.recognise(step(17_000)[:end]) is None
     assert sessions.recognise(step(17_000)[:1] + b"\xff" * end) is None
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        pb.InteractRequest(make=pb.MakeRequest(env_id="Forbidden-v0")).SerializeToString(),
+        pb.InteractRequest(close=pb.CloseRequest(sequence=1)).SerializeToString(),
+        b"\0",
+        b"\xff",
+    ],
+)
+def test_a_step_with_something_behind_it_is_not(sessions: Sessions, behind: bytes) -> None:
+    """Protobuf takes the last of several requests: what begins like a step may be a Make."""
+    assert sessions.recognise(step(1) + behind) is None
+    assert sessions.recognise(step(1)) is not None

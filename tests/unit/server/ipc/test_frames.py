@@ -14,6 +14,7 @@ from envwire.server._ipc.frames import (
     FrameError,
     FrameReader,
     FrameSocket,
+    Kind,
     pack_header,
 )
 
@@ -21,8 +22,10 @@ from envwire.server._ipc.frames import (
 @settings(derandomize=True, max_examples=100)
 @given(st.lists(st.binary(max_size=50), max_size=8), st.lists(st.integers(0, 450), max_size=8))
 def test_any_cut_gives_the_same_messages(messages: list[bytes], cuts: list[int]) -> None:
-    frames = [Frame(place, message) for place, message in enumerate(messages)]
-    stream = b"".join(pack_header(place, len(message)) + message for place, message in frames)
+    frames = [Frame(Kind.REPLY, number, message) for number, message in enumerate(messages)]
+    stream = b"".join(
+        pack_header(Kind.REPLY, number, len(message)) + message for _, number, message in frames
+    )
     edges = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     reader = FrameReader(limit=50)
     received = [frame for start, end in pairwise(edges) for frame in reader.feed(stream[start:end])]
@@ -31,12 +34,12 @@ def test_any_cut_gives_the_same_messages(messages: list[bytes], cuts: list[int])
 
 def test_a_message_that_is_on_no_shelf_is_refused() -> None:
     with pytest.raises(FrameError, match="shelf"):
-        FrameReader(limit=50).feed(pack_header(0, 40, 1))
+        FrameReader(limit=50).feed(pack_header(Kind.REPLY, 0, 40, 1))
 
 
 def test_a_frame_over_the_limit_is_refused_at_its_header() -> None:
     with pytest.raises(FrameError, match="51 bytes"):
-        FrameReader(limit=50).feed(pack_header(0, 51))
+        FrameReader(limit=50).feed(pack_header(Kind.REPLY, 0, 51))
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_535, 65_536, 3_000_000])
@@ -46,23 +49,30 @@ def test_blocking_sockets_carry_any_size(size: int) -> None:
     left, right = socket.socketpair()
     with left, right:
         message = bytes(size)
-        sender = Thread(target=FrameSocket(left).send, args=(7, [message[:9], message[9:]]))
+        sender = Thread(
+            target=FrameSocket(left).send, args=(Kind.REPLY, 7, [message[:9], message[9:]])
+        )
         sender.start()
         frames = FrameSocket(right)
-        assert frames.receive() == (7, message)
+        assert frames.receive() == (Kind.REPLY, 7, message)
         sender.join()
         for each in (b"two", b"in one go"):
-            FrameSocket(left).send(1, [each])
-        assert frames.receive() == (1, b"two")
+            FrameSocket(left).send(Kind.CLIENT, 1, [each])
+        assert frames.receive() == (Kind.CLIENT, 1, b"two")
         assert frames.waiting
-        assert frames.receive() == (1, b"in one go")
+        assert frames.receive() == (Kind.CLIENT, 1, b"in one go")
         assert not frames.waiting
         left.close()
         assert frames.receive() is None
 
 
 @pytest.mark.parametrize(
-    "sent", [pack_header(0, 3), pack_header(0, 3) + b"ab", pack_header(0, 3)[:2]]
+    "sent",
+    [
+        pack_header(Kind.REPLY, 0, 3),
+        pack_header(Kind.REPLY, 0, 3) + b"ab",
+        pack_header(Kind.REPLY, 0, 3)[:2],
+    ],
 )
 def test_an_end_inside_a_frame_is_an_error(sent: bytes) -> None:
     left, right = socket.socketpair()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from envwire.server._ipc.frames import FrameError, FrameReader, pack_header
+from envwire.server._ipc.frames import FrameError, FrameReader, Kind, pack_header
 from envwire.server._ipc.message_slots import (
     REPLIES,
     REQUESTS,
@@ -86,12 +86,17 @@ def test_a_peer_that_cuts_the_file_off_gives_an_error_and_no_signal(sides: Sides
     os.ftruncate(sides.file, os.fstat(sides.file).st_size - 1)
     reader = FrameReader(SHELVED_TO, sides.front)
     with pytest.raises(FrameError, match=f"{SHELVED_FROM - 1} of {SHELVED_FROM} bytes"):
-        reader.feed(pack_header(0, SHELVED_FROM, where))
+        reader.feed(pack_header(Kind.REPLY, 0, SHELVED_FROM, where))
 
 
 def test_frames_and_shelved_messages_come_in_order(sides: Sides) -> None:
     reader, sent = FrameReader(SHELVED_TO, sides.front), message(SHELVED_FROM)
     where = sides.process.put([sent], len(sent))
-    stream = pack_header(1, 2) + b"ab" + pack_header(2, len(sent), where) + pack_header(3, 0)
+    stream = (
+        pack_header(Kind.REPLY, 1, 2)
+        + b"ab"
+        + pack_header(Kind.REPLY, 2, len(sent), where)
+        + pack_header(Kind.CLOSED, 3)
+    )
     frames = [frame for byte in stream for frame in reader.feed(bytes((byte,)))]
-    assert frames == [(1, b"ab"), (2, sent), (3, b"")]
+    assert frames == [(Kind.REPLY, 1, b"ab"), (Kind.REPLY, 2, sent), (Kind.CLOSED, 3, b"")]

@@ -12,11 +12,12 @@ import numpy as np
 import pytest
 
 import envwire.envs
-from envwire.codec import encode_mapping, encode_value
+from envwire.codec import decode_fault, encode_mapping, encode_value, envwire_family
 from envwire.server._hosting.libraries import load_catalogue
-from envwire.server._ipc.frames import DOOR, Frame, FrameSocket, pack_header
+from envwire.server._ipc.frames import DOOR, Frame, FrameSocket, Kind, pack_header
 from envwire.server._ipc.message_slots import REPLIES, REQUESTS, Shelf
 from envwire.server._ipc.scoreboard import MARKS, make_board
+from envwire.server._ipc.worker_frames import pack_make
 from envwire.server._worker.endpoints import take_ends
 from envwire.server._worker.worker import Worker
 from envwire.server.config import ServerConfig
@@ -52,25 +53,32 @@ class Front:
         self._thread.start()
         self.link.settimeout(10.0)
 
-    def ask(self, place: int, request: pb.InteractRequest) -> pb.InteractResponse:
-        self.frames.send(place, [request.SerializeToString()])
-        return self.hear(place)
+    def ask(self, number: int, request: pb.InteractRequest) -> pb.InteractResponse:
+        """Sends what a client asked and returns the reply."""
+        self.frames.send(Kind.CLIENT, number, [request.SerializeToString()])
+        return self.hear(number)
 
-    def hear(self, place: int) -> pb.InteractResponse:
+    def hear(self, number: int) -> pb.InteractResponse:
         frame = self.frames.receive()
         assert frame is not None
-        assert frame.place == place
+        assert frame[:2] == (Kind.REPLY, number)
         return pb.InteractResponse.FromString(frame.message)
 
-    def make(self, place: int) -> None:
-        assert self.ask(place, MAKE).HasField("make")
+    def order(self, number: int, slot: int, request: pb.MakeRequest) -> pb.InteractResponse:
+        """Orders a session to be made and returns the reply."""
+        self.frames.send(Kind.MAKE, number, [pack_make(slot, request.SerializeToString())])
+        return self.hear(number)
 
-    def open(self, place: int) -> socket.socket:
+    def make(self, number: int, slot: int | None = None) -> None:
+        slot = number if slot is None else slot
+        assert self.order(number, slot, CARTPOLE).HasField("make")
+
+    def open(self, number: int) -> socket.socket:
         """Hands a connection over, hears the welcome, and returns the client's end."""
         ours, theirs = socket.socketpair()
         ours.settimeout(10.0)
         with theirs:
-            socket.send_fds(self.door, [DOOR.pack(place, False)], [theirs.fileno()])
+            socket.send_fds(self.door, [DOOR.pack(number, False)], [theirs.fileno()])
         self._clients.append(ours)
         return ours
 
@@ -86,7 +94,7 @@ class Front:
             end.close()
 
 
-MAKE = pb.InteractRequest(make=pb.MakeRequest(env_id="CartPole-v1"))
+CARTPOLE = pb.MakeRequest(env_id="CartPole-v1")
 
 
 def reset(sequence: int) -> pb.InteractRequest:
@@ -193,19 +201,23 @@ def test_several_requests_in_one_packet_are_answered_in_order(front: Front) -> N
     ]
 
 
-def notice(place: int) -> bytes:
-    return pack_header(place, 0)
+def ack(number: int) -> bytes:
+    return pack_header(Kind.ACK, number)
+
+
+def closed(number: int) -> Frame:
+    return Frame(Kind.CLOSED, number, b"")
 
 
 def test_a_close_frees_the_slot_before_it_is_answered(front: Front) -> None:
     client = welcomed(front.open(0))
     client.sendall(framed(close(1)))
-    assert front.frames.receive() == Frame(0, b"")
+    assert front.frames.receive() == closed(0)
     client.settimeout(0.05)
     with pytest.raises(TimeoutError):  # it waits for the front
         client.recv(1)
     client.settimeout(10.0)
-    front.link.sendall(notice(0))
+    front.link.sendall(ack(0))
     assert hear(client).HasField("close")
     assert client.recv(1) == b""
     assert not front.board.connected(0)
@@ -214,8 +226,8 @@ def test_a_close_frees_the_slot_before_it_is_answered(front: Front) -> None:
 def test_what_follows_a_close_in_its_packet_is_not_served_and_harms_nobody(front: Front) -> None:
     client, neighbour = welcomed(front.open(0)), welcomed(front.open(1))
     client.sendall(framed(close(1), reset(2)))
-    assert front.frames.receive() == Frame(0, b"")
-    front.link.sendall(notice(0))
+    assert front.frames.receive() == closed(0)
+    front.link.sendall(ack(0))
     assert hear(client).HasField("close")
     assert client.recv(1) == b""
     assert ask(neighbour, reset(1)).HasField("reset")
@@ -228,24 +240,36 @@ def test_requests_that_come_with_the_notice_are_served(front: Front, before: byt
     """The front may write a neighbour's request at the same time: both arrive in one packet."""
     client = welcomed(front.open(0))
     client.sendall(framed(close(1)))
-    assert front.frames.receive() == Frame(0, b"")
-    first = pack_header(1, len(before)) + before if before else b""
+    assert front.frames.receive() == closed(0)
+    first = pack_header(Kind.CLIENT, 1, len(before)) + before if before else b""
     later = reset(2 if before else 1).SerializeToString()
-    front.link.sendall(first + notice(0) + notice(0) + pack_header(1, len(later)) + later)
+    behind = pack_header(Kind.CLIENT, 1, len(later)) + later
+    front.link.sendall(first + ack(0) + ack(0) + behind)
     assert hear(client).HasField("close")
     for _ in range(1 + bool(before)):
         assert front.hear(1).HasField("reset")
 
 
-def test_a_place_can_be_used_again(front: Front) -> None:
-    for sequence in range(3):
-        client = welcomed(front.open(0))
+def test_a_client_that_leaves_behind_its_close_holds_up_nobody(front: Front) -> None:
+    """What came with the front's answer was read already, so that no poll would tell of it."""
+    client = welcomed(front.open(0))
+    client.sendall(framed(close(1)))
+    assert front.frames.receive() == closed(0)
+    client.close()
+    order = pack_make(0, CARTPOLE.SerializeToString())
+    front.link.sendall(ack(0) + pack_header(Kind.MAKE, PLACES, len(order)) + order)
+    assert front.hear(PLACES).HasField("make")
+
+
+def test_a_slot_can_be_used_again(front: Front) -> None:
+    for number in (0, *range(PLACES, PLACES + 3)):
+        client = welcomed(front.open(number))
         assert ask(client, reset(1)).HasField("reset")
         client.sendall(framed(close(2)))
-        assert front.frames.receive() == Frame(0, b"")
-        front.link.sendall(notice(0) * 2)
-        assert hear(client).HasField("close"), sequence
-        front.make(0)
+        assert front.frames.receive() == closed(number)
+        front.link.sendall(ack(number) * 2)
+        assert hear(client).HasField("close"), number
+        front.make(max(number + 1, PLACES), slot=0)
 
 
 def test_a_packet_without_its_connection_does_not_shut_the_door(front: Front) -> None:
@@ -262,9 +286,9 @@ def test_a_client_that_leaves_before_its_welcome(front: Front) -> None:
 LARGE, OVER = 200_000, 400_000
 
 
-def make_frames(size: int) -> pb.InteractRequest:
-    request = pb.InteractRequest(make=pb.MakeRequest(env_id=FRAMES))
-    encode_mapping({"shape": [size]}, request.make.kwargs)
+def make_frames(size: int) -> pb.MakeRequest:
+    request = pb.MakeRequest(env_id=FRAMES)
+    encode_mapping({"shape": [size]}, request.kwargs)
     return request
 
 
@@ -277,8 +301,8 @@ def step(sequence: int) -> pb.InteractRequest:
 @pytest.fixture
 def relay() -> Iterator[Front]:
     made = Front(limit=300_000)
-    for place, size in enumerate((LARGE, OVER)):
-        assert made.ask(place, make_frames(size)).HasField("make")
+    for number, size in enumerate((LARGE, OVER)):
+        assert made.order(number, number, make_frames(size)).HasField("make")
     yield made
     made.stop()
 
@@ -310,4 +334,88 @@ def test_a_large_request_is_read_from_the_shelf(relay: Front) -> None:
 def test_a_reply_over_the_limit_is_an_error_and_the_session_goes_on(relay: Front) -> None:
     assert "exceeds the server's limit of 300000" in relay.ask(1, reset(1)).error.message
     assert relay.ask(1, close(2)).HasField("close")
+    assert relay.frames.receive() == closed(1)
     assert relay.ask(0, reset(1)).HasField("reset")
+
+
+def fault(reply: pb.InteractResponse) -> str:
+    return decode_fault(reply.error, envwire_family()).reason.value
+
+
+FORBIDDEN = pb.InteractRequest(make=CARTPOLE)
+
+
+def test_what_a_client_sends_makes_nothing(front: Front) -> None:
+    """Whatever it says, and whether its session is there, over, or was never made."""
+    client = welcomed(front.open(0))
+    assert fault(ask(client, FORBIDDEN)) == "MALFORMED_REQUEST"
+    assert fault(front.ask(0, FORBIDDEN)) == "MALFORMED_REQUEST"
+    assert fault(front.ask(3, FORBIDDEN)) == "SESSION_CLOSED"
+    assert front.ask(1, close(1)).HasField("close")
+    assert front.frames.receive() == closed(1)
+    assert fault(front.ask(1, FORBIDDEN)) == "SESSION_CLOSED"
+    assert front.open(1).recv(1) == b"", "there is no session to connect to"
+    assert front.ask(0, reset(1)).HasField("reset")
+
+
+def test_a_step_with_a_make_behind_it_makes_nothing_even_behind_a_close(front: Front) -> None:
+    """The attack: a step's header for the front, a Make for the process, and a Close in the same write."""
+    client = welcomed(front.open(0))
+    client.sendall(framed(close(1)))
+    assert front.frames.receive() == closed(0)
+    attack = step(2).SerializeToString() + FORBIDDEN.SerializeToString()
+    front.link.sendall(pack_header(Kind.CLIENT, 0, len(attack)) + attack + ack(0))
+    assert hear(client).HasField("close")
+    assert fault(front.hear(0)) == "SESSION_CLOSED"
+    front.make(PLACES, slot=0)
+    assert front.ask(PLACES, reset(1)).HasField("reset"), "the slot's next session is its own"
+
+
+def test_what_waits_behind_a_close_is_not_for_the_slots_next_session(front: Front) -> None:
+    client = welcomed(front.open(0))
+    client.sendall(framed(close(1)))
+    assert front.frames.receive() == closed(0)
+    late = reset(1).SerializeToString()
+    order = pack_make(0, CARTPOLE.SerializeToString())
+    front.link.sendall(
+        pack_header(Kind.CLIENT, 0, len(late))
+        + late
+        + ack(0)
+        + pack_header(Kind.MAKE, PLACES, len(order))
+        + order
+        + pack_header(Kind.CLIENT, PLACES, len(late))
+        + late
+    )
+    assert hear(client).HasField("close")
+    assert fault(front.hear(0)) == "SESSION_CLOSED"
+    assert front.hear(PLACES).HasField("make")
+    assert front.hear(PLACES).HasField("reset")
+
+
+def test_an_end_is_told_once_and_ends_what_waits(front: Front) -> None:
+    late = reset(1).SerializeToString()
+    front.link.sendall(
+        pack_header(Kind.END, 0)
+        + pack_header(Kind.CLIENT, 0, len(late))
+        + late
+        + pack_header(Kind.END, 0)
+    )
+    assert front.frames.receive() == closed(0)
+    assert fault(front.hear(0)) == "SESSION_CLOSED"
+    assert front.ask(1, reset(1)).HasField("reset")
+
+
+def test_an_end_that_crosses_a_close_acknowledges_it(front: Front) -> None:
+    client = welcomed(front.open(0))
+    client.sendall(framed(close(1)))
+    assert front.frames.receive() == closed(0)
+    front.link.sendall(pack_header(Kind.END, 0))
+    assert hear(client).HasField("close")
+    assert front.ask(1, reset(1)).HasField("reset")
+
+
+def test_an_environment_that_cannot_be_made_is_told_and_leaves_its_slot(front: Front) -> None:
+    refused = front.order(2, 2, pb.MakeRequest(env_id="NoSuchThing-v0"))
+    assert fault(refused) == "UNKNOWN_ENVIRONMENT"
+    assert front.frames.receive() == closed(2)
+    front.make(PLACES, slot=2)

@@ -1,0 +1,94 @@
+"""What a session process reads on its link: requests of clients, and what the front alone can order.
+
+Each kind of frame is a type of its own, and what a process does follows from the type. A client's message becomes a
+`ClientFrame` whatever its bytes are; on a direct channel there is nothing else.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from envwire.server._ipc.frames import Frame, FrameError, Kind
+
+_SLOT: Final = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class ClientFrame:
+    """A request of the client that holds the session's secret; it can do what such a client may do, and no more."""
+
+    session: int
+    message: bytes
+
+
+@dataclass(frozen=True)
+class MakeFrame:
+    """Makes the environment of a new session; the operator's lists allow it.
+
+    Attributes:
+        session: The session's number.
+        slot: Its row on the board.
+        request: A MakeRequest.
+    """
+
+    session: int
+    slot: int
+    request: bytes
+
+
+@dataclass(frozen=True)
+class CopyFrame:
+    """Makes the environment that this process was forked with a session."""
+
+    session: int
+
+
+@dataclass(frozen=True)
+class EndFrame:
+    """Ends a session."""
+
+    session: int
+
+
+@dataclass(frozen=True)
+class AckFrame:
+    """Tells that the front knows that a session was closed."""
+
+    session: int
+
+
+ControlFrame: TypeAlias = MakeFrame | CopyFrame | EndFrame | AckFrame
+WorkerFrame: TypeAlias = ClientFrame | ControlFrame
+
+
+def pack_make(slot: int, request: bytes) -> bytes:
+    """Returns the message of a frame of kind MAKE."""
+    return _SLOT.pack(slot) + request
+
+
+def _read_make(session: int, message: bytes) -> MakeFrame:
+    return MakeFrame(session, _SLOT.unpack_from(message)[0], message[_SLOT.size :])
+
+
+_READ: Final[dict[int, Callable[[int, bytes], WorkerFrame]]] = {
+    Kind.CLIENT: ClientFrame,
+    Kind.MAKE: _read_make,
+    Kind.COPY: lambda session, _: CopyFrame(session),
+    Kind.END: lambda session, _: EndFrame(session),
+    Kind.ACK: lambda session, _: AckFrame(session),
+}
+
+
+def read_worker_frame(frame: Frame) -> WorkerFrame:
+    """Returns what the front sent.
+
+    Raises:
+        FrameError: The front sends no such frame.
+    """
+    kind, session, message = frame
+    if kind not in _READ:
+        raise FrameError(f"a frame of kind {kind} is none of the front's")
+    return _READ[kind](session, message)

@@ -1,0 +1,129 @@
+"""One session's share of the link to its process: its requests, and the replies that it still waits for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._ipc.frames import Kind
+from envwire.server._ipc.worker_frames import pack_make
+
+
+class LinkLostError(Exception):
+    """The session is over, or its process gone."""
+
+
+class Listener(Protocol):
+    """Hears what becomes of a session in its process."""
+
+    def on_reply(self) -> None:
+        """Notes that the process replied, whether or not anybody waits for the reply."""
+        ...
+
+    def on_closed(self) -> None:
+        """Notes that the session is over in its process."""
+        ...
+
+    def on_lost(self) -> None:
+        """Notes that the process is gone."""
+        ...
+
+
+class SessionLink:
+    """A session in its process, known there by a number that no other session of the process ever has.
+
+    Args:
+        number: The session's number.
+        slot: Its row on the board.
+        listener: Hears what becomes of it.
+        write: Sends a frame to the process; raises LinkLostError.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        slot: int,
+        listener: Listener,
+        write: Callable[[Kind, int, bytes], None],
+    ) -> None:
+        self.number = number
+        self.slot = slot
+        self._listener = listener
+        self._write = write
+        self._pending: deque[asyncio.Future[bytes]] = deque()
+        self.over = False
+        self.closed = False
+
+    def make(self, order: MakeOrder) -> asyncio.Future[bytes]:
+        """Orders the process to make the environment and returns the future of its reply.
+
+        Raises:
+            LinkLostError: The process is gone already.
+        """
+        return self._ask(Kind.MAKE, pack_make(self.slot, order.request))
+
+    def copy(self) -> asyncio.Future[bytes]:
+        """Orders the process to serve the environment that it was forked with.
+
+        Raises:
+            LinkLostError: The process is gone already.
+        """
+        return self._ask(Kind.COPY, b"")
+
+    def relay(self, message: bytes) -> asyncio.Future[bytes]:
+        """Sends a request of the session's client and returns the future of its reply.
+
+        Raises:
+            LinkLostError: The process is gone already.
+        """
+        return self._ask(Kind.CLIENT, message)
+
+    def _ask(self, kind: Kind, message: bytes) -> asyncio.Future[bytes]:
+        if self.over:
+            raise LinkLostError
+        self._write(kind, self.number, message)
+        future: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+        self._pending.append(future)
+        return future
+
+    def end(self) -> None:
+        """Ends the session here: whoever waits is told, and replies that come later are dropped."""
+        self.over = True
+        for future in self._pending:
+            if not future.done():
+                future.set_exception(LinkLostError())
+
+    @property
+    def retired(self) -> bool:
+        """Whether the process has nothing more to say about the session."""
+        return self.closed and not self._pending
+
+    def on_reply(self, message: bytes) -> bool:
+        """Takes a reply; returns whether one was due."""
+        if not self._pending:
+            return False
+        future = self._pending.popleft()
+        if not future.done():
+            future.set_result(message)
+        if not self.over:
+            self._listener.on_reply()
+        return True
+
+    def on_closed(self) -> bool:
+        """Takes the news that the session is over in its process; returns whether it is news."""
+        news, self.closed = not self.closed, True
+        if not self.over:
+            self._listener.on_closed()
+        return news
+
+    def on_lost(self) -> None:
+        """Takes the news that the process is gone."""
+        while self._pending:
+            future = self._pending.popleft()
+            if not future.done():
+                future.set_exception(LinkLostError())
+        if not self.over:
+            self._listener.on_lost()

@@ -1,0 +1,35 @@
+"""A session in its process: what the front calls it, what it serves, and whether it is still there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from envwire.codec import FaultError, Reason
+from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._session.session import Session
+
+
+@dataclass(eq=False)
+class ServedSession:
+    """A session that the process serves.
+
+    Attributes:
+        number: What the front calls it; no other session of the process is ever called so.
+        slot: Its row on the board.
+        session: The session.
+        large: Whether its last reply on the link was large.
+    """
+
+    number: int
+    slot: int
+    session: Session
+    large: bool = False
+
+
+#: What a request gets whose session is over, or never was.
+GONE = fault_reply(
+    FaultError(
+        Reason.SESSION_CLOSED,
+        "the session was closed before this request was served; make the environment again to go on",
+    )
+).SerializeToString()
