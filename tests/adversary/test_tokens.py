@@ -16,7 +16,6 @@ from tests.adversary.tokens import Tokens
 SLEEPER = "adversary/Sleeper-v0"
 
 
-@pytest.mark.xfail(strict=True, reason="a file that is just being written strikes off everybody")
 @pytest.mark.parametrize("rewrites", [40, pytest.param(400, marks=pytest.mark.long)])
 def test_a_file_that_is_written_in_place_ends_no_session(rewrites: int) -> None:
     with (
@@ -33,9 +32,6 @@ def test_a_file_that_is_written_in_place_ends_no_session(rewrites: int) -> None:
             assert alice.ask(session, "step", 2 + number, action=value(0)).verdict() == "answered"
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a direct channel outlives the scope that it was opened with"
-)
 def test_a_scope_that_is_taken_away_reaches_open_channels() -> None:
     with (
         Tokens("alice") as tokens,

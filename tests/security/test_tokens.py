@@ -174,6 +174,21 @@ def test_a_token_that_is_struck_off_ends_its_sessions_and_no_others(
     theirs.close()
 
 
+@pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
+def test_a_scope_that_is_taken_away_ends_sessions(
+    changing: tuple[Server, Path, dict[str, str]], transport: str
+) -> None:
+    server, path, tokens = changing
+    theirs, ours = (play(server, tokens[name], transport=transport) for name in ("alice", "bob"))
+    ours.reset(seed=1)
+    path.write_text(path.read_text().replace("alice play", "alice observe"))
+    with pytest.raises(RemoteError, match="scope"):
+        play_on(theirs)
+    assert ours.step(0)[4] == {}
+    ours.close()
+    theirs.close()
+
+
 def test_the_file_may_change_while_sessions_run(
     changing: tuple[Server, Path, dict[str, str]],
 ) -> None:

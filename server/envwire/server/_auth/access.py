@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ipaddress
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import Client
-from envwire.server._auth.scopes import EVERYTHING, ORDINARY
-from envwire.server._auth.tokens import TokenFile
+from envwire.server._auth.scopes import EVERYTHING, ORDINARY, PLAYING
+from envwire.server._auth.tokens import Token, TokenFile
 from envwire.server.config import ServerConfig
 
 _TOKEN = "token "  # noqa: S105 - how such a name begins
@@ -39,15 +40,18 @@ class Access:
 
     Args:
         config: The server's settings.
+        clock: Monotonic time, in seconds.
 
     Raises:
         ValueError: The token file cannot be understood.
         OSError: It cannot be read.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
-        self._tokens = TokenFile(config.tokens) if config.tokens else None
+    def __init__(self, config: ServerConfig, clock: Callable[[], float] = time.monotonic) -> None:
+        self._tokens = TokenFile(config.tokens, clock) if config.tokens else None
         self._scopes = EVERYTHING if config.loopback else ORDINARY
+        self._listed: tuple[Token, ...] = ()
+        self._players: set[str] = set()
 
     def identify(self, shown: Shown) -> Client:
         """Returns who shows this.
@@ -77,10 +81,14 @@ class Access:
         return identify
 
     def struck_off(self, name: str) -> bool:
-        """Returns whether a client was let in by a token that is no longer in the file."""
+        """Returns whether a client was let in by a token that is no longer in the file, or no longer for playing."""
         if self._tokens is None or not name.startswith(_TOKEN):
             return False
-        return name not in {_TOKEN + token.name for token in self._tokens.tokens()}
+        tokens = self._tokens.tokens()
+        if tokens is not self._listed:
+            self._listed = tokens
+            self._players = {_TOKEN + token.name for token in tokens if token.scopes & PLAYING}
+        return name not in self._players
 
     def _by_token(self, tokens: TokenFile, authorization: str) -> Client:
         scheme, _, shown = authorization.partition(" ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -13,6 +14,9 @@ from envwire.server._settings.checks import FilePath
 _log = logging.getLogger("envwire.server")
 
 _T = TypeVar("_T")
+
+#: A file that has not changed for so long is complete: whoever writes it in place empties it first.
+REST_SECONDS = 1.0
 
 
 class Reloaded(Generic[_T]):
@@ -23,15 +27,27 @@ class Reloaded(Generic[_T]):
     Args:
         paths: The files.
         read: Reads them.
+        clock: Monotonic time, in seconds.
 
     Raises:
         ValueError: They cannot be read at the beginning.
         OSError: They are not there at the beginning.
+
+    Attributes:
+        rested: Whether the files have stayed as they are for `REST_SECONDS`, as far as `get` saw.
     """
 
-    def __init__(self, paths: Sequence[FilePath], read: Callable[[], _T]) -> None:
+    def __init__(
+        self,
+        paths: Sequence[FilePath],
+        read: Callable[[], _T],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._paths = paths
         self._read = read
+        self._clock = clock
+        self._changed_at = clock()
+        self.rested = False
         self._lock = threading.Lock()  # gRPC asks from threads of its own
         self._seen = self._signature()
         self._value = read()
@@ -42,16 +58,27 @@ class Reloaded(Generic[_T]):
             try:
                 self._look()
             except (OSError, ValueError) as error:
-                _log.warning(
-                    "%s: not taken, the former stays: %s", ", ".join(map(str, self._paths)), error
-                )
+                if not self.rested:  # what is still wrong after the rest has been told
+                    _log.warning(
+                        "%s: not taken, the former stays: %s",
+                        ", ".join(map(str, self._paths)),
+                        error,
+                    )
             return self._value
 
     def _look(self) -> None:
         seen = self._signature()
         if seen != self._seen:
-            self._seen = seen
-            self._value = self._read()
+            self._seen, self._changed_at, self.rested = seen, self._clock(), False
+            self._take(self._read())
+        elif not self.rested and self._clock() - self._changed_at >= REST_SECONDS:
+            self.rested = True
+            # Once more: two changes within one tick of the file system's clock look like one.
+            self._take(self._read())
+
+    def _take(self, value: _T) -> None:
+        if value != self._value:
+            self._value = value
             _log.info("%s: read anew", ", ".join(map(str, self._paths)))
 
     def _signature(self) -> list[tuple[int, int, int] | None]:

@@ -18,3 +18,5 @@ class Scope(str, Enum):
 
 EVERYTHING = frozenset(Scope)
 ORDINARY = frozenset({Scope.PLAY, Scope.OBSERVE})
+#: Each of them is enough to drive a session.
+PLAYING = frozenset({Scope.PLAY, Scope.ADMIN})

@@ -24,7 +24,7 @@ class Certificates:
     cert: bytes
     key: bytes = field(repr=False)
     client_ca: bytes | None
-    context: ssl.SSLContext = field(repr=False)
+    context: ssl.SSLContext = field(repr=False, compare=False)
 
 
 class ServerTls:

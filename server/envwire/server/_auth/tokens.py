@@ -15,7 +15,8 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,17 +88,22 @@ def _digest(token: str) -> str:
 class TokenFile:
     """The tokens of a file, as they are now.
 
+    What is added or changed counts at once. What is gone counts once the file has rested: whoever writes a file in
+    place empties it first, and for that moment every token is gone.
+
     Args:
         path: The file.
+        clock: Monotonic time, in seconds.
 
     Raises:
         ValueError: It cannot be understood.
         OSError: It cannot be read.
     """
 
-    def __init__(self, path: FilePath) -> None:
+    def __init__(self, path: FilePath, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
-        self._reloaded = Reloaded([path], self._read)
+        self._reloaded = Reloaded([path], self._read, clock)
+        self._known = self._listed = self._reloaded.get()
 
     def _read(self) -> tuple[Token, ...]:
         try:
@@ -106,8 +112,17 @@ class TokenFile:
             raise ValueError(f"{self._path}: {error}") from error
 
     def tokens(self) -> tuple[Token, ...]:
-        """Returns all tokens; the same object until the file changes."""
-        return self._reloaded.get()
+        """Returns all tokens; the same object until they change."""
+        listed = self._reloaded.get()
+        if listed is not self._listed or (self._known is not listed and self._reloaded.rested):
+            self._listed = listed
+            self._known = listed if self._reloaded.rested else self._with_missing(listed)
+        return self._known
+
+    def _with_missing(self, listed: tuple[Token, ...]) -> tuple[Token, ...]:
+        names = {token.name for token in listed}
+        missing = tuple(token for token in self._known if token.name not in names)
+        return listed + missing if missing else listed
 
     def find(self, shown: str) -> Token | None:
         """Returns the token that a client showed, comparing with each of them in constant time."""

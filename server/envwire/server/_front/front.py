@@ -71,7 +71,7 @@ class Front:
         self._config = config
         self._clock = clock
         self._policy = config.policy
-        self.access = Access(config)
+        self.access = Access(config, clock)
         self._makes = Rate(config.max_makes_per_minute, clock)
         self._incarnation = secrets.token_hex(8)
         self._sessions = Sessions(

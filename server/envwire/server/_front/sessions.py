@@ -220,7 +220,8 @@ class Sessions:
 def _evicted(session: HostedSession) -> FaultError:
     return FaultError(
         Reason.SESSION_CLOSED,
-        f"session {session.id} was ended: the operator struck {session.owner} off the list. Ask for another token",
+        f"session {session.id} was ended: the operator struck {session.owner} off the list, or took scope play from "
+        "it. Ask for another token",
         metadata={"session_id": session.id},
     )
 

@@ -9,15 +9,15 @@ from envwire.client._drivers.concurrently import outcomes
 from envwire.client._session.remote_session import RemoteSession
 from envwire.client._vector.session import VectorSession
 from envwire.client.errors import (
+    NotAllowedError,
     RemoteError,
     ServerUnavailableError,
     SessionError,
     StepTimeoutError,
-    UnauthenticatedError,
 )
 
 #: What says that there is nothing left to close.
-_GONE = (SessionError, ServerUnavailableError, UnauthenticatedError)
+_GONE = (SessionError, ServerUnavailableError, NotAllowedError)
 
 
 def close(session: RemoteSession) -> None:

@@ -1,0 +1,104 @@
+"""A token file may be edited as it pleases its operator: what is gone for a moment is not gone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from envwire.server import ServerConfig
+from envwire.server._auth.access import Access
+from envwire.server._auth.reloading import REST_SECONDS
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.tokens import TokenFile
+from tests.secured import write_tokens
+
+PLAYERS = {"alice": [Scope.PLAY], "bob": [Scope.PLAY]}
+
+
+class Clock:
+    """Time that passes when it is told to."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def rest(self, part: float = 1.0) -> None:
+        self.now += part * REST_SECONDS
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "tokens"
+
+
+def names(file: TokenFile) -> set[str]:
+    return {token.name for token in file.tokens()}
+
+
+def test_a_file_that_is_rewritten_in_place_loses_nobody(path: Path, clock: Clock) -> None:
+    write_tokens(path, PLAYERS)
+    text = path.read_text()
+    file = TokenFile(str(path), clock)
+    first = file.tokens()
+    for size in (0, 90, len(text) - 1, len(text)) * 50:
+        path.write_text(text[:size])
+        assert file.tokens() == first
+        clock.rest(0.9)
+        assert file.tokens() == first
+
+
+def test_what_is_gone_is_believed_once_the_file_has_rested(path: Path, clock: Clock) -> None:
+    write_tokens(path, PLAYERS)
+    file = TokenFile(str(path), clock)
+    path.write_text(path.read_text().replace("alice", "# alice"))
+    assert names(file) == {"alice", "bob"}
+    clock.rest()
+    assert names(file) == {"bob"}
+    assert file.tokens() is file.tokens()
+
+
+def test_what_is_new_or_changed_counts_at_once(path: Path, clock: Clock) -> None:
+    old = write_tokens(path, PLAYERS)
+    file = TokenFile(str(path), clock)
+    new = write_tokens(path, {"alice": [Scope.OBSERVE], "carol": [Scope.PLAY]})
+    found = file.find(new["alice"])
+    assert found is not None
+    assert found.scopes == {Scope.OBSERVE}
+    assert not file.find(old["alice"])
+    assert file.find(new["carol"])
+    assert file.find(old["bob"])  # for the moment
+
+
+def test_two_changes_within_one_tick_of_the_file_system(path: Path, clock: Clock) -> None:
+    write_tokens(path, PLAYERS)
+    text = path.read_text()
+    path.write_text(text.replace("alice", "clara"))
+    file = TokenFile(str(path), clock)
+    seen = path.stat()
+    path.write_text(text.replace("alice", "sarah"))
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+    clock.rest()
+    assert names(file) == {"sarah", "bob"}
+
+
+@pytest.mark.parametrize("scopes", [[], [Scope.OBSERVE]])
+def test_who_may_no_longer_play_is_struck_off(
+    path: Path, clock: Clock, scopes: list[Scope]
+) -> None:
+    write_tokens(path, PLAYERS)
+    access = Access(ServerConfig(("*",), tokens=str(path)), clock)
+    assert not access.struck_off("token alice")
+    write_tokens(path, {"bob": [Scope.PLAY]} | ({"alice": scopes} if scopes else {}))
+    assert access.struck_off("token alice") is bool(scopes)
+    clock.rest()
+    assert access.struck_off("token alice")
+    assert not access.struck_off("token bob")
+    assert not access.struck_off("address 192.0.2.7")
