@@ -19,8 +19,6 @@ SPEC_MAKES = ("envwire.envs.specs", "envwire.envs.envs.making")
 KNOWN = [
     ("envwire.codec.values.opaque", "envwire.codec.values.context"),
     ("envwire.codec.spaces.kinds", "envwire.codec.spaces.encoding"),
-    ("envwire.server._hosting.libraries", "envwire.server._hosting.pettingzoo"),
-    ("envwire.server._processes.process", "envwire.server._front.session_record"),
 ]
 
 #: The modules that each module imports, both by their dotted names.

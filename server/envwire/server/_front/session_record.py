@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from envwire.codec import FaultError, Reason
 from envwire.codec.fastpath.steps import session_header
 from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._ipc.bounds import SEND_SECONDS
 from envwire.server._ipc.fault_replies import afresh
+from envwire.server._processes.exit_status import SUSPICIONS
 from envwire.server._processes.process import DoorError, LinkLostError, Process
-from envwire.server._worker.direct_channel import SEND_SECONDS
-from envwire.server._worker.rlimits import SUSPICIONS
 from envwire.v1 import environment_pb2 as pb
 
 #: Characters of a session's name.

@@ -1,6 +1,6 @@
-"""The libraries that register environments, and what each of them makes.
+"""The catalogue of a server: the environments and wrappers that clients may name, from the installed libraries.
 
-This is the only module that imports environment code. It runs in the template and in the session processes, never in
+Environment code is imported here and nowhere else. It runs in the fork server and in the session processes, never in
 the front.
 """
 
@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
-from types import ModuleType
 from typing import Any
 
 from envwire import envs
 from envwire.codec import (
-    Family,
     FaultError,
     Reason,
     encode_env_spec,
@@ -25,59 +22,9 @@ from envwire.codec import (
 )
 from envwire.server._auth.attribute_access import EVERYTHING, Reach
 from envwire.server._hosting.imports import import_named
+from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.v1 import environment_pb2
-
-#: What a pattern begins with to list environments of PettingZoo, which is imported only then.
-PETTINGZOO_PREFIX = "pettingzoo/"
-
-
-@dataclass(frozen=True)
-class Library:
-    """One library of environments.
-
-    Attributes:
-        family: Its classes of environments, spaces and errors.
-        module: The module with `make` and `registry`.
-        version: Its version.
-    """
-
-    family: Family
-    module: ModuleType
-    version: str
-
-    @property
-    def name(self) -> str:
-        """The name clients know it by: "envwire" or "gymnasium"."""
-        return self.family.name
-
-    def specs(self) -> Mapping[str, Any]:
-        """Returns the registered specifications by id."""
-        registry: Mapping[str, Any] = self.module.registry
-        return registry
-
-    def make(self, env_id: str, /, **kwargs: Any) -> Any:
-        """Makes an environment the way the library's users do."""
-        return self.module.make(env_id, **kwargs)
-
-    def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
-        """Makes a vector environment the way the library's users do."""
-        return self.module.make_vec(env_id, **kwargs)
-
-    def matching(self, pattern: str) -> dict[str, Any]:
-        """Returns the specifications that an operator's pattern lists."""
-        return {
-            env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, pattern)
-        }
-
-    def wrapper(self, name: str) -> Any:
-        """Returns the library's own wrapper class of that name, or None."""
-        found = getattr(self.module.wrappers, name, None)
-        return found if isinstance(found, type) and issubclass(found, self.family.Wrapper) else None
-
-    def hosted(self, env: Any) -> Any:
-        """Returns `env`, in its wrappers, as a session drives it."""
-        return env
 
 
 def load_libraries(version: str, patterns: Iterable[str] = ()) -> list[Library]:

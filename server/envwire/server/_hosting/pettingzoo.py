@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception, gymnasium_family
-from envwire.server._hosting.libraries import PETTINGZOO_PREFIX, Library
+from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
 from envwire.server._hosting.multi_agent import HOSTS
 
 _ADVICE = "install it with: pip install 'pettingzoo>=1.27'"

@@ -12,7 +12,7 @@ import numpy as np
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
 from envwire.envs.type_guards import is_array, is_mapping, is_tuple_or_list
 from envwire.server._hosting.columns import columns, gather
-from envwire.server._hosting.libraries import Library
+from envwire.server._hosting.library import Library
 from envwire.server._hosting.spaces import write_spaces
 from envwire.v1 import environment_pb2
 

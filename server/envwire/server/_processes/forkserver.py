@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from envwire.server._worker.forkserver import PACKET_BYTES
+from envwire.server._ipc.bounds import PACKET_BYTES
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 

@@ -10,14 +10,13 @@ import socket
 import struct
 from collections.abc import Iterator
 
+from envwire.server._ipc.bounds import SEND_SECONDS
 from envwire.server._ipc.gathering import send_gathered
 from envwire.server._worker.shared_memory import SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
 
 _RECEIVE_BYTES = 65536
-#: A slow reader holds up its own process, and neighbours that are packed into it, no longer than this.
-SEND_SECONDS = 30
 
 
 class ChannelError(Exception):

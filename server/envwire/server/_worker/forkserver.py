@@ -24,6 +24,7 @@ from typing import NoReturn
 import numpy as np
 
 from envwire.server._hosting.libraries import Catalogue
+from envwire.server._ipc.bounds import PACKET_BYTES
 from envwire.server._worker.endpoints import take_ends
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.process_setup import die_with, take_output
@@ -31,7 +32,6 @@ from envwire.server._worker.rlimits import contain
 from envwire.server._worker.worker import Worker
 from envwire.server.config import ServerConfig
 
-PACKET_BYTES = 4096
 _DESCRIPTORS = 4
 _SET_CHILD_SUBREAPER = 36
 

@@ -10,17 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import resource
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 from envwire.server.config import ServerConfig
-
-#: Why the kernel may have ended a process, by the signal that it used.
-SUSPICIONS: dict[int, str] = {
-    signal.SIGXCPU: "it used up its processor time (--max-session-cpu)",
-    signal.SIGKILL: "this machine or container may be out of memory",
-}
 
 
 def contain(config: ServerConfig) -> None:

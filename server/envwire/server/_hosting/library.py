@@ -1,0 +1,62 @@
+"""A library of environments: its registry, and how it makes what is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from types import ModuleType
+from typing import Any
+
+from envwire.codec import Family
+
+#: What a pattern begins with to list environments of PettingZoo, which is imported only then.
+PETTINGZOO_PREFIX = "pettingzoo/"
+
+
+@dataclass(frozen=True)
+class Library:
+    """One library of environments.
+
+    Attributes:
+        family: Its classes of environments, spaces and errors.
+        module: The module with `make` and `registry`.
+        version: Its version.
+    """
+
+    family: Family
+    module: ModuleType
+    version: str
+
+    @property
+    def name(self) -> str:
+        """The name clients know it by: "envwire" or "gymnasium"."""
+        return self.family.name
+
+    def specs(self) -> Mapping[str, Any]:
+        """Returns the registered specifications by id."""
+        registry: Mapping[str, Any] = self.module.registry
+        return registry
+
+    def make(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Makes an environment the way the library's users do."""
+        return self.module.make(env_id, **kwargs)
+
+    def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
+        """Makes a vector environment the way the library's users do."""
+        return self.module.make_vec(env_id, **kwargs)
+
+    def matching(self, pattern: str) -> dict[str, Any]:
+        """Returns the specifications that an operator's pattern lists."""
+        return {
+            env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, pattern)
+        }
+
+    def wrapper(self, name: str) -> Any:
+        """Returns the library's own wrapper class of that name, or None."""
+        found = getattr(self.module.wrappers, name, None)
+        return found if isinstance(found, type) and issubclass(found, self.family.Wrapper) else None
+
+    def hosted(self, env: Any) -> Any:
+        """Returns `env`, in its wrappers, as a session drives it."""
+        return env
