@@ -42,7 +42,7 @@ class RemoteProxy:
             answers and has room is used. Unused by a transport in process.
         env_id: Id of the environment.
         render_mode: Render mode, fixed from now on. "human" is shown here, from frames of the server.
-        wrappers: Wrappers to put around it on the server, innermost first: (name, keyword arguments).
+        wrappers: Wrappers to put around it on the server, innermost first: names, or (name, keyword arguments).
         transport: "direct" (the default), "stream", "unary", or a `Transport`. "direct" goes over a stream where there
             is no direct channel; "direct-tcp" and "direct-unix" never do.
         library: Library to take the id from, "envwire" or "gymnasium"; by default this face's own, then any other.

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from envwire.client.errors import InvalidRequestError
 from envwire.codec import CodecError, Family, encode_mapping
 from envwire.v1 import environment_pb2 as pb
 
-#: A wrapper to put around the environment on the server: its name, or "module:Class", and its keyword arguments.
-WrapperLike = tuple[str, Mapping[str, Any]]
+#: A wrapper to put around the environment on the server: its name, "TimeLimit" or "module:Class", alone or with its
+#: keyword arguments.
+WrapperLike: TypeAlias = str | tuple[str, Mapping[str, Any]]
 
 
 def encoded(encode: Callable[..., None], value: Any, message: Any, path: str) -> None:
@@ -37,7 +38,7 @@ def make_request(
     """Returns the request for an environment.
 
     Raises:
-        InvalidRequestError: A keyword argument has no wire form.
+        InvalidRequestError: A keyword argument has no wire form, or a wrapper no name.
     """
     request = pb.MakeRequest(env_id=env_id, render_mode=render_mode)
     request.library = library or ""
@@ -45,10 +46,34 @@ def make_request(
     if lease is not None:
         request.lease.FromNanoseconds(round(lease * 1e9))
     encoded(encode_mapping, kwargs, request.kwargs, "kwargs")
-    for name, wrapper_kwargs in wrappers:
-        wrapper = request.wrappers.add(name=name)
-        encoded(encode_mapping, wrapper_kwargs, wrapper.kwargs, name)
+    for wrapper in _listed(wrappers):
+        name, wrapper_kwargs = _wrapper(wrapper)
+        encoded(encode_mapping, wrapper_kwargs, request.wrappers.add(name=name).kwargs, name)
     return request
+
+
+def _listed(wrappers: Iterable[WrapperLike]) -> Iterable[WrapperLike]:
+    if isinstance(wrappers, str):
+        raise InvalidRequestError(f"wrappers={wrappers!r} is one text; pass a list, [{wrappers!r}]")
+    return wrappers
+
+
+def _wrapper(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:
+    """Returns the name of a wrapper and its keyword arguments.
+
+    Raises:
+        InvalidRequestError: It is neither a name nor a name with arguments.
+    """
+    if isinstance(wrapper, str):
+        return wrapper, {}
+    match wrapper:
+        case (str() as name, Mapping() as kwargs):
+            return name, kwargs
+        case _:
+            raise InvalidRequestError(
+                f"{wrapper!r} names no wrapper on the server; pass its name, 'TimeLimit', or its name and keyword "
+                "arguments, ('TimeLimit', {'max_episode_steps': 100}). Wrappers as classes go around the proxy itself"
+            )
 
 
 def set_vector(

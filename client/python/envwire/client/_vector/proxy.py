@@ -46,7 +46,7 @@ class VectorProxy:
             default "NEXT_STEP", or what a native vector environment does.
         vectorization_mode: "sync" (the default), or "vector_entry_point" for environments that step as arrays.
         render_mode: Render mode, fixed from now on; not "human".
-        wrappers: Wrappers to put around each on the server, innermost first: (name, keyword arguments).
+        wrappers: Wrappers to put around each on the server, innermost first: names, or (name, keyword arguments).
         transport: Name of a transport, or a `Transport`, which takes one session only.
         library: Library to take the id from; by default this face's own, then any other.
         timeout: Seconds to wait for an answer; by default a little more than the server allows the environments.

@@ -1,0 +1,29 @@
+"""What a proxy's arguments become in a request for an environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from envwire.client import InvalidRequestError
+from envwire.client._session.requests import make_request
+from envwire.codec import decode_mapping, envwire_family
+
+
+def requested(wrappers: Iterable[Any]) -> list[tuple[str, dict[str, Any]]]:
+    family = envwire_family()
+    request = make_request("Any-v0", None, wrappers, None, family, None, {})
+    return [(item.name, decode_mapping(item.kwargs, family)) for item in request.wrappers]
+
+
+def test_a_wrapper_is_a_name_alone_or_with_arguments() -> None:
+    wrappers = ["ClipAction", ("TimeLimit", {"max_episode_steps": 5})]
+    assert requested(wrappers) == [("ClipAction", {}), ("TimeLimit", {"max_episode_steps": 5})]
+
+
+@pytest.mark.parametrize("wrappers", ["TimeLimit", [int], [("TimeLimit",)], [("TimeLimit", 5)]])
+def test_what_is_no_wrapper_is_refused_here(wrappers: Any) -> None:
+    with pytest.raises(InvalidRequestError, match="TimeLimit"):
+        requested(wrappers)
