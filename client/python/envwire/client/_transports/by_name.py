@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 
@@ -66,7 +67,8 @@ def open_transport(
         credentials: Certificates and token; by default those that environment variables name.
 
     Raises:
-        ValueError: The name is unknown, or there is no target.
+        TypeError: The target is no text.
+        ValueError: The name is unknown, or the target is missing or cannot be dialled.
         ServerUnavailableError: No server answers, or no secure connection to it comes about.
     """
     if isinstance(transport, Transport):
@@ -76,4 +78,4 @@ def open_transport(
         raise ValueError(f"unknown transport {name!r}; choose one of {', '.join(TRANSPORTS)}")
     if not target:
         raise ValueError(f"transport {name!r} needs a target, HOST:PORT")
-    return TRANSPORTS[name](target, connect_timeout, credentials or Credentials())
+    return TRANSPORTS[name](checked(target), connect_timeout, credentials or Credentials())

@@ -44,7 +44,7 @@ class Servers:
         connect_timeout: float,
         credentials: Credentials | None,
     ) -> None:
-        one = targets is None or isinstance(targets, str)
+        one = targets is None or isinstance(targets, str) or not isinstance(targets, Sequence)
         self._targets: list[str | None] = [targets] if one else list(targets or ())  # type: ignore[list-item]  # pyright: ignore[reportAttributeAccessIssue]
         if not self._targets:
             raise ValueError("an empty list of targets; name one server at least, HOST:PORT")

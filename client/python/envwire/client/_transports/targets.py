@@ -6,6 +6,9 @@ import ipaddress
 import re
 
 _TARGET = re.compile(r"(?:(dns|ipv4|ipv6|unix|unix-abstract):(?://[^/]*/)?)?(.*)")
+_WEB = re.compile(r"https?://(?P<rest>[^/]*).*", re.IGNORECASE)
+_HAS_PORT = re.compile(r"[^:]:\d{1,5}$")
+_EXAMPLE = "localhost:50051"
 _LOCAL = frozenset({"unix", "unix-abstract"})
 #: What gRPC dials when no port is named.
 _PORT = 443
@@ -14,6 +17,29 @@ _PORT = 443
 def _parts(target: str) -> tuple[str | None, str]:
     found = _TARGET.fullmatch(target)
     return (found[1], found[2]) if found else (None, target)
+
+
+def checked(target: object) -> str:
+    """Returns a target that can be dialled.
+
+    Raises:
+        TypeError: It is no text.
+        ValueError: It is a URL of the web, or names no port.
+    """
+    if not isinstance(target, str):
+        raise TypeError(
+            f"the target {target!r} is no text; name a server as HOST:PORT, '{_EXAMPLE}'"
+        )
+    web = _WEB.fullmatch(target)
+    if web is not None:
+        raise ValueError(
+            f"the target {target!r} is a URL; name the server without it, {web['rest'] or _EXAMPLE!r}. TLS is asked "
+            "for with credentials=Credentials(...)"
+        )
+    scheme, rest = _parts(target)
+    if scheme is None and "://" not in target and not _HAS_PORT.search(rest):
+        raise ValueError(f"the target {target!r} names no port; write HOST:PORT, '{target}:50051'")
+    return target
 
 
 def addresses(target: str) -> list[tuple[str, int]]:
