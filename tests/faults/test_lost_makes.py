@@ -33,8 +33,8 @@ class Losing:
         self.keep_alive = transport.keep_alive
         self.close = transport.close
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
-        reply = self._transport.exchange(request, timeout)
+    def exchange(self, request: bytes, timeout: float, *more: bytes) -> Reply:
+        reply = self._transport.exchange(request, timeout, *more)
         asked = pb.InteractRequest.FromString(request)
         if asked.HasField("make"):
             self.ids.append(asked.make.request_id)

@@ -231,6 +231,14 @@ def not_live(owner: object, pid: int | None = None) -> SessionClosedError:
     )
 
 
+def nobody_answers(target: str, timeout: float) -> ServerUnavailableError:
+    """Returns the exception for a server that is not there."""
+    return ServerUnavailableError(
+        f"no server answers at {target} within {timeout:g} s; is it running (envwire serve ...), and is the address "
+        "right?"
+    )
+
+
 def timed_out(target: str, timeout: float) -> RequestTimeoutError:
     """Returns the exception for a reply that did not come in time."""
     return RequestTimeoutError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from envwire.client._transports.pinning import pinned
 from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
@@ -69,6 +70,7 @@ def open_transport(
     Raises:
         TypeError: The target is no text.
         ValueError: The name is unknown, or the target is missing or cannot be dialled.
+        InvalidRequestError: The token would go where others can read it.
         ServerUnavailableError: No server answers, or no secure connection to it comes about.
     """
     if isinstance(transport, Transport):
@@ -78,4 +80,8 @@ def open_transport(
         raise ValueError(f"unknown transport {name!r}; choose one of {', '.join(TRANSPORTS)}")
     if not target:
         raise ValueError(f"transport {name!r} needs a target, HOST:PORT")
-    return TRANSPORTS[name](checked(target), connect_timeout, credentials or Credentials())
+    target = checked(target)
+    credentials = credentials or Credentials()
+    credentials.check_target(target)
+    address, credentials = pinned(target, connect_timeout, credentials)
+    return TRANSPORTS[name](address, connect_timeout, credentials)

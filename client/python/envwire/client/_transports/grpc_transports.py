@@ -18,6 +18,7 @@ from envwire.client.errors import (
     CLASSES_BY_CODE,
     RemoteError,
     ServerUnavailableError,
+    nobody_answers,
     timed_out,
     too_large,
 )
@@ -89,10 +90,7 @@ class Connection:
         while not self._is_there(probe, deadline):
             left = deadline - time.monotonic()
             if left <= 0:
-                raise ServerUnavailableError(
-                    f"no server answers at {self.target} within {timeout:g} s; is it running (envwire serve ...), and "
-                    "is the address right?"
-                )
+                raise nobody_answers(self.target, timeout)
             # A server may still appear; a certificate that is refused now will be refused again.
             if fault := tls_fault(self.target, credentials, left):
                 raise fault

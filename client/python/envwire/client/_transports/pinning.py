@@ -1,0 +1,122 @@
+"""One address for the life of a session: behind one name there may be many servers, and only one has the session.
+
+gRPC resolves a name again for each new connection, and so would the direct channel; each might reach another server.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from queue import Empty, SimpleQueue
+
+from envwire.client._transports.targets import addresses
+from envwire.client.credentials import Credentials
+from envwire.client.errors import nobody_answers
+
+#: A host that answers nothing at all shall not cost the others behind the name their time.
+_CONNECT_SECONDS = 1.0
+_PAUSE_SECONDS = 0.1
+#: gRPC reaches names through such a proxy, which resolves them itself.
+_PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
+
+
+def pinned(target: str, timeout: float, credentials: Credentials) -> tuple[str, Credentials]:
+    """Returns the first address behind a name that takes connections.
+
+    Args:
+        target: HOST:PORT, or any gRPC name.
+        timeout: Seconds to wait for the first to appear.
+        credentials: Certificates and token.
+
+    Returns:
+        The address as HOST:PORT, and credentials that expect the certificate of the name; both as they are where
+        there is nothing to choose, or gRPC knows better how to get there.
+
+    Raises:
+        ServerUnavailableError: Nobody takes connections there.
+    """
+    named = addresses(target)
+    if _is_settled(target, named):
+        return target, credentials
+    deadline = time.monotonic() + timeout
+    found = [each for host, port in named for each in _resolve(host, port, timeout)]
+    if not found:
+        return target, credentials
+    host, port = _first_that_listens(found, deadline, target, timeout)
+    name = _name(named[0], credentials) if len(named) == 1 else None
+    return _joined(host, port), replace(
+        credentials, override_authority=credentials.override_authority or name
+    )
+
+
+def _is_settled(target: str, named: list[tuple[str, int]]) -> bool:
+    """Returns whether there is only one address, or another resolver than this machine's is asked for one."""
+    if not named or (len(named) == 1 and _is_numeric(named[0][0])):
+        return True
+    asks_another = "://" in target and ":///" not in target
+    return asks_another or any(os.environ.get(name) for name in _PROXIES)
+
+
+def _is_numeric(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _resolve(host: str, port: int, timeout: float) -> list[tuple[str, int]]:
+    """Returns the addresses of a host in the resolver's order; none when it knows none, or does not say in time."""
+    answers: SimpleQueue[list[tuple[str, int]]] = SimpleQueue()
+
+    def ask() -> None:
+        found: list[tuple[str, int]] = []
+        with contextlib.suppress(OSError):
+            found = [
+                (str(each[4][0]), port)
+                for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            ]
+        answers.put(found)
+
+    if _is_numeric(host):
+        return [(host, port)]
+    threading.Thread(target=ask, name="envwire-resolver", daemon=True).start()
+    try:
+        return answers.get(timeout=timeout)
+    except Empty:
+        return []
+
+
+def _first_that_listens(
+    found: list[tuple[str, int]], deadline: float, target: str, timeout: float
+) -> tuple[str, int]:
+    for address in _again_and_again(found, deadline):
+        left = max(deadline - time.monotonic(), _PAUSE_SECONDS)
+        with contextlib.suppress(OSError):
+            socket.create_connection(address, min(left, _CONNECT_SECONDS)).close()
+            return address
+    raise nobody_answers(target, timeout)
+
+
+def _again_and_again(
+    found: Iterable[tuple[str, int]], deadline: float
+) -> Iterator[tuple[str, int]]:
+    yield from found
+    while (left := deadline - time.monotonic()) > 0:
+        time.sleep(min(_PAUSE_SECONDS, left))
+        yield from found
+
+
+def _name(named: tuple[str, int], credentials: Credentials) -> str:
+    """Returns what the server is to be addressed as: its certificate has no port."""
+    return named[0] if credentials.secure else _joined(*named)
+
+
+def _joined(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
