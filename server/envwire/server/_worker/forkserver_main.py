@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
+from envwire.server._hosting.sources import pin_sources
 from envwire.server._version import VERSION
 from envwire.server._worker.forkserver import Template
 from envwire.server.config import ServerConfig
@@ -33,6 +34,7 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
         answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
         return None
     preload(catalogue)
+    pin_sources()
     libraries = [[library.name, library.version] for library in catalogue.libraries]
     answer.write(json.dumps({"libraries": libraries}).encode() + b"\n")
     answer.write(list_environments(catalogue).SerializeToString())

@@ -1,0 +1,45 @@
+"""The sources of the operator's modules as they were when the server imported them.
+
+Python reads a source file when it prints a traceback, not when it imports the module. After an edit it would show lines
+that never ran.
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+import site
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def operator_files() -> list[str]:
+    """Returns the source files of the imported modules that belong neither to Python nor to an installed package."""
+    return sorted(set(_source_files()))
+
+
+def _source_files() -> Iterator[str]:
+    installed = _installed()
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if isinstance(file, str) and file.endswith(".py") and not file.startswith(installed):
+            yield file
+
+
+def _installed() -> tuple[str, ...]:
+    """Returns the folders of Python itself and of installed packages, this one among them."""
+    here = Path(__file__).parents[3]  # also in an editable installation
+    paths = sysconfig.get_paths()
+    roots = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    roots |= {*site.getsitepackages(), site.getusersitepackages(), str(here)}
+    return tuple(root + os.sep for root in roots)
+
+
+def pin_sources() -> None:
+    """Keeps the operator's sources for tracebacks, in this process and in those forked from it."""
+    for file in operator_files():
+        lines = linecache.getlines(file)
+        # Without a time of change the entry is never checked against the file.
+        linecache.cache[file] = (sum(map(len, lines)), None, lines, file)
