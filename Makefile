@@ -4,11 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 ZOO    := .venv-pettingzoo
 GUESTS := .venv-guests
+PACKAGE := .venv-package
 FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-guests test-agents test-pettingzoo test-faults test-adversary fuzz lint format protos check-protos bench bench-peers walks example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-faults test-adversary fuzz lint format protos check-protos bench bench-peers walks example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -60,6 +61,14 @@ $(ZOO)/.ready: pyproject.toml
 
 test-pettingzoo: $(ZOO)/.ready ## Run PettingZoo's own tests on remote environments (installs its games).
 	$(ZOO)/bin/python -m pytest tests/pettingzoo
+
+$(PACKAGE)/.ready:
+	$(PYTHON) -m venv $(PACKAGE)
+	$(PACKAGE)/bin/pip install --quiet build pytest pytest-timeout
+	@touch $@
+
+test-package: $(PACKAGE)/.ready ## Build the sdist and the wheel, and use them outside the checkout: client alone, and server.
+	$(PACKAGE)/bin/python -m pytest --confcutdir=tests/package tests/package
 
 test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults
@@ -121,4 +130,4 @@ image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engin
 	docker/image-test.sh
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) .venv-protos .venv-peers out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) .venv-protos .venv-peers out examples/node/node_modules

@@ -1,0 +1,57 @@
+"""The distributions, built once, and environments outside the checkout that they are installed in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Artefacts:
+    """What is uploaded to a package index."""
+
+    sdist: Path
+    wheel: Path
+
+
+@pytest.fixture(scope="session")
+def artefacts(tmp_path_factory: pytest.TempPathFactory) -> Artefacts:
+    """Builds the sdist from the checkout, and the wheel from the sdist."""
+    pytest.importorskip("build", reason="`make test-package` installs it")
+    out = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--outdir", out, ROOT],
+        check=True,
+        timeout=300,
+        stdout=subprocess.DEVNULL,
+    )
+    (sdist,), (wheel,) = out.glob("*.tar.gz"), out.glob("*.whl")
+    return Artefacts(sdist, wheel)
+
+
+def install(where: Path, requirement: str) -> Path:
+    """Makes a virtual environment with one requirement; returns its `bin`."""
+    venv.create(where, with_pip=True)
+    python = where / "bin" / "python"
+    command = [python, "-m", "pip", "install", "--quiet", requirement]
+    subprocess.run(command, check=True, timeout=300, cwd=where)
+    return where / "bin"
+
+
+@pytest.fixture(scope="session")
+def client(artefacts: Artefacts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` of an environment with the wheel and what it needs."""
+    return install(tmp_path_factory.mktemp("client"), str(artefacts.wheel))
+
+
+@pytest.fixture(scope="session")
+def full(artefacts: Artefacts, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` of an environment with the sdist and the extras of server and Gymnasium."""
+    return install(tmp_path_factory.mktemp("full"), f"{artefacts.sdist}[server,gymnasium]")
