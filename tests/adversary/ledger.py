@@ -77,11 +77,15 @@ def peak_of(pid: int) -> int:
 
 
 def descriptors_of(pid: int) -> int:
-    """Returns how many descriptors a process has open; -1 when it does not let anybody look."""
+    """Returns how many descriptors a process has open; -1 when it does not let anybody look.
+
+    The event loop's spare one does not count: it is opened with the first session, and stays.
+    """
     try:
-        return len(os.listdir(f"/proc/{pid}/fd"))
+        opened = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
     except PermissionError:
         return -1
+    return len([name for name in opened if name != os.devnull])
 
 
 @dataclass(frozen=True)

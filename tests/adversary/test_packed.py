@@ -51,7 +51,6 @@ CROWDS = [
 
 
 @pytest.mark.parametrize(("makes", "sessions_per_process"), CROWDS)
-@pytest.mark.xfail(strict=True, reason="Makes at once race for places")
 def test_makes_at_once_lose_no_slot_and_share_as_few_processes_as_they_can(
     makes: int, sessions_per_process: int
 ) -> None:
@@ -71,7 +70,6 @@ def test_makes_at_once_lose_no_slot_and_share_as_few_processes_as_they_can(
         assert {attacker.ask(each, "close", 2).verdict() for each in made} == {"answered"}
 
 
-@pytest.mark.xfail(strict=True, reason="Makes at once race for places")
 def test_makes_that_fail_at_once_leave_no_slot_taken() -> None:
     with (
         attacked(SLEEPER, sessions_per_process=2, max_sessions=12) as target,
@@ -105,7 +103,11 @@ def test_a_step_of_a_token_that_is_struck_off_harms_no_later_session() -> None:
     with (
         Tokens("alice", "bob") as tokens,
         attacked(
-            SLEEPER, sessions_per_process=3, step_timeout=STEP_SECONDS, tokens=tokens
+            SLEEPER,
+            sessions_per_process=3,
+            share_processes=True,
+            step_timeout=STEP_SECONDS,
+            tokens=tokens,
         ) as target,
         target.attacker(token=tokens["alice"]) as alice,
         target.attacker(token=tokens["bob"]) as bob,

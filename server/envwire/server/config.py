@@ -179,6 +179,13 @@ class ServerConfig:
     tokens: Annotated[
         FilePath, _safety("File of the tokens that are let in; `envwire token` makes its lines.")
     ] = ""
+    share_processes: Annotated[
+        bool,
+        _safety(
+            "Put environments of different clients into one process; without it each client has processes of its own. "
+            "For clients that trust each other."
+        ),
+    ] = False
     insecure: Annotated[
         bool,
         _safety("Bind an address other than loopback without TLS and without knowing the clients."),

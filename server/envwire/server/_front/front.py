@@ -34,6 +34,7 @@ from envwire.server._ipc.fault_replies import afresh, fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server._processes.forkserver import ForkError, Loaded, TemplateError, TemplateLink
+from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Process
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
@@ -83,7 +84,7 @@ class Front:
         self._loaded = Loaded(pb.ListEnvironmentsResponse())
         self._sweeper: asyncio.Future[None] | None = None
         self._draining = False
-        self._processes: list[Process] = []
+        self._placement = Placement(config, self._template.fork)
         self._direct = DirectListener(config, self._sessions)
         self.address = config.advertise
         self._control: dict[str, Callable[[Any, Client], Awaitable[pb.InteractResponse]]] = {
@@ -202,7 +203,7 @@ class Front:
         self._makes.check_make(client.name)
         await self._queue.reserve(client.name)
         try:
-            process = await (self._place() if source is None else self._copy(source))
+            process = await self._place(client.name, source)
         except (TemplateError, OSError) as error:
             self._sessions.unreserve(client.name)
             raise _no_process(error) from error
@@ -253,34 +254,17 @@ class Front:
         request.env_id = f"a copy of session {source.id}"
         return source
 
-    async def _copy(self, source: HostedSession) -> Process:
-        """Returns a process that was forked from that of a session.
+    async def _place(self, client: str, source: HostedSession | None) -> Process:
+        """Returns a process with a free slot: for a copy, one forked from that of its source.
 
         Raises:
             FaultError: UNSUPPORTED: it cannot be forked.
-            TemplateError: It is gone, or does not answer.
-            OSError: Too many files are open.
-        """
-        process = Process(1, self._config.max_message_bytes)
-        await process.start(partial(source.process.copy, self._template))
-        return process
-
-    async def _place(self) -> Process:
-        """Returns a process with a free place, a new one when there is none.
-
-        Raises:
             TemplateError: No process could be forked.
             OSError: Too many files are open.
         """
-        config = self._config
-        self._processes = [process for process in self._processes if process.free]
-        if not self._processes:
-            process = Process(config.sessions_per_process, config.max_message_bytes)
-            await process.start(self._template.fork)
-            if config.sessions_per_process == 1:
-                return process
-            self._processes.append(process)
-        return self._processes[0]
+        if source is None:
+            return await self._placement.find(client)
+        return await self._placement.start(partial(source.process.copy, self._template))
 
     def _new_session(self, request: pb.MakeRequest, process: Process) -> HostedSession:
         config = self._config

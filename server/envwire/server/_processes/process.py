@@ -153,7 +153,12 @@ class Process:
     @property
     def free(self) -> bool:
         """Whether it can hold one more session."""
-        return not self._leaving and not self._lost.done() and bool(self._free_slots)
+        return self.alive and bool(self._free_slots)
+
+    @property
+    def alive(self) -> bool:
+        """Whether sessions can be served by it; one that has no session any more is about to go."""
+        return not self._leaving and not self._lost.done()
 
     def open(self, listener: Listener) -> SessionLink:
         """Gives a session a slot and returns its link.

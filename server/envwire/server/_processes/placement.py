@@ -1,0 +1,61 @@
+"""Placement: which process serves a new session, one of its own or one that sessions share."""
+
+from __future__ import annotations
+
+import asyncio
+
+from envwire.server._processes.process import Fork, Process
+from envwire.server.config import ServerConfig
+
+
+class Placement:
+    """Finds processes for new sessions, and starts them.
+
+    One Make at a time looks for room, so that as few processes are started as can be; forks are made one by one in any
+    case. A session has its slot when it opens its process before it waits for anything else.
+
+    Args:
+        config: The server's settings.
+        fork: Forks a process.
+    """
+
+    def __init__(self, config: ServerConfig, fork: Fork) -> None:
+        self._slots = config.sessions_per_process
+        self._limit = config.max_message_bytes
+        self._share = config.share_processes
+        self._fork = fork
+        self._shared: dict[Process, str] = {}
+        self._turn = asyncio.Lock()
+
+    async def find(self, client: str) -> Process:
+        """Returns a process with a free slot, a new one when there is none.
+
+        Args:
+            client: Whose session it is. Sessions of others share its process only if the operator says so.
+
+        Raises:
+            TemplateError: No process could be forked.
+            OSError: Too many files are open.
+        """
+        if self._slots == 1:
+            return await self.start(self._fork)
+        async with self._turn:
+            self._shared = {each: owner for each, owner in self._shared.items() if each.alive}
+            for process, owner in self._shared.items():
+                if process.free and (self._share or owner == client):
+                    return process
+            process = await self.start(self._fork, self._slots)
+            self._shared[process] = client
+            return process
+
+    async def start(self, fork: Fork, slots: int = 1) -> Process:
+        """Returns a new process.
+
+        Raises:
+            FaultError: UNSUPPORTED: the process that was to copy itself cannot.
+            TemplateError: No process could be forked.
+            OSError: Too many files are open.
+        """
+        process = Process(slots, self._limit)
+        await process.start(fork)
+        return process
