@@ -36,7 +36,8 @@ Step = Callable[[], object]
 def _sizes() -> tuple[int, int]:
     """Returns the lengths of a CartPole step's request and reply."""
     request, reply = pb.InteractRequest(), pb.InteractResponse()
-    request.step.session_id, request.step.secret, request.step.sequence = "x" * 32, b"x" * 16, 100
+    request.step.header.session_id, request.step.header.secret = "x" * 32, b"x" * 16
+    request.step.sequence = 100
     encode_value(1, request.step.action)
     env = envwire.envs.make(ENV_ID)
     encode_value(env.reset(seed=0)[0], reply.step.observation)

@@ -17,7 +17,7 @@ const definition = protoLoader.loadSync('envwire/v1/environment.proto', {
   defaults: true, // proto3 leaves out zeros, false and empty lists
   oneofs: true, // `answer.response` names the field that is set
 });
-const { EnvironmentService, ErrorInfo, Status } = grpc.loadPackageDefinition(definition).envwire.v1;
+const { EnvironmentService, ErrorInfo, ErrorStatus } = grpc.loadPackageDefinition(definition).envwire.v1;
 
 // --- Two ways to carry a request. Both give call(kind, request) => Promise of the response.
 
@@ -58,7 +58,7 @@ function openStream(client) {
 
 function errorFromTrailers(error) {
   const [packed] = error.metadata?.get('grpc-status-details-bin') ?? [];
-  return packed ? errorFromStatus(Status.deserialize(packed)) : error;
+  return packed ? errorFromStatus(ErrorStatus.deserialize(packed)) : error;
 }
 
 function errorFromStatus({ code, message, details }) {
@@ -87,9 +87,9 @@ async function drive(call) {
   console.log('  serves', environments.map(({ library, spec }) => `${spec.id} of ${library}`).join(', '));
 
   const made = await call('make', { env_id: 'CartPole-v1', render_mode: 'rgb_array' });
-  const session = { session_id: made.session_id, secret: made.secret };
+  const header = { session_id: made.session_id, secret: made.secret };
   let sequence = 0; // every request of a session is numbered; one that got no answer may be repeated
-  const ask = (kind, request = {}) => call(kind, { ...session, sequence: ++sequence, ...request });
+  const ask = (kind, request = {}) => call(kind, { header, sequence: ++sequence, ...request });
   console.log(`  made ${made.spec.id} of ${made.library}: ${made.action_space.discrete.n} actions`);
 
   let { observation } = await ask('reset', { seed: { int_value: SEED } });
@@ -115,7 +115,7 @@ async function drive(call) {
 
   const refusals = [
     ['make', { env_id: 'CartPol-v1' }, 'UNKNOWN_ENVIRONMENT'],
-    ['render', { ...session, secret: Buffer.from('guess'), sequence: sequence + 1 }, 'WRONG_SECRET'],
+    ['render', { header: { ...header, secret: Buffer.from('guess') }, sequence: sequence + 1 }, 'WRONG_SECRET'],
   ];
   for (const [kind, request, reason] of refusals) {
     await assert.rejects(call(kind, request), (error) => {

@@ -41,7 +41,7 @@ class RefusedError(Exception):
         self.reason = reason
 
 
-def reason_of(status: status_pb2.Status) -> str:
+def reason_of(status: status_pb2.ErrorStatus) -> str:
     """Returns the reason in a status; empty when there is none."""
     for detail in status.details:
         if detail.type_url == _INFO:
@@ -54,7 +54,7 @@ def refused(error: grpc.RpcError) -> RefusedError:
     call: Any = error
     for key, value in call.trailing_metadata() or ():
         if key == "grpc-status-details-bin":
-            status = status_pb2.Status.FromString(value)
+            status = status_pb2.ErrorStatus.FromString(value)
             return RefusedError(reason_of(status), status.message)
     return RefusedError(call.code().name, call.details() or "")
 

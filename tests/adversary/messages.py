@@ -26,11 +26,15 @@ class Session:
         """The session's name."""
         return self.made.session_id
 
+    @property
+    def owner(self) -> pb.SessionHeader:
+        """Whose requests they are."""
+        return pb.SessionHeader(session_id=self.made.session_id, secret=self.made.secret)
+
     def body(self, kind: str, sequence: int, **fields: Any) -> Any:
         """Returns a request of the session, as a unary call takes it."""
         message = pb.InteractRequest.DESCRIPTOR.fields_by_name[kind].message_type
-        owner = {"session_id": self.made.session_id, "secret": self.made.secret}
-        return getattr(pb, message.name)(**owner, sequence=sequence, **fields)
+        return getattr(pb, message.name)(header=self.owner, sequence=sequence, **fields)
 
     def request(self, kind: str, sequence: int, **fields: Any) -> bytes:
         """Returns a request of the session, as a stream takes it."""
@@ -39,12 +43,14 @@ class Session:
 
     def direct_request(self, kind: str, sequence: int, **fields: Any) -> bytes:
         """Returns a request of the session, as its direct channel takes it."""
-        return self.request(kind, sequence, **fields)
+        body = self.body(kind, sequence, **fields)
+        body.ClearField("header")
+        return pb.InteractRequest(**{kind: body}).SerializeToString()
 
     def hello(self, shared_memory: bool = False) -> bytes:
         """Returns what a direct channel begins with."""
         return direct_pb2.HelloRequest(
-            session_id=self.made.session_id, secret=self.made.secret, shared_memory=shared_memory
+            header=self.owner, shared_memory=shared_memory
         ).SerializeToString()
 
 

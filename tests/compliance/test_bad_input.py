@@ -97,34 +97,34 @@ def test_broken_steps_on_a_connection_that_stepped(env: RemoteEnv) -> None:
 
 def test_wrong_secret(channel: grpc.Channel) -> None:
     session = made(channel)
-    message = pb.ResetRequest(
-        session_id=session.session_id, secret=b"guess", sequence=1
-    ).SerializeToString()
+    head = pb.SessionHeader(session_id=session.session_id, secret=b"guess")
+    message = pb.ResetRequest(header=head, sequence=1).SerializeToString()
     assert refused(channel, "Reset", message) == ("PERMISSION_DENIED", "WRONG_SECRET")
-    message = pb.ResetRequest(
-        session_id=session.session_id, secret=session.secret, sequence=1
-    ).SerializeToString()
+    head.secret = session.secret
+    message = pb.ResetRequest(header=head, sequence=1).SerializeToString()
     assert channel.unary_unary(PREFIX + "Reset")(message, timeout=10)
 
 
 def test_unknown_session(channel: grpc.Channel) -> None:
-    message = pb.StepRequest(session_id="nobody", secret=b"", sequence=1).SerializeToString()
+    head = pb.SessionHeader(session_id="nobody")
+    message = pb.StepRequest(header=head, sequence=1).SerializeToString()
     assert refused(channel, "Step", message) == ("NOT_FOUND", "UNKNOWN_SESSION")
 
 
 def test_closed_session(channel: grpc.Channel) -> None:
     session = made(channel)
-    head: Any = {"session_id": session.session_id, "secret": session.secret}
+    head = pb.SessionHeader(session_id=session.session_id, secret=session.secret)
     channel.unary_unary(PREFIX + "Close")(
-        pb.CloseRequest(**head, sequence=1).SerializeToString(), timeout=10
+        pb.CloseRequest(header=head, sequence=1).SerializeToString(), timeout=10
     )
-    message = pb.StepRequest(**head, sequence=2).SerializeToString()
+    message = pb.StepRequest(header=head, sequence=2).SerializeToString()
     assert refused(channel, "Step", message) == ("FAILED_PRECONDITION", "SESSION_CLOSED")
 
 
 def test_step_before_reset(channel: grpc.Channel) -> None:
     session = made(channel)
-    request = pb.StepRequest(session_id=session.session_id, secret=session.secret, sequence=1)
+    head = pb.SessionHeader(session_id=session.session_id, secret=session.secret)
+    request = pb.StepRequest(header=head, sequence=1)
     request.action.int_value = 0
     assert refused(channel, "Step", request.SerializeToString()) == (
         "FAILED_PRECONDITION",
@@ -147,11 +147,11 @@ def test_wrong_actions_raise_what_they_raise_locally(env: RemoteEnv, action: Any
 
 def test_a_wrong_action_has_its_status(channel: grpc.Channel) -> None:
     session = made(channel)
-    head: Any = {"session_id": session.session_id, "secret": session.secret}
+    head = pb.SessionHeader(session_id=session.session_id, secret=session.secret)
     channel.unary_unary(PREFIX + "Reset")(
-        pb.ResetRequest(**head, sequence=1).SerializeToString(), timeout=10
+        pb.ResetRequest(header=head, sequence=1).SerializeToString(), timeout=10
     )
-    request = pb.StepRequest(**head, sequence=2)
+    request = pb.StepRequest(header=head, sequence=2)
     request.action.string_value = "left"
     assert refused(channel, "Step", request.SerializeToString()) == (
         "INVALID_ARGUMENT",

@@ -18,9 +18,9 @@ class _Detour:
         self._transport = transport
         self._relay = relay
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         # A test that times out soon is about what comes after the Make, which may take its time.
-        reply = self._transport.exchange(request, timeout + 30.0)
+        reply = self._transport.exchange(request, timeout + 30.0, header)
         response = pb.InteractResponse.FromString(reply.message)
         if not response.HasField("make"):
             return reply
@@ -29,8 +29,8 @@ class _Detour:
         offered[:] = [f":{self._relay.port}"]
         return Reply(response.SerializeToString())
 
-    def send(self, request: bytes, timeout: float) -> None:
-        self._transport.send(request, timeout)
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
+        self._transport.send(request, timeout, header)
 
     def receive(self) -> Reply:
         return self._transport.receive()
@@ -38,8 +38,8 @@ class _Detour:
     def fileno(self) -> int:
         return self._transport.fileno()
 
-    def keep_alive(self, request: bytes) -> None:
-        self._transport.keep_alive(request)
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
+        self._transport.keep_alive(request, header)
 
     def close(self) -> None:
         self._transport.close()

@@ -24,10 +24,10 @@ class Stranger:
         self._socket.settimeout(10.0)
         tcp = (made.address.rpartition(":")[0], int(address.rpartition(":")[2] if not unix else 0))
         self._socket.connect("\0" + address.removeprefix(UNIX) if unix else tcp)
-        self._session: Any = {"session_id": made.session_id, "secret": made.secret}
+        owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         self.memory: mmap.mmap | None = None
         self._socket.sendall(b"envwire\x01")
-        self._send(direct_pb2.HelloRequest(**self._session, shared_memory=shared_memory))
+        self._send(direct_pb2.HelloRequest(header=owner, shared_memory=shared_memory))
         first, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
         message, _ = self._receive(first)
         self.hello = direct_pb2.HelloResponse.FromString(message)
@@ -66,7 +66,7 @@ class Stranger:
     def ask(self, kind: str, sequence: int, **fields: Any) -> tuple[pb.InteractResponse, bytes]:
         request = pb.InteractRequest()
         getattr(request, kind).CopyFrom(
-            getattr(pb, f"{kind.title()}Request")(**self._session, sequence=sequence, **fields)
+            getattr(pb, f"{kind.title()}Request")(sequence=sequence, **fields)
         )
         self._send(request)
         message, attached = self._receive()

@@ -79,7 +79,7 @@ def expected(steps: int, **kwargs: Any) -> list[Any]:
 
 
 #: Bytes of the preamble and the hello, and of the welcome.
-UP, DOWN = 8 + 16 + 54, 16 + 10
+UP, DOWN = 8 + 16 + 56, 16 + 10
 SHAPES = {"small": (4,), "large": (20, 1000)}
 PLACES = {
     "hello": [(True, after) for after in (0, 7, 8, 23, UP - 1)],
@@ -103,7 +103,7 @@ def test_an_episode_survives_cuts_at_any_byte(
     cuts = [Cut(upwards, after, how) for upwards, after in PLACES[place]]
     # The first connection is opened when the environment is made, which does not try twice.
     scene = scenes(Cut(True, UP + 60, how), *cuts, shape=SHAPES[shape])
-    assert identical(play(scene.env, 40), expected(40, shape=SHAPES[shape]))
+    assert identical(play(scene.env, 60), expected(60, shape=SHAPES[shape]))
     assert scene.relay.taken == len(cuts) + 2, "every connection but the last was cut"
 
 
@@ -180,7 +180,7 @@ def test_an_interrupted_wait_leaves_an_environment_that_goes_on(scenes: Any) -> 
 
 
 @pytest.mark.parametrize(
-    "swallowed", [(True, UP + 20), (False, DOWN + 20)], ids=["request", "reply"]
+    "swallowed", [(True, UP + 18), (False, DOWN + 20)], ids=["request", "reply"]
 )
 def test_a_timeout_leaves_an_environment_that_goes_on(scenes: Any, swallowed: Any) -> None:
     """A step whose request was swallowed was not taken; one whose reply was swallowed was."""

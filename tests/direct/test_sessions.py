@@ -24,6 +24,7 @@ from envwire.client._transports.transport import Transport
 from envwire.codec import decode_value, encode_value
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import session_header
 from envwire.wire.frames import Reply
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
@@ -133,10 +134,12 @@ class Talk:
         request = pb.InteractRequest(make=pb.MakeRequest(env_id=env_id))
         for name, value in kwargs.items():
             encode_value(value, request.make.kwargs.entries.add(name=name).value)
+        self._header = b""
         self.made = self.ask("direct", request)[0].make
+        self._header = session_header(self.made.session_id, self.made.secret)
 
     def ask(self, kind: str, request: pb.InteractRequest) -> tuple[pb.InteractResponse, Reply]:
-        reply = self.transports[kind].exchange(request.SerializeToString(), 10.0)
+        reply = self.transports[kind].exchange(request.SerializeToString(), 10.0, self._header)
         return pb.InteractResponse.FromString(reply.message), reply
 
     def step(self, kind: str, sequence: int, action: int = 0) -> tuple[Any, Reply]:
@@ -152,11 +155,7 @@ class Talk:
     def _numbered(
         self, kind: str, request: pb.InteractRequest, body: Any, sequence: int
     ) -> tuple[Any, Reply]:
-        body.session_id, body.secret, body.sequence = (
-            self.made.session_id,
-            self.made.secret,
-            sequence,
-        )
+        body.sequence = sequence
         response, reply = self.ask(kind, request)
         answer: Any = getattr(response, response.WhichOneof("response") or "")
         return answer, reply

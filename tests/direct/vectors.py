@@ -23,7 +23,7 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Attachments, Packet
 
 PATH = Path(__file__).parents[2] / "protos" / "vectors" / "direct.json"
-SESSION: dict[str, Any] = {"session_id": "0123456789abcdef" * 2, "secret": bytes(range(16))}
+OWNER = pb.SessionHeader(session_id="0123456789abcdef" * 2, secret=bytes(range(16)))
 LIMIT = 2**28
 
 FEW = np.array([0.5, -0.0, 1e-3, 3.0], np.float32)
@@ -68,17 +68,17 @@ def slots(taken: int = 0) -> SharedSlots:
 
 
 def reset_request() -> bytes:
-    request = pb.InteractRequest(reset=pb.ResetRequest(**SESSION, sequence=1))
+    request = pb.InteractRequest(reset=pb.ResetRequest(sequence=1))
     encode_value(42, request.reset.seed)
     return request.SerializeToString()
 
 
 def close_request() -> bytes:
-    return pb.InteractRequest(close=pb.CloseRequest(**SESSION, sequence=3)).SerializeToString()
+    return pb.InteractRequest(close=pb.CloseRequest(sequence=3)).SerializeToString()
 
 
 def step_request() -> bytes:
-    written = StepRequestWriter(**SESSION).write(2, 1)
+    written = StepRequestWriter().write(2, 1)
     assert written is not None
     return written
 
@@ -116,7 +116,7 @@ def gap() -> Packet:
     return Packet(error(Reason.SEQUENCE_GAP, "2 is next", expected="2").SerializeToString())
 
 
-HELLO = direct_pb2.HelloRequest(**SESSION, shared_memory=True)
+HELLO = direct_pb2.HelloRequest(header=OWNER, shared_memory=True)
 CLOSED = pb.InteractResponse(close=pb.CloseResponse())
 
 

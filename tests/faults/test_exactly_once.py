@@ -45,11 +45,8 @@ class Conversation:
     def _address(
         self, body: pb.StepRequest | pb.ResetRequest | pb.CloseRequest, sequence: int
     ) -> None:
-        body.session_id, body.secret, body.sequence = (
-            self.made.session_id,
-            self.made.secret,
-            sequence,
-        )
+        body.header.session_id, body.header.secret = self.made.session_id, self.made.secret
+        body.sequence = sequence
 
 
 @pytest.fixture(params=["unary", "stream", "in process"])

@@ -22,6 +22,7 @@ from envwire.codec import encode_mapping, encode_value
 from envwire.server import Server
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import without_header
 from envwire.wire.frames import HEADER, PREAMBLE
 from tests.conftest import ROOT
 from tests.faults.hungry_envs import HUNGRY, Appetite
@@ -175,7 +176,8 @@ def pipelined_steps(made: pb.MakeResponse, count: int) -> list[bytes]:
     for sequence in range(1, count + 1):
         request = pb.InteractRequest()
         body = request.step if sequence > 1 else request.reset
-        body.session_id, body.secret, body.sequence = made.session_id, made.secret, sequence
+        body.header.session_id, body.header.secret = made.session_id, made.secret
+        body.sequence = sequence
         if sequence > 1:
             encode_value(0, request.step.action)
         requests.append(request.SerializeToString())
@@ -220,11 +222,12 @@ def test_who_does_not_read_a_direct_channel_fills_no_memory(server: Server) -> N
     port = int(
         next(each for each in made.direct.addresses if "unix" not in each).rpartition(":")[2]
     )
-    hello = direct_pb2.HelloRequest(session_id=made.session_id, secret=made.secret)
+    owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+    hello = direct_pb2.HelloRequest(header=owner)
     with socket.create_connection(("127.0.0.1", port)) as greedy:
         greedy.settimeout(1.0)
         greedy.sendall(PREAMBLE)
-        for raw in [hello.SerializeToString(), *pipelined_steps(made, 300)]:
+        for raw in [hello.SerializeToString(), *map(without_header, pipelined_steps(made, 300))]:
             greedy.sendall(HEADER.pack(len(raw), 0, 0) + raw)
         goes_on(other)
         time.sleep(1.0)  # what is waited for is that nothing happens

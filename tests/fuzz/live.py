@@ -95,9 +95,12 @@ class Live:
         except DecodeError:
             return raw
         body = getattr(request, request.WhichOneof("request") or "make")
-        if "session_id" in body.DESCRIPTOR.fields_by_name:
-            body.session_id, body.secret = self._made.session_id, self._made.secret
+        if "header" in body.DESCRIPTOR.fields_by_name:
+            body.header.CopyFrom(self._owner())
         return request.SerializeToString()
+
+    def _owner(self) -> pb.SessionHeader:
+        return pb.SessionHeader(session_id=self._made.session_id, secret=self._made.secret)
 
     def attack_methods(self, raw: bytes) -> None:
         """Sends bytes to a method: those of the request that it is, or to the one that they happen to choose."""
@@ -122,12 +125,9 @@ class Live:
 
     def attack_channel(self, raw: bytes) -> None:
         """Sends bytes on a direct channel: as requests, then instead of one."""
-        hello = direct_pb2.HelloRequest(
-            session_id=self._made.session_id, secret=self._made.secret
-        ).SerializeToString()
-        ours = self._ours(raw)
+        hello = direct_pb2.HelloRequest(header=self._owner()).SerializeToString()
         with self._dial() as line:
-            frames = [HEADER.pack(len(each), 0, 0) + each for each in (hello, ours, raw)]
+            frames = [HEADER.pack(len(each), 0, 0) + each for each in (hello, self._ours(raw), raw)]
             _say(line, PREAMBLE + b"".join(frames) + raw)
 
     def _dial(self) -> socket.socket:
@@ -144,9 +144,7 @@ class Live:
         now = self._memory()
         for pid, before in self._before.items():
             assert now[pid] - before < _MEMORY_BYTES, f"process {pid} grew by {now[pid] - before}"
-        renewal = pb.RenewLeaseRequest(
-            session_id=self._made.session_id, secret=self._made.secret
-        ).SerializeToString()
+        renewal = pb.RenewLeaseRequest(header=self._owner()).SerializeToString()
         try:
             self._call("RenewLease", renewal)
         except grpc.RpcError as error:

@@ -76,7 +76,7 @@ def _skeleton(text: str) -> str:
 
 
 def _fault(raw: bytes) -> None:
-    exception_from_fault(decode_fault(status_pb2.Status.FromString(raw), FAMILY), FAMILY)
+    exception_from_fault(decode_fault(status_pb2.ErrorStatus.FromString(raw), FAMILY), FAMILY)
 
 
 def _warnings(raw: bytes) -> None:
@@ -206,7 +206,7 @@ TARGETS: dict[str, Target] = {
         spaces_pb2.RandomState,
         lambda raw: decode_random_state(spaces_pb2.RandomState.FromString(raw)),
     ),
-    "fault": Target(status_pb2.Status, _fault),
+    "fault": Target(status_pb2.ErrorStatus, _fault),
     "warnings": Target(pb.StepResponse, _warnings),
     "step reply": Target(pb.InteractResponse, _step_reply),
     "session": Target(pb.InteractRequest, _session, ()),

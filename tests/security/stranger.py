@@ -45,7 +45,7 @@ def reason(error: grpc.RpcError) -> Reason | None:
     metadata: Any = error.trailing_metadata() if isinstance(error, grpc.Call) else ()
     for key, value in metadata or ():
         if key == "grpc-status-details-bin":
-            status = status_pb2.Status.FromString(value)
+            status = status_pb2.ErrorStatus.FromString(value)
             return decode_fault(status, envwire_family()).reason
     return None
 

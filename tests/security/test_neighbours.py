@@ -73,7 +73,7 @@ def test_a_session_is_its_owners(shared: Server, tokens: dict[str, str], make: A
         for kind, secret in itertools.product(kinds, guesses):
             request = pb.InteractRequest()
             body = getattr(request, kind)
-            body.session_id, body.secret = session._id, secret
+            body.header.session_id, body.header.secret = session._id, secret
             answer = refusal(stream.say(request.SerializeToString()))
             assert answer is Reason.WRONG_SECRET, kind
     assert env.step(0)[4] == {}

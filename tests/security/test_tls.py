@@ -330,7 +330,8 @@ def test_who_passes_for_the_server_is_told_nothing(name: str) -> None:
 
 def welcomed_in_the_clear(address: str, made: pb.MakeResponse) -> bool:
     """Returns whether a direct channel to the session opens there without TLS."""
-    hello = direct_pb2.HelloRequest(session_id=made.session_id, secret=made.secret)
+    owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+    hello = direct_pb2.HelloRequest(header=owner)
     message = hello.SerializeToString()
     with socket.create_connection(("127.0.0.1", int(address[1:])), 10) as connection:
         connection.sendall(PREAMBLE + HEADER.pack(len(message), 0, 0) + message)

@@ -9,6 +9,7 @@ holds an InteractRequest, and is answered by one that holds an InteractResponse.
 """
 
 import builtins
+import envwire.v1.environment_pb2
 import envwire.v1.status_pb2
 import google.protobuf.descriptor
 import google.protobuf.message
@@ -22,23 +23,22 @@ class HelloRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SHARED_MEMORY_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     shared_memory: builtins.bool
     """Whether the client can take large frames from memory that it shares with the server."""
+    @property
+    def header(self) -> envwire.v1.environment_pb2.SessionHeader:
+        """Whose channel it is; the requests to come show no header."""
+
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: envwire.v1.environment_pb2.SessionHeader | None = ...,
         shared_memory: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "session_id", b"session_id", "shared_memory", b"shared_memory"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "shared_memory", b"shared_memory"]) -> None: ...
 
 global___HelloRequest = HelloRequest
 
@@ -111,14 +111,14 @@ class HelloResponse(google.protobuf.message.Message):
         """The channel is open."""
 
     @property
-    def error(self) -> envwire.v1.status_pb2.Status:
+    def error(self) -> envwire.v1.status_pb2.ErrorStatus:
         """Why not: the session is unknown or has ended. The server closes the connection."""
 
     def __init__(
         self,
         *,
         welcome: global___Welcome | None = ...,
-        error: envwire.v1.status_pb2.Status | None = ...,
+        error: envwire.v1.status_pb2.ErrorStatus | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["error", b"error", "result", b"result", "welcome", b"welcome"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["error", b"error", "result", b"result", "welcome", b"welcome"]) -> None: ...

@@ -22,27 +22,27 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class SessionHeader(google.protobuf.message.Message):
-    """The first three fields of every request that belongs to a session: whoever relays requests reads no more."""
+    """Whose request it is: the first field of every request of a session, so that whoever relays it reads no more.
+
+    It does not count when requests are compared: a repeated request may show another header than the first one. On a
+    direct channel, which belongs to one session, requests have none.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: builtins.int
     SECRET_FIELD_NUMBER: builtins.int
-    SEQUENCE_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """The session."""
     secret: builtins.bytes
     """The session's secret, from Make."""
-    sequence: builtins.int
-    """Number of this request in its session, from 1. RenewLease has none."""
     def __init__(
         self,
         *,
         session_id: builtins.str = ...,
         secret: builtins.bytes = ...,
-        sequence: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["secret", b"secret", "session_id", b"session_id"]) -> None: ...
 
 global___SessionHeader = SessionHeader
 
@@ -157,28 +157,6 @@ class VectorRequest(google.protobuf.message.Message):
 global___VectorRequest = VectorRequest
 
 @typing.final
-class SessionReference(google.protobuf.message.Message):
-    """Names a session to whoever owns it."""
-
-    DESCRIPTOR: google.protobuf.descriptor.Descriptor
-
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
-    def __init__(
-        self,
-        *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
-    ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "session_id", b"session_id"]) -> None: ...
-
-global___SessionReference = SessionReference
-
-@typing.final
 class MakeRequest(google.protobuf.message.Message):
     """Asks for an environment."""
 
@@ -224,7 +202,7 @@ class MakeRequest(google.protobuf.message.Message):
         """Makes a vector environment, around whose members `wrappers` go; absent for a single one."""
 
     @property
-    def copy_of(self) -> global___SessionReference:
+    def copy_of(self) -> global___SessionHeader:
         """Makes a copy of this session's environment in its present state instead, by a fork of its process; only `lease` is
         looked at besides. Only where `capabilities` of MakeResponse names "fork".
         """
@@ -240,7 +218,7 @@ class MakeRequest(google.protobuf.message.Message):
         lease: google.protobuf.duration_pb2.Duration | None = ...,
         prefer: builtins.str = ...,
         vector: global___VectorRequest | None = ...,
-        copy_of: global___SessionReference | None = ...,
+        copy_of: global___SessionHeader | None = ...,
         request_id: builtins.bytes = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "copy_of", b"copy_of", "kwargs", b"kwargs", "lease", b"lease", "render_mode", b"render_mode", "vector", b"vector"]) -> builtins.bool: ...
@@ -418,22 +396,21 @@ class ResetRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     SEED_FIELD_NUMBER: builtins.int
     OPTIONS_FIELD_NUMBER: builtins.int
     NP_RANDOM_FIELD_NUMBER: builtins.int
     MIRROR_NP_RANDOM_FIELD_NUMBER: builtins.int
     MEMBER_OPTIONS_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
     mirror_np_random: builtins.bool
     """Whether the answer shall carry the generator's state."""
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
     @property
     def seed(self) -> envwire.v1.values_pb2.Value:
         """Seed; absent to go on with the present generator. A non-negative integer; anything else is for the environment to refuse."""
@@ -453,8 +430,7 @@ class ResetRequest(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
         seed: envwire.v1.values_pb2.Value | None = ...,
         options: envwire.v1.values_pb2.ValueMap | None = ...,
@@ -462,8 +438,8 @@ class ResetRequest(google.protobuf.message.Message):
         mirror_np_random: builtins.bool = ...,
         member_options: collections.abc.Iterable[envwire.v1.values_pb2.ValueMap] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["np_random", b"np_random", "options", b"options", "seed", b"seed"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["member_options", b"member_options", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "options", b"options", "secret", b"secret", "seed", b"seed", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header", "np_random", b"np_random", "options", b"options", "seed", b"seed"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "member_options", b"member_options", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "options", b"options", "seed", b"seed", "sequence", b"sequence"]) -> None: ...
 
 global___ResetRequest = ResetRequest
 
@@ -539,20 +515,19 @@ class StepRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     ACTION_FIELD_NUMBER: builtins.int
     NP_RANDOM_FIELD_NUMBER: builtins.int
     MIRROR_NP_RANDOM_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
     mirror_np_random: builtins.bool
     """Whether the answer shall carry the generator's state."""
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
     @property
     def action(self) -> envwire.v1.values_pb2.Value:
         """The action."""
@@ -564,15 +539,14 @@ class StepRequest(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
         action: envwire.v1.values_pb2.Value | None = ...,
         np_random: envwire.v1.spaces_pb2.RandomState | None = ...,
         mirror_np_random: builtins.bool = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["action", b"action", "np_random", b"np_random"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["action", b"action", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["action", b"action", "header", b"header", "np_random", b"np_random"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["action", b"action", "header", b"header", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "sequence", b"sequence"]) -> None: ...
 
 global___StepRequest = StepRequest
 
@@ -651,23 +625,22 @@ class RenderRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "sequence", b"sequence"]) -> None: ...
 
 global___RenderRequest = RenderRequest
 
@@ -704,23 +677,22 @@ class CloseRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "sequence", b"sequence"]) -> None: ...
 
 global___CloseRequest = CloseRequest
 
@@ -750,16 +722,11 @@ class GetAttributeRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     PROBE_FIELD_NUMBER: builtins.int
     MEMBERS_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
     name: builtins.str
@@ -767,20 +734,24 @@ class GetAttributeRequest(google.protobuf.message.Message):
     probe: builtins.bool
     """Ask only whether it exists."""
     @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
+    @property
     def members(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Members of a vector environment to look at, by index; empty for all."""
 
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
         name: builtins.str = ...,
         probe: builtins.bool = ...,
         members: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["members", b"members", "name", b"name", "probe", b"probe", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "members", b"members", "name", b"name", "probe", b"probe", "sequence", b"sequence"]) -> None: ...
 
 global___GetAttributeRequest = GetAttributeRequest
 
@@ -838,23 +809,22 @@ class SetAttributeRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     VALUE_FIELD_NUMBER: builtins.int
     FORCE_FIELD_NUMBER: builtins.int
     MEMBERS_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
     name: builtins.str
     """Its name: an identifier that does not begin with two underscores."""
     force: builtins.bool
     """Whether to create it on the outermost wrapper when none has it."""
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
     @property
     def value(self) -> envwire.v1.values_pb2.Value:
         """The new value."""
@@ -866,16 +836,15 @@ class SetAttributeRequest(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
         name: builtins.str = ...,
         value: envwire.v1.values_pb2.Value | None = ...,
         force: builtins.bool = ...,
         members: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["value", b"value"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["force", b"force", "members", b"members", "name", b"name", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id", "value", b"value"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["force", b"force", "header", b"header", "members", b"members", "name", b"name", "sequence", b"sequence", "value", b"value"]) -> None: ...
 
 global___SetAttributeRequest = SetAttributeRequest
 
@@ -909,21 +878,20 @@ class CallMethodRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     NAME_FIELD_NUMBER: builtins.int
     ARGS_FIELD_NUMBER: builtins.int
     KWARGS_FIELD_NUMBER: builtins.int
     MEMBERS_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
     name: builtins.str
     """Its name: an identifier that does not begin with two underscores."""
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
     @property
     def args(self) -> envwire.v1.values_pb2.ValueList:
         """Positional arguments."""
@@ -939,16 +907,15 @@ class CallMethodRequest(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
         name: builtins.str = ...,
         args: envwire.v1.values_pb2.ValueList | None = ...,
         kwargs: envwire.v1.values_pb2.ValueMap | None = ...,
         members: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["args", b"args", "kwargs", b"kwargs"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["args", b"args", "kwargs", b"kwargs", "members", b"members", "name", b"name", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["args", b"args", "header", b"header", "kwargs", b"kwargs"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["args", b"args", "header", b"header", "kwargs", b"kwargs", "members", b"members", "name", b"name", "sequence", b"sequence"]) -> None: ...
 
 global___CallMethodRequest = CallMethodRequest
 
@@ -988,24 +955,23 @@ class ReplayRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     REQUESTS_FIELD_NUMBER: builtins.int
     POSITION_FIELD_NUMBER: builtins.int
     UNSEEN_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session; the recorded requests use none."""
     position: builtins.int
     """How many requests of the recording were served before; 0 begins one."""
     @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
+    @property
     def requests(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
         """The requests, in order, each a serialised InteractRequest with reset, step, render, set_attribute, call_method,
-        save_state or restore_state. Session, secret and number in them are not looked at.
+        save_state or restore_state. Header and number in them are not looked at.
         """
 
     @property
@@ -1015,14 +981,14 @@ class ReplayRequest(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
         requests: collections.abc.Iterable[builtins.bytes] | None = ...,
         position: builtins.int = ...,
         unseen: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["position", b"position", "requests", b"requests", "secret", b"secret", "sequence", b"sequence", "session_id", b"session_id", "unseen", b"unseen"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "position", b"position", "requests", b"requests", "sequence", b"sequence", "unseen", b"unseen"]) -> None: ...
 
 global___ReplayRequest = ReplayRequest
 
@@ -1069,23 +1035,22 @@ class SaveStateRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "sequence", b"sequence", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "sequence", b"sequence"]) -> None: ...
 
 global___SaveStateRequest = SaveStateRequest
 
@@ -1119,27 +1084,26 @@ class RestoreStateRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
+    HEADER_FIELD_NUMBER: builtins.int
     SEQUENCE_FIELD_NUMBER: builtins.int
     STATE_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
     sequence: builtins.int
     """Number of this request in its session."""
     state: builtins.int
     """Its name, from SaveState. INVALID_ARGUMENT when the session does not keep it, or not any more."""
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is; absent on a direct channel."""
+
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
         sequence: builtins.int = ...,
         state: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "sequence", b"sequence", "session_id", b"session_id", "state", b"state"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "sequence", b"sequence", "state", b"state"]) -> None: ...
 
 global___RestoreStateRequest = RestoreStateRequest
 
@@ -1169,19 +1133,18 @@ class RenewLeaseRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
+    HEADER_FIELD_NUMBER: builtins.int
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is."""
+
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header"]) -> None: ...
 
 global___RenewLeaseRequest = RenewLeaseRequest
 
@@ -1212,19 +1175,18 @@ class GetSessionStatsRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
-    SESSION_ID_FIELD_NUMBER: builtins.int
-    SECRET_FIELD_NUMBER: builtins.int
-    session_id: builtins.str
-    """The session."""
-    secret: builtins.bytes
-    """The session's secret."""
+    HEADER_FIELD_NUMBER: builtins.int
+    @property
+    def header(self) -> global___SessionHeader:
+        """Whose it is."""
+
     def __init__(
         self,
         *,
-        session_id: builtins.str = ...,
-        secret: builtins.bytes = ...,
+        header: global___SessionHeader | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["secret", b"secret", "session_id", b"session_id"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header"]) -> None: ...
 
 global___GetSessionStatsRequest = GetSessionStatsRequest
 
@@ -1561,7 +1523,7 @@ class InteractResponse(google.protobuf.message.Message):
         """Of GetSessionStats."""
 
     @property
-    def error(self) -> envwire.v1.status_pb2.Status:
+    def error(self) -> envwire.v1.status_pb2.ErrorStatus:
         """What went wrong."""
 
     def __init__(
@@ -1582,7 +1544,7 @@ class InteractResponse(google.protobuf.message.Message):
         save_state: global___SaveStateResponse | None = ...,
         restore_state: global___RestoreStateResponse | None = ...,
         get_session_stats: global___GetSessionStatsResponse | None = ...,
-        error: envwire.v1.status_pb2.Status | None = ...,
+        error: envwire.v1.status_pb2.ErrorStatus | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "reset", b"reset", "response", b"response", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
     def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "reset", b"reset", "response", b"response", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...

@@ -146,11 +146,15 @@ class BoxSpace(google.protobuf.message.Message):
 
     @property
     def bounded_below(self) -> envwire.v1.values_pb2.Tensor:
-        """Whether each element is bounded from below: BOOL, shape of `low`. It decides the law of sampling; integer boxes cannot tell it from `low`."""
+        """Whether each element is bounded from below: BOOL, shape of `low`. It decides the law of sampling; integer boxes cannot
+        tell it from `low`. Absent: each element of `low` that is not minus infinity is a bound.
+        """
 
     @property
     def bounded_above(self) -> envwire.v1.values_pb2.Tensor:
-        """Whether each element is bounded from above: BOOL, shape of `low`."""
+        """Whether each element is bounded from above: BOOL, shape of `low`. Absent: each element of `high` that is not infinity
+        is a bound.
+        """
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from google.protobuf import any_pb2 as google_dot_protobuf_dot_any__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/status.proto\x12\nenvwire.v1\x1a\x17\x65nvwire/v1/values.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\"N\n\x06Status\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"\x93\x01\n\tErrorInfo\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12\x35\n\x08metadata\x18\x03 \x03(\x0b\x32#.envwire.v1.ErrorInfo.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"2\n\tDebugInfo\x12\x15\n\rstack_entries\x18\x01 \x03(\t\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\";\n\tRetryInfo\x12.\n\x0bretry_delay\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"W\n\x0fRemoteException\x12\x11\n\ttype_name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12#\n\x04\x61rgs\x18\x03 \x01(\x0b\x32\x15.envwire.v1.ValueList\")\n\x07Warning\x12\x10\n\x08\x63\x61tegory\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\tBU\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/status.proto\x12\nenvwire.v1\x1a\x17\x65nvwire/v1/values.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\"S\n\x0b\x45rrorStatus\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"\x93\x01\n\tErrorInfo\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12\x35\n\x08metadata\x18\x03 \x03(\x0b\x32#.envwire.v1.ErrorInfo.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"2\n\tDebugInfo\x12\x15\n\rstack_entries\x18\x01 \x03(\t\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\";\n\tRetryInfo\x12.\n\x0bretry_delay\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"W\n\x0fRemoteException\x12\x11\n\ttype_name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12#\n\x04\x61rgs\x18\x03 \x01(\x0b\x32\x15.envwire.v1.ValueList\")\n\x07Warning\x12\x10\n\x08\x63\x61tegory\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\tBU\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,18 +37,18 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\022example.envwire.v1P\001Z$envwire.example/envwire/v1;envwirev1\242\002\003EWV\252\002\nEnvwire.V1\272\002\003EWV'
   _globals['_ERRORINFO_METADATAENTRY']._loaded_options = None
   _globals['_ERRORINFO_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_STATUS']._serialized_start=123
-  _globals['_STATUS']._serialized_end=201
-  _globals['_ERRORINFO']._serialized_start=204
-  _globals['_ERRORINFO']._serialized_end=351
-  _globals['_ERRORINFO_METADATAENTRY']._serialized_start=304
-  _globals['_ERRORINFO_METADATAENTRY']._serialized_end=351
-  _globals['_DEBUGINFO']._serialized_start=353
-  _globals['_DEBUGINFO']._serialized_end=403
-  _globals['_RETRYINFO']._serialized_start=405
-  _globals['_RETRYINFO']._serialized_end=464
-  _globals['_REMOTEEXCEPTION']._serialized_start=466
-  _globals['_REMOTEEXCEPTION']._serialized_end=553
-  _globals['_WARNING']._serialized_start=555
-  _globals['_WARNING']._serialized_end=596
+  _globals['_ERRORSTATUS']._serialized_start=123
+  _globals['_ERRORSTATUS']._serialized_end=206
+  _globals['_ERRORINFO']._serialized_start=209
+  _globals['_ERRORINFO']._serialized_end=356
+  _globals['_ERRORINFO_METADATAENTRY']._serialized_start=309
+  _globals['_ERRORINFO_METADATAENTRY']._serialized_end=356
+  _globals['_DEBUGINFO']._serialized_start=358
+  _globals['_DEBUGINFO']._serialized_end=408
+  _globals['_RETRYINFO']._serialized_start=410
+  _globals['_RETRYINFO']._serialized_end=469
+  _globals['_REMOTEEXCEPTION']._serialized_start=471
+  _globals['_REMOTEEXCEPTION']._serialized_end=558
+  _globals['_WARNING']._serialized_start=560
+  _globals['_WARNING']._serialized_end=601
 # @@protoc_insertion_point(module_scope)

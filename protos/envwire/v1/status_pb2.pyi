@@ -3,9 +3,9 @@
 isort:skip_file
 Errors, byte for byte as google.rpc has them.
 
-Status, ErrorInfo, DebugInfo and RetryInfo have the fields and numbers of the messages of the same names in
-google.rpc, and details are packed under google.rpc's type URLs: any gRPC library reads them as such. They are
-repeated here so that a client needs no files but these.
+ErrorStatus has the fields and numbers of google.rpc.Status; ErrorInfo, DebugInfo and RetryInfo those of the messages
+of the same names in google.rpc. Details are packed under google.rpc's type URLs: any gRPC library reads them as such.
+They are repeated here so that a client needs no files but these; docs/protocol.md shows how to read them.
 """
 
 import builtins
@@ -21,7 +21,7 @@ import typing
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
-class Status(google.protobuf.message.Message):
+class ErrorStatus(google.protobuf.message.Message):
     """What went wrong. On unary calls it travels in the trailing metadata "grpc-status-details-bin"."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -46,7 +46,7 @@ class Status(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["code", b"code", "details", b"details", "message", b"message"]) -> None: ...
 
-global___Status = Status
+global___ErrorStatus = ErrorStatus
 
 @typing.final
 class ErrorInfo(google.protobuf.message.Message):

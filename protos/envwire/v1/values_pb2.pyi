@@ -144,7 +144,7 @@ class Tensor(google.protobuf.message.Message):
 global___Tensor = Tensor
 
 @typing.final
-class _r_None(google.protobuf.message.Message):
+class NullValue(google.protobuf.message.Message):
     """Present where a value is nothing at all (Python's None)."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -153,7 +153,7 @@ class _r_None(google.protobuf.message.Message):
         self,
     ) -> None: ...
 
-global____r_None = _r_None
+global___NullValue = NullValue
 
 @typing.final
 class ValueList(google.protobuf.message.Message):
@@ -287,7 +287,7 @@ class GraphValue(google.protobuf.message.Message):
 global___GraphValue = GraphValue
 
 @typing.final
-class Complex(google.protobuf.message.Message):
+class ComplexNumber(google.protobuf.message.Message):
     """A complex number."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -306,7 +306,7 @@ class Complex(google.protobuf.message.Message):
     ) -> None: ...
     def ClearField(self, field_name: typing.Literal["imaginary", b"imaginary", "real", b"real"]) -> None: ...
 
-global___Complex = Complex
+global___ComplexNumber = ComplexNumber
 
 @typing.final
 class EnumMember(google.protobuf.message.Message):
@@ -392,7 +392,7 @@ class Value(google.protobuf.message.Message):
     text_stream: builtins.str
     """A text stream (Python's StringIO), the older form of an "ansi" frame."""
     @property
-    def none(self) -> global____r_None:
+    def none(self) -> global___NullValue:
         """Nothing."""
 
     @property
@@ -416,7 +416,7 @@ class Value(google.protobuf.message.Message):
         """A dictionary."""
 
     @property
-    def complex_value(self) -> global___Complex:
+    def complex_value(self) -> global___ComplexNumber:
         """A complex number."""
 
     @property
@@ -442,7 +442,7 @@ class Value(google.protobuf.message.Message):
     def __init__(
         self,
         *,
-        none: global____r_None | None = ...,
+        none: global___NullValue | None = ...,
         bool_value: builtins.bool = ...,
         int_value: builtins.int = ...,
         big_int_value: builtins.bytes = ...,
@@ -454,7 +454,7 @@ class Value(google.protobuf.message.Message):
         list: global___ValueList | None = ...,
         tuple: global___ValueList | None = ...,
         dict: global___ValueMap | None = ...,
-        complex_value: global___Complex | None = ...,
+        complex_value: global___ComplexNumber | None = ...,
         object_array: global___ObjectArray | None = ...,
         graph: global___GraphValue | None = ...,
         enum_member: global___EnumMember | None = ...,

@@ -17,6 +17,7 @@ from envwire.server._session.session import Session
 from envwire.server._session.states import State
 from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import with_header, without_header
 from envwire.wire.frames import Reply
 
 
@@ -50,19 +51,19 @@ class InProcessTransport:
         self._sessions: dict[str, Session] = {}
         self._reply = Reply(b"")
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:  # noqa: ARG002 - the caller's thread is not interrupted
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:  # noqa: ARG002 - the caller's thread is not interrupted
         """Serves a request at once (see `Transport.exchange`); nothing can time out here."""
         try:
-            return Reply(self._answer(request))
+            return Reply(self._answer(with_header(request, header)))
         except FaultError as fault:
             return Reply(fault_reply(fault).SerializeToString())
         except Exception as error:
             internal = fault_from_exception(error, Reason.INTERNAL)
             return Reply(fault_reply(internal).SerializeToString())
 
-    def send(self, request: bytes, timeout: float) -> None:
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Serves a request and keeps the reply (see `Transport.send`)."""
-        self._reply = self.exchange(request, timeout)
+        self._reply = self.exchange(request, timeout, header)
 
     def receive(self) -> Reply:
         """Returns the reply to what was sent last (see `Transport.receive`)."""
@@ -102,19 +103,18 @@ class InProcessTransport:
         return pb.InteractResponse(make=made)
 
     def _relay(self, kind: str, body: Any, raw: bytes) -> bytes:
-        session = self._sessions.get(body.session_id)
+        session_id = body.header.session_id
+        session = self._sessions.get(session_id)
         if session is None and kind == "close":
             return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
         if session is None:
-            raise FaultError(
-                Reason.UNKNOWN_SESSION, f"no session {body.session_id!r} in this process"
-            )
-        reply = session.handle(raw).message
+            raise FaultError(Reason.UNKNOWN_SESSION, f"no session {session_id!r} in this process")
+        reply = session.handle(without_header(raw)).message
         if session.state is State.CLOSED:
-            del self._sessions[body.session_id]
+            del self._sessions[session_id]
         return reply
 
-    def keep_alive(self, request: bytes) -> None:
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: there are no leases here."""
 
     def close(self) -> None:

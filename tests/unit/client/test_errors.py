@@ -117,7 +117,7 @@ def test_a_reason_counts_where_the_class_is_unknown() -> None:
 
 def decoded(code: int, reason: str = "") -> FaultError:
     """What this client reads of a status that holds a code and at most a reason."""
-    status = status_pb2.Status(code=code, message="what happened")
+    status = status_pb2.ErrorStatus(code=code, message="what happened")
     if reason:
         info = status_pb2.ErrorInfo(reason=reason, domain="envwire")
         status.details.add(

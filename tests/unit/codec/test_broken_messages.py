@@ -165,9 +165,9 @@ BROKEN_SPACES = {
     "no kind": ("", "s is of no kind"),
     "empty box": ("box {}", r"s\.low is of element type 0"),
     "box of two types": (f"box {{ low {{ {BYTE} }} high {{ {BOOL} }} }}", r"s\.high is bool"),
-    "box without flags": (
-        f"box {{ low {{ {BYTE} }} high {{ {BYTE} }} }}",
-        r"s\.bounded_below is of",
+    "box with half its flags": (
+        f"box {{ low {{ {BYTE} }} high {{ {BYTE} }} bounded_above {{ }} }}",
+        r"s\.bounded_above is of element type 0",
     ),
     "box with odd flags": (
         f"box {{ low {{ {BYTE} }} high {{ {BYTE} }} bounded_below {{ {BYTE} }} }}",

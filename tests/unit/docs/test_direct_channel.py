@@ -13,7 +13,7 @@ import pytest
 from google.protobuf import text_format
 
 import envwire.envs as gym
-from envwire.codec import encode_value
+from envwire.codec import Reason, decode_fault, encode_value, envwire_family
 from envwire.server import Server
 from envwire.server._front.front import CAPABILITIES
 from envwire.v1 import direct_pb2, environment_pb2_grpc
@@ -139,6 +139,18 @@ def test_a_stranger_comes_back_and_repeats_its_request(server: Server, kind: str
     assert "was closed" in third.hello.error.message
     for each in (first, second, third):
         each.close()
+
+
+@pytest.mark.parametrize("kind", ["step", "close"])
+def test_a_request_with_a_header_is_refused_and_uses_no_number(server: Server, kind: str) -> None:
+    made = make(server, FRAMES)
+    stranger = Stranger(made, at(made, ":"))
+    stranger.ask("reset", 1)
+    owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+    error = stranger.ask(kind, 2, header=owner)[0].error
+    assert decode_fault(error, envwire_family()).reason is Reason.MALFORMED_REQUEST
+    assert stranger.ask("close", 2)[0].HasField("close")
+    stranger.close()
 
 
 def test_a_wrong_secret_is_refused(server: Server) -> None:

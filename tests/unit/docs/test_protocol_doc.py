@@ -140,8 +140,8 @@ def test_the_conversation_happens_as_shown() -> None:
     for request, shown in _conversation():
         body = getattr(request, request.WhichOneof("request"))
         if made.session_id:
-            assert body.secret
-            body.session_id, body.secret = made.session_id, made.secret
+            assert body.header.secret
+            body.header.session_id, body.header.secret = made.session_id, made.secret
         answer = call(server, request, 5.0)
         assert answer.WhichOneof("response") == shown.WhichOneof("response")
         _assert_holds(answer, shown)

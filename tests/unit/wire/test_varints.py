@@ -31,7 +31,7 @@ def test_a_varint_without_an_end_ends_nowhere(endless: bytes) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 300])
 def test_wrapping_is_what_protobuf_does(size: int) -> None:
-    close = pb.CloseRequest(session_id="x" * size)
+    close = pb.CloseRequest(header=pb.SessionHeader(session_id="x" * size))
     field = pb.InteractRequest.DESCRIPTOR.fields_by_name["close"]
     wrapped = wrap(field.number, close.SerializeToString())
     assert wrapped == pb.InteractRequest(close=close).SerializeToString()

@@ -41,7 +41,7 @@ _LINE_OVERHEAD: Final = 4
 _CUT: Final = "..."
 
 
-def encode_fault(error: FaultError, status: status_pb2.Status) -> None:
+def encode_fault(error: FaultError, status: status_pb2.ErrorStatus) -> None:
     """Writes a fault, cut to what fits: the traceback from the top, the output from its front.
 
     Args:
@@ -63,7 +63,7 @@ def encode_fault(error: FaultError, status: status_pb2.Status) -> None:
         status.details.add(type_url=_URLS[type(detail)], value=detail.SerializeToString())
 
 
-def decode_fault(status: status_pb2.Status, family: Family) -> FaultError:
+def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
     """Reads a fault. Details that are unknown or broken are passed over.
 
     Args:
@@ -154,7 +154,7 @@ def _exception_info(message: status_pb2.RemoteException, family: Family) -> Remo
 _Detail = TypeVar("_Detail", bound=Message)
 
 
-def _detail(status: status_pb2.Status, kind: type[_Detail]) -> _Detail | None:
+def _detail(status: status_pb2.ErrorStatus, kind: type[_Detail]) -> _Detail | None:
     for packed in status.details:
         if packed.type_url == _URLS[kind]:
             try:

@@ -68,55 +68,44 @@ StepResult = tuple[Any, Any, Any, Any, dict[Any, Any]]
 """What `Env.step` returns."""
 
 
-def session_header(session_id: str, secret: bytes) -> bytes:
-    """Returns what every request of a session begins with, up to its number."""
-    header = environment_pb2.SessionHeader(session_id=session_id, secret=secret)
-    return header.SerializeToString()
-
-
 class StepRequestWriter:
-    """Writes the steps of one session.
+    """Writes the steps of one session."""
 
-    Args:
-        session_id: The session.
-        secret: Its secret.
-    """
-
-    def __init__(self, session_id: str, secret: bytes) -> None:
-        self._header = session_header(session_id, secret) + _SEQUENCE
+    def __init__(self) -> None:
         self._action = ValueWriter()
 
     def write(self, sequence: int, action: Any) -> bytes | None:
-        """Returns the InteractRequest of a step; None when the action is not a usual one."""
+        """Returns the InteractRequest of a step, without a header; None when the action is not a usual one."""
         value = self._action.write(action)
         if value is None:
             return None
         number, size = varint(sequence), varint(len(value))
-        length = len(self._header) + len(number) + len(_ACTION) + len(size) + len(value)
-        return b"".join((_REQUEST, varint(length), self._header, number, _ACTION, size, value))
+        length = len(_SEQUENCE) + len(number) + len(_ACTION) + len(size) + len(value)
+        return b"".join((_REQUEST, varint(length), _SEQUENCE, number, _ACTION, size, value))
 
 
 class StepRequestReader:
     """Reads the steps of one session."""
 
     def __init__(self) -> None:
-        self._header = b""
         self._length = -1
         self._before = b""
         self._action = ValueReader()
 
-    def learn(self, request: environment_pb2.StepRequest, action: Any) -> None:
-        """Takes a step, read by protobuf, as the model of those to come; all steps of a session begin alike."""
-        if not self._header:
-            self._header = session_header(request.session_id, request.secret) + _SEQUENCE
+    def learn(self, action: Any) -> None:
+        """Takes the action of a step that protobuf read as the model of those to come."""
         self._action.learn(action)
 
     def read(self, raw: bytes) -> tuple[int, Any] | None:
-        """Returns the number and the action of a step; None when it is not a usual one."""
+        """Returns the number and the action of a step; None when it is not a usual one.
+
+        Args:
+            raw: An InteractRequest, without a header.
+        """
         if len(raw) != self._length or not raw.startswith(self._before):
-            start = behind_length(raw) if raw[:1] == _REQUEST and self._header else 0
-            end = start + len(self._header)
-            if start == 0 or raw[start:end] != self._header:
+            start = behind_length(raw) if raw[:1] == _REQUEST else 0
+            end = start + len(_SEQUENCE)
+            if start == 0 or raw[start:end] != _SEQUENCE:
                 return None
             self._length, self._before = len(raw), raw[:end]
         sequence, index = read_varint(raw, len(self._before))

@@ -33,6 +33,8 @@ def _decode_box(message: spaces_pb2.BoxSpace, walk: SpaceDecoding) -> Any:
     _check_like(".high", high, low.shape, low.dtype)
     space = walk.make("Box", low, high, low.shape, low.dtype)
     for name in ("bounded_below", "bounded_above"):
+        if not message.HasField(name):  # the constructor took it from low or high
+            continue
         bounded = located(f".{name}", walk.tensor, getattr(message, name))
         _check_like(f".{name}", bounded, low.shape, np.dtype(bool))
         setattr(space, name, bounded)

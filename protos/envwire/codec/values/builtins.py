@@ -51,7 +51,7 @@ def encode_complex(value: complex, message: values_pb2.Value, _: Encoding) -> No
     number.real, number.imaginary = value.real, value.imag
 
 
-def decode_complex(number: values_pb2.Complex, _: Decoding) -> complex:
+def decode_complex(number: values_pb2.ComplexNumber, _: Decoding) -> complex:
     """Reads a complex number."""
     return complex(number.real, number.imaginary)
 

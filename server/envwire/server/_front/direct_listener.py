@@ -147,7 +147,7 @@ class DirectListener:
 
     async def _admit(self, connection: socket.socket, local: bool) -> None:
         hello = await _receive_hello(connection)
-        session = self._sessions.find(hello.session_id, hello.secret)
+        session = self._sessions.find(hello.header.session_id, hello.header.secret)
         await session.admit(connection, hello.shared_memory and local)
 
     def stop(self) -> None:

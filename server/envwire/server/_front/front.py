@@ -1,6 +1,7 @@
 """The front: admits clients, keeps sessions, and relays requests to them. It never runs environment code.
 
-Everything here speaks InteractRequest and InteractResponse as bytes; what belongs to a session is relayed as it came.
+Everything here speaks InteractRequest and InteractResponse as bytes; what belongs to a session is relayed as it came,
+but without its header: no environment's process learns a secret.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from envwire.server._processes.process import Process
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import without_header
 
 _log = logging.getLogger("envwire.server")
 
@@ -155,10 +157,11 @@ class Front:
             return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
 
     async def _exchange(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
-        session = self._sessions.recognise(raw)
-        if session is not None and (stream is None or stream.uses(session)):
+        known = self._sessions.recognise(raw)
+        if known is not None and (stream is None or stream.uses(known[0])):
             client.check("step")
-            return await session.ask(raw)
+            session, step = known
+            return await session.ask(step)
         check_size(raw, self._config.max_make_bytes)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
@@ -175,14 +178,14 @@ class Front:
 
     async def _relay(self, kind: str, body: Any, raw: bytes, stream: Stream | None) -> bytes:
         try:
-            session = self._sessions.find(body.session_id, body.secret)
+            session = self._sessions.find(body.header.session_id, body.header.secret)
         except FaultError as fault:
             if kind == "close" and fault.reason in _ENDS:  # closing what has ended is harmless
                 return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
             raise
         if stream is not None:
             stream.use(session)
-        reply = await session.ask(raw)
+        reply = await session.ask(without_header(raw))
         if kind == "close":
             session.end(closed(session.id))
         return reply
@@ -289,7 +292,7 @@ class Front:
         return pb.InteractResponse(list_environments=self._loaded.environments)
 
     async def _renew_lease(self, request: pb.RenewLeaseRequest, _: Client) -> pb.InteractResponse:
-        session = self._sessions.find(request.session_id, request.secret)
+        session = self._sessions.find(request.header.session_id, request.header.secret)
         session.last_used = self._clock()
         return pb.InteractResponse(
             renew_lease=pb.RenewLeaseResponse(lease=_duration(session.lease))
@@ -298,7 +301,7 @@ class Front:
     async def _get_session_stats(
         self, request: pb.GetSessionStatsRequest, _: Client
     ) -> pb.InteractResponse:
-        session = self._sessions.find(request.session_id, request.secret)
+        session = self._sessions.find(request.header.session_id, request.header.secret)
         requests, serving, stepping = session.stats()
         stats = pb.GetSessionStatsResponse(
             requests=requests, serving=_duration(serving), stepping=_duration(stepping)

@@ -66,7 +66,7 @@ def _unary(front: Front, field: str) -> _UnaryBehaviour:
             await _turn_away(context, fault)
         answer, response = unwrap(await front.exchange(wrap(number, message), client=client))
         if answer == _ERROR:
-            await _abort(context, status_pb2.Status.FromString(response))
+            await _abort(context, status_pb2.ErrorStatus.FromString(response))
         return response
 
     return call
@@ -89,7 +89,7 @@ async def _turn_away(context: _Context, fault: FaultError) -> NoReturn:
     await _abort(context, fault_reply(fault).error)
 
 
-async def _abort(context: _Context, status: status_pb2.Status) -> NoReturn:
+async def _abort(context: _Context, status: status_pb2.ErrorStatus) -> NoReturn:
     details = ((_STATUS_KEY, status.SerializeToString()),)
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
     await context.abort(code, status.message[:1000], details)

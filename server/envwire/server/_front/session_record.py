@@ -11,13 +11,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
-from envwire.codec.fastpath.steps import session_header
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._ipc.bounds import SEND_SECONDS
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._processes.exit_status import SUSPICIONS
 from envwire.server._processes.process import DoorError, LinkLostError, Process
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import session_header
 
 #: Characters of a session's name.
 ID_LENGTH = 32
@@ -84,6 +84,9 @@ class HostedSession:
 
     async def ask(self, message: bytes) -> bytes:
         """Lets the process serve a request of the client and returns its reply.
+
+        Args:
+            message: The request, without a header.
 
         Raises:
             FaultError: The session ended before it replied, or too many requests wait already.

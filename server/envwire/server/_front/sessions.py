@@ -12,9 +12,12 @@ from envwire.codec import FaultError, Reason
 from envwire.server._front.session_record import ID_LENGTH, HostedSession
 from envwire.server._ipc.fault_replies import afresh
 from envwire.v1 import environment_pb2
-from envwire.wire.varints import LENGTH_DELIMITED, behind_length, tag
+from envwire.wire.envelope import detached
+from envwire.wire.varints import LENGTH_DELIMITED, tag
 
 _STEP_TAG = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
+#: Where the id begins in a header: behind two tags and two lengths, of a byte each.
+_ID_START = 4
 
 _log = logging.getLogger("envwire.server")
 
@@ -162,21 +165,20 @@ class Sessions:
         session = self._live.get(session_id)
         return session is not None and session.stats()[0] == 0
 
-    def recognise(self, raw: bytes) -> HostedSession | None:
-        """Returns the session of a step that shows its secret; the step is not parsed.
+    def recognise(self, raw: bytes) -> tuple[HostedSession, bytes] | None:
+        """Returns the session of a step that shows its secret, and the step without its header; it is not parsed.
 
         The step is all there is: nothing follows it that could make another request of the message. Whatever follows
         the header inside of it is for the session to read. None means only that the request has to be parsed.
         """
-        start = behind_length(raw) if raw[:1] == _STEP_TAG else 0
-        if not start:
+        parts = detached(raw) if raw[:1] == _STEP_TAG else None
+        if parts is None:
             return None
-        name = raw[start + 2 : start + 2 + ID_LENGTH]
+        name = parts.header[_ID_START : _ID_START + ID_LENGTH]
         session = self._live.get(name.decode("ascii", "replace"))
-        if session is None:
+        if session is None or not hmac.compare_digest(parts.header, session.header):
             return None
-        shown = raw[start : start + len(session.header)]
-        return session if hmac.compare_digest(shown, session.header) else None
+        return session, parts.request
 
     def _unknown(self, session_id: str) -> FaultError:
         return FaultError(

@@ -123,7 +123,7 @@ class Session:
         Only what ends a process passes through: SystemExit, KeyboardInterrupt, and deaths that no code sees.
 
         Args:
-            raw: The request.
+            raw: The request, without a header: whose it is was settled before.
             attach: Whether large arrays may go beside the response. They are the environment's own, not copies.
         """
         usual = self._reader.read(raw)
@@ -137,6 +137,8 @@ class Session:
         if kind is None or kind not in SESSION_REQUESTS:
             return _fault(_not_for_a_session(kind))
         body = getattr(request, kind)
+        if body.HasField("header"):
+            return _fault(_addressed(kind))
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence, attach)
         reply = self._keep(raw, self._guarded(self._serve, kind, body, _beside(attach)))
@@ -167,7 +169,7 @@ class Session:
     def _serve(self, kind: str, body: Any, attachments: Attachments | None) -> Packet:
         if kind == "step":
             action = read_action(self._hosted, body)
-            self._reader.learn(body, action)
+            self._reader.learn(action)
             return self._step(action, body.mirror_np_random, attachments)
         reply = environment_pb2.InteractResponse()
         if kind == "replay":
@@ -238,6 +240,14 @@ def _beside(attach: bool) -> Attachments | None:
 
 def _fault(fault: FaultError) -> Packet:
     return Packet(fault_reply(fault).SerializeToString())
+
+
+def _addressed(kind: str) -> FaultError:
+    return FaultError(
+        Reason.MALFORMED_REQUEST,
+        f"a {kind} request with a session header came on a direct channel, which belongs to one session; leave the "
+        "field `header` out there",
+    )
 
 
 def _not_for_a_session(kind: str | None) -> FaultError:

@@ -31,10 +31,10 @@ class TimedTransport:
         self._made = pb.MakeResponse()
         self.seconds = 0.0
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         begun = time.perf_counter()
-        reply = self._transport.exchange(request, timeout)
+        reply = self._transport.exchange(request, timeout, header)
         self.seconds += time.perf_counter() - begun
         if not self._made.session_id and unwrap(reply.message)[0] == _MADE:
             self._made = pb.InteractResponse.FromString(reply.message).make
@@ -43,14 +43,14 @@ class TimedTransport:
     def stats(self) -> pb.GetSessionStatsResponse:
         """Asks the server how it spent the session's time."""
         request = pb.InteractRequest()
-        body = request.get_session_stats
-        body.session_id, body.secret = self._made.session_id, self._made.secret
+        header = request.get_session_stats.header
+        header.session_id, header.secret = self._made.session_id, self._made.secret
         reply = self._transport.exchange(request.SerializeToString(), 10.0)
         return pb.InteractResponse.FromString(reply.message).get_session_stats
 
-    def send(self, request: bytes, timeout: float) -> None:
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Does the first half of an exchange (see `Transport.send`)."""
-        self._transport.send(request, timeout)
+        self._transport.send(request, timeout, header)
 
     def receive(self) -> Reply:
         """Does the second half of an exchange (see `Transport.receive`)."""
@@ -60,9 +60,9 @@ class TimedTransport:
         """Returns what is readable once a reply has come (see `Transport.fileno`)."""
         return self._transport.fileno()
 
-    def keep_alive(self, request: bytes) -> None:
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease (see `Transport.keep_alive`)."""
-        self._transport.keep_alive(request)
+        self._transport.keep_alive(request, header)
 
     def close(self) -> None:
         """Frees the connection (see `Transport.close`)."""

@@ -40,11 +40,11 @@ class Mortal(InProcessTransport):
     def kill(self) -> None:
         self.close_sessions()
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         if self.deaths_in_replays and pb.InteractRequest.FromString(request).HasField("replay"):
             self.deaths_in_replays -= 1
             self.kill()
-        return super().exchange(request, timeout)
+        return super().exchange(request, timeout, header)
 
 
 @pytest.fixture

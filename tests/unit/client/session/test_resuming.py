@@ -44,7 +44,8 @@ class Line:
         self.begun: list[float] = []
         self.timeouts: list[float] = []
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
+        assert header == b"header"
         assert request == b"request"
         self.begun.append(self._clock.now)
         self.timeouts.append(timeout)
@@ -56,8 +57,8 @@ class Line:
         failure.connected, failure.refused = kind is True, kind == "refused"
         raise failure
 
-    def send(self, request: bytes, timeout: float) -> None:
-        self._sent = request, timeout
+    def send(self, request: bytes, timeout: float, header: bytes) -> None:
+        self._sent = request, timeout, header
 
     def receive(self) -> Reply:
         return self.exchange(*self._sent)
@@ -89,6 +90,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 def resuming(line: Any, lease: float = LEASE) -> ResumingTransport:
     made = ResumingTransport(line, "x")
+    made.header = b"header"
     made.lease = lease
     return made
 

@@ -17,6 +17,7 @@ from envwire.client.credentials import Credentials
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import session_header, with_header
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Reply
 
 LIMIT = 1000
@@ -48,11 +49,11 @@ def greeted(connection: socket.socket) -> bytes:
 def serve(connection: socket.socket) -> None:
     """Welcomes a client and answers its requests."""
     hello = direct_pb2.HelloRequest.FromString(greeted(connection))
-    assert (hello.session_id, hello.secret) == ("session", b"secret")
+    assert (hello.header.session_id, hello.header.secret) == ("session", b"secret")
     response = direct_pb2.HelloResponse(welcome=direct_pb2.Welcome(max_message_bytes=LIMIT))
     connection.sendall(framed(response.SerializeToString()))
     while connection.recv(1, socket.MSG_PEEK):
-        read(connection)
+        assert read(connection) == RESET, "it belongs to the session: no header"
         connection.sendall(framed(DONE))
 
 
@@ -121,6 +122,9 @@ class Listener:
         self._server.close()
 
 
+HEADER_FIELD = session_header("session", b"secret")
+
+
 class Grpc:
     """Stands for the gRPC transports: answers a Make with addresses, and everything else with DONE."""
 
@@ -133,13 +137,13 @@ class Grpc:
         self.requests: list[bytes] = []
         self.closed = False
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
-        self.send(request, timeout)
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
+        self.send(request, timeout, header)
         return self.receive()
 
-    def send(self, request: bytes, timeout: float) -> None:
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         assert not self.closed
-        self.requests.append(request)
+        self.requests.append(with_header(request, header))
 
     def receive(self) -> Reply:
         return Reply(self._made.SerializeToString() if self.requests[-1] == MAKE else DONE)
@@ -147,7 +151,7 @@ class Grpc:
     def fileno(self) -> int:
         return -1
 
-    def keep_alive(self, request: bytes) -> None: ...
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None: ...
 
     def close(self) -> None:
         self.closed = True
@@ -175,7 +179,7 @@ class Scene:
         assert self.transport.exchange(MAKE, SECONDS).message.startswith(b"\x12")
 
     def reset(self) -> None:
-        assert self.transport.exchange(RESET, SECONDS) == Reply(DONE)
+        assert self.transport.exchange(RESET, SECONDS, HEADER_FIELD) == Reply(DONE)
 
     @property
     def over_grpc(self) -> bool:
@@ -238,6 +242,7 @@ def test_without_a_channel_everything_goes_over_a_stream(
     scene.make()
     scene.reset()
     assert scene.over_grpc
+    assert scene.opened[1].requests == [with_header(RESET, HEADER_FIELD)]
     dialled = listener.taken
     scene.reset()
     assert listener.taken == dialled, "it is not tried again and again"

@@ -42,7 +42,7 @@ def raised(error: BaseException) -> BaseException:
 
 
 def sent(error: BaseException, family: Family | None = None) -> BaseException | None:
-    status = status_pb2.Status()
+    status = status_pb2.ErrorStatus()
     encode_fault(fault_from_exception(error), status)
     family = family or envwire_family()
     return exception_from_fault(decode_fault(status, family), family)

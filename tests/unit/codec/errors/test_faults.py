@@ -68,9 +68,9 @@ FULL = FaultError(
 
 
 def sent(error: FaultError) -> FaultError:
-    status = status_pb2.Status()
+    status = status_pb2.ErrorStatus()
     encode_fault(error, status)
-    parsed = status_pb2.Status.FromString(status.SerializeToString())
+    parsed = status_pb2.ErrorStatus.FromString(status.SerializeToString())
     return decode_fault(parsed, envwire_family())
 
 
@@ -112,7 +112,7 @@ def test_faults_can_be_copied() -> None:
 
 
 def test_google_classes_read_them() -> None:
-    status = status_pb2.Status()
+    status = status_pb2.ErrorStatus()
     encode_fault(FULL, status)
     theirs = google_status_pb2.Status.FromString(status.SerializeToString())
     assert (theirs.code, theirs.message) == (code_pb2.ABORTED, FULL.message)
@@ -142,7 +142,7 @@ def test_what_google_classes_write_is_read() -> None:
     ]
     for detail in details:
         theirs.details.add().Pack(detail)
-    ours = status_pb2.Status.FromString(theirs.SerializeToString())
+    ours = status_pb2.ErrorStatus.FromString(theirs.SerializeToString())
     arrived = decode_fault(ours, envwire_family())
     assert fields(arrived) == fields(FaultError(Reason.CAPACITY_REACHED, "Full.", retry_after=0.0))
 
@@ -151,7 +151,7 @@ def test_what_google_classes_write_is_read() -> None:
     ("reason", "domain"), [("CAPACITY_REACHED", "other.org"), ("OF_TOMORROW", "envwire"), ("", "")]
 )
 def test_foreign_reasons_keep_their_code(reason: str, domain: str) -> None:
-    status = status_pb2.Status(code=code_pb2.UNAVAILABLE, message="Gone.")
+    status = status_pb2.ErrorStatus(code=code_pb2.UNAVAILABLE, message="Gone.")
     if reason:
         info = error_details_pb2.ErrorInfo(reason=reason, domain=domain)
         status.details.add().Pack(info)
@@ -160,7 +160,7 @@ def test_foreign_reasons_keep_their_code(reason: str, domain: str) -> None:
 
 
 def test_broken_details_are_passed_over() -> None:
-    status = status_pb2.Status()
+    status = status_pb2.ErrorStatus()
     encode_fault(FULL, status)
     for detail in status.details:
         detail.value = b"\xff" + detail.value
@@ -170,7 +170,7 @@ def test_broken_details_are_passed_over() -> None:
 
 
 def test_broken_arguments_leave_the_rest() -> None:
-    status = status_pb2.Status()
+    status = status_pb2.ErrorStatus()
     encode_fault(FULL, status)
     remote = status_pb2.RemoteException.FromString(status.details[3].value)
     remote.args.values.add()
@@ -191,7 +191,7 @@ def test_statuses_fit_into_trailers(letter: str) -> None:
         retry_after=1.0,
         exception=RemoteExceptionInfo(long, long, (long,)),
     )
-    status = status_pb2.Status()
+    status = status_pb2.ErrorStatus()
     encode_fault(error, status)
     assert status.ByteSize() < 6144
     arrived = sent(error)

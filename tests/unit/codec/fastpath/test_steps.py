@@ -20,6 +20,7 @@ from envwire.codec.fastpath.steps import (
 )
 from envwire.codec.values.encoding import decode_mapping, decode_value
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import session_header, with_header
 from envwire.wire.frames import Attachments, Packet
 from tests.equality import identical
 
@@ -45,11 +46,7 @@ PROFILE = settings(derandomize=True, max_examples=200, deadline=None)
 
 def request(sequence: int, action: Any) -> bytes:
     message = pb.InteractRequest()
-    message.step.session_id, message.step.secret, message.step.sequence = (
-        "s" * 32,
-        b"k" * 16,
-        sequence,
-    )
+    message.step.sequence = sequence
     encode_value(action, message.step.action)
     return message.SerializeToString()
 
@@ -89,7 +86,7 @@ def read_by_protobuf(raw: bytes) -> Result:
 @PROFILE
 @given(st.integers(1, 2**40), st.integers(-(2**70), 2**70) | ARRAYS)
 def test_requests_are_protobufs_bytes(sequence: int, action: Any) -> None:
-    written = StepRequestWriter("s" * 32, b"k" * 16).write(sequence, action)
+    written = StepRequestWriter().write(sequence, action)
     assert written in {None, request(sequence, action)}
 
 
@@ -157,16 +154,16 @@ STRANGE = [np.zeros(0), np.array([object()]), {1: 1}, 2**70, 1j, {"a": {1}}]
     [0, 1, -1, 2**40, np.int64(1), np.zeros(3, np.float32), np.zeros((2, 2), np.int64), *PLAIN],
 )
 def test_usual_actions_are_written(action: Any) -> None:
-    assert StepRequestWriter("s" * 32, b"k" * 16).write(7, action) is not None
+    assert StepRequestWriter().write(7, action) is not None
 
 
 @pytest.mark.parametrize("action", STRANGE)
 def test_other_actions_are_left_to_protobuf(action: Any) -> None:
-    assert StepRequestWriter("s" * 32, b"k" * 16).write(7, action) is None
+    assert StepRequestWriter().write(7, action) is None
 
 
 def test_one_writer_serves_changing_shapes() -> None:
-    requests = StepRequestWriter("s" * 32, b"k" * 16)
+    requests = StepRequestWriter()
     for array in (np.zeros(4, np.float32), np.ones((2, 3), np.uint8), np.zeros(4, np.float32)):
         assert requests.write(9, array) == request(9, array)
 
@@ -199,9 +196,9 @@ def test_damaged_answers_are_refused_left_to_protobuf_or_read_alike(
 
 
 def reader_of_requests(action: Any = 0) -> StepRequestReader:
-    """Returns a reader that knows a session and an action."""
+    """Returns a reader that knows an action."""
     reader = StepRequestReader()
-    reader.learn(pb.InteractRequest.FromString(request(1, action)).step, action)
+    reader.learn(action)
     return reader
 
 
@@ -233,18 +230,16 @@ def test_plain_actions_and_those_like_the_last_are_read(action: Any) -> None:
         assert identical(reader.read(request(sequence, action)), (sequence, action))
 
 
-def test_requests_of_others_or_with_more_in_them_are_left_to_protobuf() -> None:
-    whole = pb.InteractRequest.FromString(request(1, 0))
-    for field, value in (
-        ("session_id", "t" * 32),
-        ("secret", b"l" * 16),
-        ("mirror_np_random", True),
-    ):
-        other = pb.InteractRequest()
-        other.CopyFrom(whole)
-        setattr(other.step, field, value)
-        assert reader_of_requests().read(other.SerializeToString()) is None
-    assert StepRequestReader().read(request(1, 0)) is None
+def test_requests_with_a_header_or_with_more_in_them_are_left_to_protobuf() -> None:
+    whole = request(1, 0)
+    headed = with_header(whole, session_header("s" * 32, b"k" * 16))
+    mirrored = pb.InteractRequest.FromString(whole)
+    mirrored.step.mirror_np_random = True
+    for reader in (reader_of_requests(), StepRequestReader()):
+        assert reader.read(headed) is None
+        assert reader.read(mirrored.SerializeToString()) is None
+        assert reader.read(whole) == (1, 0)
+        assert reader.read(headed) is None
 
 
 @PROFILE

@@ -136,6 +136,23 @@ class TestFinePrint:
         assert arrived.bounded_above.all()
         assert identical(arrived.sample(), space.sample())
 
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
+    def test_flags_that_are_left_out_follow_from_the_bounds(
+        self, family: Family, dtype: Any
+    ) -> None:
+        low, high = np.zeros(3, dtype), np.ones(3, dtype)
+        if low.dtype.kind == "f":
+            low[1], high[2] = -np.inf, np.inf
+        message = encoded(family.spaces.Box(low, high, dtype=dtype, seed=2))
+        message.box.ClearField("bounded_below")
+        message.box.ClearField("bounded_above")
+        arrived = decode_space(message, family)
+        assert arrived.bounded_below.tolist() == np.isfinite(low).tolist()
+        assert arrived.bounded_above.tolist() == np.isfinite(high).tolist()
+        assert identical(
+            arrived.sample(), family.spaces.Box(low, high, dtype=dtype, seed=2).sample()
+        )
+
     def test_uniform_bounds_are_short(self, family: Family) -> None:
         image = encoded(family.spaces.Box(0, 255, (210, 160, 3), np.uint8))
         assert image.ByteSize() < 100

@@ -15,6 +15,7 @@ from envwire.server._front import direct_listener as direct
 from envwire.server._front.direct_listener import DirectListener
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 
 SECRET = b"s" * 16
@@ -25,7 +26,8 @@ def framed(message: bytes) -> bytes:
 
 
 def hello(session_id: str = "known", secret: bytes = SECRET) -> bytes:
-    request = direct_pb2.HelloRequest(session_id=session_id, secret=secret, shared_memory=True)
+    owner = pb.SessionHeader(session_id=session_id, secret=secret)
+    request = direct_pb2.HelloRequest(header=owner, shared_memory=True)
     return PREAMBLE + framed(request.SerializeToString())
 
 

@@ -10,7 +10,9 @@ from envwire.v1 import environment_pb2 as pb
 
 LIMIT = 1000
 MAKE = pb.InteractRequest(make=pb.MakeRequest(env_id="x" * LIMIT)).SerializeToString()
-STEP = pb.InteractRequest(step=pb.StepRequest(session_id="x" * LIMIT)).SerializeToString()
+STEP = pb.InteractRequest(
+    step=pb.StepRequest(header=pb.SessionHeader(session_id="x" * LIMIT))
+).SerializeToString()
 SMALL = pb.InteractRequest(make=pb.MakeRequest(env_id="x")).SerializeToString()
 
 

@@ -7,16 +7,17 @@ from typing import Any, cast
 
 import pytest
 
-from envwire.codec.fastpath.steps import session_header
 from envwire.server._front.sessions import Sessions
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import session_header
 
 NAME, SECRET = "0" * 32, b"s" * 16
 
 
 def step(size: int, secret: bytes = SECRET) -> bytes:
     request = pb.InteractRequest()
-    request.step.session_id, request.step.secret, request.step.sequence = NAME, secret, 1
+    request.step.header.session_id, request.step.header.secret = NAME, secret
+    request.step.sequence = 1
     request.step.action.string_value = "x" * size
     return request.SerializeToString()
 
@@ -32,8 +33,11 @@ def sessions() -> Sessions:
 
 @pytest.mark.parametrize("size", [1, 60, 1000, 17_000, 3_000_000])
 def test_a_step_is_recognised_by_name_and_secret(sessions: Sessions, size: int) -> None:
-    session = cast("Any", sessions.recognise(step(size)))
+    session, bare = cast("Any", sessions.recognise(step(size)))
     assert session.id == NAME
+    expected = pb.InteractRequest.FromString(step(size))
+    expected.step.ClearField("header")
+    assert bare == expected.SerializeToString()
     assert sessions.recognise(step(size, b"t" * 16)) is None
 
 

@@ -142,7 +142,7 @@ def test_an_order_comes_from_the_policy_alone() -> None:
 async def test_replies_are_those_of_the_session_that_asked(scene: Scene) -> None:
     first, second = scene.open(0), scene.open(1)
     asked = first.relay(b"a"), second.relay(b"b"), first.relay(b"c")
-    error = pb.InteractResponse(error=status_pb2.Status(message="no")).SerializeToString()
+    error = pb.InteractResponse(error=status_pb2.ErrorStatus(message="no")).SerializeToString()
     scene.say(Kind.REPLY, second.number, error)
     scene.say(Kind.REPLY, first.number, REPLY)
     assert [future.done() for future in asked] == [True, True, False]

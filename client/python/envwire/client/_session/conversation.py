@@ -17,6 +17,7 @@ from envwire.client.errors import exception
 from envwire.codec import Family, Reason, decode_fault, decode_warnings, envwire_family
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
+from envwire.wire.envelope import session_header
 from envwire.wire.frames import Area, Reply
 
 #: Seconds to wait for an environment to be made, when the caller sets no timeout: more than a server allows by default.
@@ -85,6 +86,7 @@ class Conversation:
         reply, _ = parsed(self._transport.exchange(raw, self._wait))
         made = reply.make
         self._id, self._secret = made.session_id, made.secret
+        self._transport.header = session_header(made.session_id, made.secret)
         self.lease = self._transport.lease = _seconds(made.lease)
         if self._timeout is None:
             self._wait = _seconds(made.step_timeout) + _SLACK_SECONDS
@@ -92,9 +94,9 @@ class Conversation:
         return made
 
     @property
-    def reference(self) -> pb.SessionReference:
+    def reference(self) -> pb.SessionHeader:
         """Names the session to its server."""
-        return pb.SessionReference(session_id=self._id, secret=self._secret)
+        return pb.SessionHeader(session_id=self._id, secret=self._secret)
 
     @property
     def resumed(self) -> int:
@@ -103,15 +105,12 @@ class Conversation:
 
     def keep_alive(self) -> None:
         """Renews the lease, without waiting."""
-        request = pb.InteractRequest()
-        request.renew_lease.session_id, request.renew_lease.secret = self._id, self._secret
+        request = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest())
         self._transport.keep_alive(request.SerializeToString())
 
     def stats(self) -> pb.GetSessionStatsResponse:
         """Returns how the session's time was spent on the server."""
-        request = pb.InteractRequest()
-        body = request.get_session_stats
-        body.session_id, body.secret = self._id, self._secret
+        request = pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest())
         reply, _ = self._exchange(request)
         self._check(reply)
         return reply.get_session_stats
@@ -142,7 +141,6 @@ class Conversation:
     def _ask(self, request: pb.InteractRequest, body: Any) -> Answer:
         """Numbers a request of the session, sends it, and returns the answer and what is attached to it."""
         with self._lock:
-            body.session_id, body.secret = self._id, self._secret
             reply, area = self._send_numbered(request, body)
         self._check(reply)
         return reply, area

@@ -36,14 +36,8 @@ class RemoteSession(Conversation):
         recording: Recording | None = None,
     ) -> None:
         super().__init__(transport, family, timeout, label, recording)
-        self._writer = StepRequestWriter("", b"")
+        self._writer = StepRequestWriter()
         self._reader = StepResponseReader(family)
-
-    def make(self, request: pb.MakeRequest) -> pb.MakeResponse:
-        """Makes the environment (see `Conversation.make`)."""
-        made = super().make(request)
-        self._writer = StepRequestWriter(made.session_id, made.secret)
-        return made
 
     def reset(
         self,

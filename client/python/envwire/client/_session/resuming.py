@@ -35,6 +35,7 @@ class ResumingTransport:
         label: Names the session in the log.
 
     Attributes:
+        header: Says whose the requests are, however often they are sent; empty until the session is made.
         lease: Seconds for which the session outlives a connection; 0 until it is made.
         resumed: How often the session went on after its connection broke.
     """
@@ -48,6 +49,7 @@ class ResumingTransport:
         self._begun = 0.0
         self._failure: ServerUnavailableError | None = None
         self._ending = False
+        self.header = b""
         self.lease = 0.0
         self.resumed = 0
 
@@ -59,7 +61,7 @@ class ResumingTransport:
         """Sends a request, again if need be, and returns its reply (see `Transport.exchange`)."""
         self._begun = time.monotonic()
         try:
-            return self._transport.exchange(request, timeout)
+            return self._transport.exchange(request, timeout, self.header)
         except ServerUnavailableError as failure:
             return self._resume(request, timeout, failure)
 
@@ -68,7 +70,7 @@ class ResumingTransport:
         self._request, self._timeout, self._failure = request, timeout, None
         self._begun = time.monotonic()
         try:
-            self._transport.send(request, timeout)
+            self._transport.send(request, timeout, self.header)
         except ServerUnavailableError as failure:
             self._failure = failure
 
@@ -83,7 +85,7 @@ class ResumingTransport:
 
     def _resume(self, request: bytes, timeout: float, failure: ServerUnavailableError) -> Reply:
         if self._ending:
-            return self._transport.exchange(request, timeout)
+            return self._transport.exchange(request, timeout, self.header)
         lost = cut = time.monotonic()
         deadline = self._begun + timeout
         pause, longest = (
@@ -98,7 +100,8 @@ class ResumingTransport:
             pause = min(2 * pause, longest)
             try:
                 # Once it is connected the lease stands still, and the environment has all of its time.
-                reply = self._transport.exchange(request, max(deadline - time.monotonic(), pause))
+                patience = max(deadline - time.monotonic(), pause)
+                reply = self._transport.exchange(request, patience, self.header)
             except ServerUnavailableError as again:
                 failure = again
                 cut = time.monotonic() if failure.connected and self.lease else cut
@@ -125,7 +128,7 @@ class ResumingTransport:
 
     def keep_alive(self, request: bytes) -> None:
         """Renews a lease (see `Transport.keep_alive`)."""
-        self._transport.keep_alive(request)
+        self._transport.keep_alive(request, self.header)
 
     def close(self) -> None:
         """Frees the connection (see `Transport.close`)."""

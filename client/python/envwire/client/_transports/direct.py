@@ -81,11 +81,11 @@ class DirectTransport:
         self._early: Reply | None = None
         self._timeout = 0.0
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         channel = self._channel
         if channel is None or request[0] in _CONTROL or len(request) > self._limit:
-            self.send(request, timeout)
+            self.send(request, timeout, header)
             return self.receive()
         self._timeout = timeout
         try:
@@ -94,18 +94,18 @@ class DirectTransport:
         except BaseException as error:
             raise self._given_up(error) from None
 
-    def send(self, request: bytes, timeout: float) -> None:
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request (see `Transport.send`)."""
         self._timeout = timeout
         if request[0] in _CONTROL:
-            self._early = self._ask_front(request, timeout)
+            self._early = self._ask_front(request, timeout, header)
         elif self._stream is not None:
-            self._stream.send(request, timeout)
+            self._stream.send(request, timeout, header)
         elif self._channel is not None or self._dial():
             self._write(request, timeout)
         elif self._early is None:
             self._stream = self._open_grpc("stream")
-            self._stream.send(request, timeout)
+            self._stream.send(request, timeout, header)
 
     def _write(self, request: bytes, timeout: float) -> None:
         channel = self._channel
@@ -149,19 +149,18 @@ class DirectTransport:
             self._channel.close()
             self._channel = None
 
-    def _ask_front(self, request: bytes, timeout: float) -> Reply:
+    def _ask_front(self, request: bytes, timeout: float, header: bytes) -> Reply:
         """Asks what is not a session's to answer; opens the channel to a session that was made."""
         if self._control is None:
             self._control = self._open_grpc("unary")
-        reply = self._control.exchange(request, timeout)
+        reply = self._control.exchange(request, timeout, header)
         if reply.message[:1] == bytes((_MADE_TAG,)):
             self._introduce(pb.InteractResponse.FromString(reply.message).make)
         return reply
 
     def _introduce(self, made: pb.MakeResponse) -> None:
-        hello = direct_pb2.HelloRequest(
-            session_id=made.session_id, secret=made.secret, shared_memory=True
-        )
+        owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+        hello = direct_pb2.HelloRequest(header=owner, shared_memory=True)
         self._hello = hello.SerializeToString()
         self._addresses = list(self._usable(made.direct.addresses, made.address))
         if self._dial():
@@ -257,7 +256,7 @@ class DirectTransport:
         if self._channel is not None:
             self._channel.place = place
 
-    def keep_alive(self, request: bytes) -> None:
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing while a channel or stream is open, which keeps the session."""
 
     def _close_control(self) -> None:

@@ -24,6 +24,7 @@ from envwire.client.errors import (
 )
 from envwire.codec.fastpath.outlining import outlined
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import with_header
 from envwire.wire.frames import Reply
 from envwire.wire.varints import unwrap, wrap
 
@@ -183,17 +184,17 @@ class UnaryTransport:
         self._sent: Any = None
         self._expected = 0, 0.0
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        number, message = unwrap(request)
+        number, message = unwrap(with_header(request, header))
         method, answer = self._calls[number]
         # A blocking call costs fewer turns of threads than sending and receiving apart.
         call = partial(method, message, timeout=timeout, metadata=self._metadata)
         return self._reply(call, answer, timeout)
 
-    def send(self, request: bytes, timeout: float) -> None:
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Begins a call (see `Transport.send`)."""
-        number, message = unwrap(request)
+        number, message = unwrap(with_header(request, header))
         method, answer = self._calls[number]
         self._sent = method.future(message, timeout=timeout, metadata=self._metadata)
         self._expected = answer, timeout
@@ -216,9 +217,9 @@ class UnaryTransport:
         """Returns -1: gRPC waits in threads of its own."""
         return -1
 
-    def keep_alive(self, request: bytes) -> None:
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
-        number, message = unwrap(request)
+        number, message = unwrap(with_header(request, header))
         # The call is kept: gRPC cancels one that nobody holds.
         method = self._calls[number][0]
         self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
@@ -268,18 +269,18 @@ class StreamTransport:
         )
         self._deadline = Deadline(self._replies.cancel)
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        self.send(request, timeout)
+        self.send(request, timeout, header)
         return self.receive()
 
-    def send(self, request: bytes, timeout: float) -> None:
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Writes to the stream (see `Transport.send`)."""
         if self._replies is None:
             self._start()
         self._timeout = timeout
         self._deadline.start(timeout)
-        self._requests.put(request)
+        self._requests.put(with_header(request, header))
 
     def receive(self) -> Reply:
         """Reads from the stream (see `Transport.receive`)."""
@@ -316,7 +317,7 @@ class StreamTransport:
             self._replies.cancel()
             self._replies = None
 
-    def keep_alive(self, request: bytes) -> None:
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: the open stream keeps its sessions."""
 
     def close(self) -> None:

@@ -12,12 +12,14 @@ from envwire.wire.frames import Reply
 class Transport(Protocol):
     """Carries requests to a server, one at a time, in order."""
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends an InteractRequest and returns the InteractResponse, which may hold an error.
 
         Args:
             request: The request, serialised.
             timeout: Seconds to wait for the reply.
+            header: Says whose the request is (see `envwire.wire.envelope`), where nothing else does: it is put into the
+                request unless the connection is the session's own.
 
         Raises:
             ServerUnavailableError: The server cannot be reached; the request may or may not have been served.
@@ -25,7 +27,7 @@ class Transport(Protocol):
         """
         ...
 
-    def send(self, request: bytes, timeout: float) -> None:
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Does the first half of an exchange, so that several servers can work at the same time.
 
         Raises:
@@ -46,7 +48,7 @@ class Transport(Protocol):
         """Returns a descriptor that is readable once a reply has come; -1 where only `receive` can tell."""
         ...
 
-    def keep_alive(self, request: bytes) -> None:
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Sends a request that renews a lease, and waits for nothing.
 
         It may be called while `exchange` waits. It does nothing where the open transport itself keeps its sessions.

@@ -157,7 +157,6 @@ class VectorSession(RemoteSession):
 
     def _begin(self, request: pb.InteractRequest, body: Any, read: Read) -> None:
         """Numbers a request and sends it."""
-        body.session_id, body.secret = self._id, self._secret
         if self._in_doubt:  # rare: the server has to be asked for the number first
             self._resolve()
         self._sequence += 1

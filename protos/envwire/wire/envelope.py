@@ -1,0 +1,82 @@
+"""The envelope of a request: whose it is, read and changed without parsing what is inside.
+
+A request of a session begins with its SessionHeader, field 1. It says whose the request is and is no part of what is
+asked: whoever relays a request takes the header off, and what is compared or kept never had one.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.varints import LENGTH_DELIMITED, read_varint, tag, varint, wrap
+
+_HEADER: Final = pb.StepRequest.DESCRIPTOR.fields_by_name["header"].number
+_HEADER_TAG: Final = tag(pb.StepRequest, "header", LENGTH_DELIMITED)
+
+
+class Addressed(NamedTuple):
+    """A request in two parts.
+
+    Attributes:
+        header: Its header, field 1 as it was sent.
+        request: The InteractRequest without it.
+    """
+
+    header: bytes
+    request: bytes
+
+
+def session_header(session_id: str, secret: bytes) -> bytes:
+    """Returns the header of a session's requests as it stands in each of them, tag and length included."""
+    header = pb.SessionHeader(session_id=session_id, secret=secret)
+    return wrap(_HEADER, header.SerializeToString())
+
+
+def with_header(request: bytes, header: bytes) -> bytes:
+    """Returns an InteractRequest that begins with a header.
+
+    Args:
+        request: One without a header.
+        header: From `session_header`; empty for none.
+    """
+    if not header:
+        return request
+    _, index = read_varint(request, 0)
+    _, start = read_varint(request, index)
+    size = varint(len(header) + len(request) - start)
+    return b"".join((request[:index], size, header, request[start:]))
+
+
+def detached(request: bytes) -> Addressed | None:
+    """Takes the header off an InteractRequest; None when it does not stand first in the only field of the message.
+
+    Nothing else of the request is looked at: it may still be anything.
+    """
+    key, index = read_varint(request, 0)
+    length, start = read_varint(request, index)
+    if key & 7 != LENGTH_DELIMITED or start <= 0 or start + length != len(request):
+        return None
+    if request[start : start + 1] != _HEADER_TAG:
+        return None
+    size, begin = read_varint(request, start + 1)
+    end = begin + size
+    if not start < begin <= end <= len(request):
+        return None
+    bare = b"".join((request[:index], varint(len(request) - end), request[end:]))
+    return Addressed(request[start:end], bare)
+
+
+def without_header(request: bytes) -> bytes:
+    """Returns an InteractRequest of a session without its header, wherever it stands.
+
+    The bytes of two requests that differ in the header only are the same afterwards.
+
+    Raises:
+        DecodeError: It cannot be parsed.
+    """
+    if parts := detached(request):
+        return parts.request
+    message = pb.InteractRequest.FromString(request)
+    getattr(message, message.WhichOneof("request") or "").ClearField("header")
+    return message.SerializeToString()

@@ -1,0 +1,120 @@
+"""Headers are put in and taken off as protobuf would, and what is left does not depend on them."""
+
+from __future__ import annotations
+
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import detached, session_header, with_header, without_header
+
+NUMBERED = (
+    "reset",
+    "step",
+    "render",
+    "close",
+    "get_attribute",
+    "set_attribute",
+    "call_method",
+    "replay",
+    "save_state",
+    "restore_state",
+)
+OF_A_SESSION = (*NUMBERED, "renew_lease", "get_session_stats")
+HEADERS = st.builds(
+    pb.SessionHeader, session_id=st.text(max_size=200), secret=st.binary(max_size=200)
+)
+PROFILE = settings(derandomize=True, max_examples=200, deadline=None)
+
+
+def written(header: pb.SessionHeader) -> bytes:
+    return session_header(header.session_id, header.secret)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> pb.InteractRequest:
+    """Requests of a session, without a header."""
+    request = pb.InteractRequest()
+    body = getattr(request, draw(st.sampled_from(OF_A_SESSION)))
+    body.SetInParent()
+    if "sequence" in body.DESCRIPTOR.fields_by_name:
+        body.sequence = draw(st.integers(0, 2**64 - 1))
+    if "name" in body.DESCRIPTOR.fields_by_name:
+        body.name = draw(st.text(max_size=300))
+    return request
+
+
+@PROFILE
+@given(requests(), HEADERS, HEADERS)
+def test_a_header_is_put_in_and_taken_off(
+    request: pb.InteractRequest, header: pb.SessionHeader, another: pb.SessionHeader
+) -> None:
+    bare = request.SerializeToString()
+    body = getattr(request, request.WhichOneof("request") or "")
+    body.header.CopyFrom(header)
+    addressed = with_header(bare, written(header))
+    assert addressed == request.SerializeToString()
+    assert detached(addressed) == (written(header), bare)
+    assert without_header(addressed) == without_header(with_header(bare, written(another))) == bare
+
+
+def test_every_request_of_a_session_has_its_header_and_number_in_the_same_fields() -> None:
+    fields = pb.InteractRequest.DESCRIPTOR.fields_by_name
+    for name in OF_A_SESSION:
+        header = fields[name].message_type.fields_by_name["header"]
+        assert (header.number, header.message_type.name) == (1, "SessionHeader")
+    for name in NUMBERED:
+        assert fields[name].message_type.fields_by_name["sequence"].number == 2
+    others = {"list_environments", "make", "get_server_info"}
+    assert set(fields) == {*OF_A_SESSION, *others}
+
+
+def test_without_a_header_nothing_is_put_in() -> None:
+    request = pb.InteractRequest(make=pb.MakeRequest(env_id="x")).SerializeToString()
+    assert with_header(request, b"") is request
+
+
+HEADER = session_header("s" * 32, b"k" * 16)
+BARE = pb.InteractRequest(step=pb.StepRequest(sequence=3)).SerializeToString()
+STEP = with_header(BARE, HEADER)
+CLOSE = pb.InteractRequest(close=pb.CloseRequest(sequence=3)).SerializeToString()
+BEHIND = STEP[:1] + bytes((len(STEP) - 2,)) + BARE[2:] + HEADER
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"",
+        BARE,
+        STEP[:-1],
+        STEP + CLOSE,
+        BEHIND,
+        b"\x22\x02\x0a\x05",
+        b"\x22\x02\x0a\xff",
+        b"\x20\x01",
+    ],
+)
+def test_only_a_header_that_comes_first_in_the_only_field_is_detached(request_: bytes) -> None:
+    assert detached(request_) is None
+
+
+def test_a_header_elsewhere_is_found_by_parsing() -> None:
+    assert without_header(BEHIND) == BARE
+    assert without_header(BARE) == BARE
+
+
+def test_a_message_behind_the_first_does_not_pass_with_it() -> None:
+    assert without_header(STEP + CLOSE) == CLOSE
+
+
+def test_a_second_header_is_left_for_the_session_to_refuse() -> None:
+    twice = with_header(STEP, HEADER)
+    assert pb.InteractRequest.FromString(without_header(twice)).step.HasField("header")
+
+
+@pytest.mark.parametrize("broken", [b"\xff", b"\x22\x05\x0a"])
+def test_what_cannot_be_parsed_is_no_request(broken: bytes) -> None:
+    with pytest.raises(DecodeError):
+        without_header(broken)
