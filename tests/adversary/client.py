@@ -139,11 +139,11 @@ class Attacker:
         answer: Any = self.begin("GetServerInfo", pb.GetServerInfoRequest()).answer()
         return cast("pb.GetServerInfoResponse", answer)
 
-    def healthy(self, seconds: float) -> bool:
-        """Returns whether the server answers a health check in time."""
+    def healthy(self, seconds: float, flood: bytes = b"") -> bool:
+        """Returns whether the server answers a health check in time, whatever is sent with it."""
         call: Any = self._channel.unary_unary(_HEALTH)
         try:
-            raw = call(b"", timeout=seconds, wait_for_ready=True)
+            raw = call(flood, timeout=seconds, wait_for_ready=True)
         except grpc.RpcError:
             return False
         return bool(health_pb2.HealthCheckResponse.FromString(raw).status == 1)

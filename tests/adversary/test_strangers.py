@@ -32,7 +32,6 @@ def target() -> Iterator[Target]:
         yield target
 
 
-@pytest.mark.xfail(strict=True, reason="a message is read before its token is")
 @pytest.mark.parametrize(("calls", "size"), FLOODS)
 @pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.NoCompression])
 def test_messages_of_strangers_are_refused_before_they_are_read(
@@ -50,6 +49,24 @@ def test_messages_of_strangers_are_refused_before_they_are_read(
         sent = [stranger.begin("Make", flood) for stranger in strangers]
         assert strangers[0].healthy(HEALTHY_SECONDS)
         assert "answered" not in {call.verdict() for call in sent}
+
+
+def test_calls_on_one_connection_cost_what_a_connection_may(target: Target) -> None:
+    with balanced(target), peak_within(target, OF_THE_SERVER), target.attacker() as stranger:
+        sent = [stranger.begin("Make", bytes(2**22)) for _ in range(200)]
+        assert "answered" not in {call.verdict() for call in sent}
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.NoCompression])
+def test_health_is_told_without_reading_what_is_asked(
+    target: Target, compression: grpc.Compression
+) -> None:
+    with (
+        balanced(target),
+        peak_within(target, OF_THE_SERVER + OF_A_CONNECTION),
+        target.attacker(compression=compression) as stranger,
+    ):
+        assert stranger.healthy(HEALTHY_SECONDS, flood=bytes(2**26))
 
 
 def test_connections_that_say_nothing_cost_little(target: Target) -> None:

@@ -1,0 +1,76 @@
+"""`grpc.health.v1`, which is open to strangers: they are told how the server is, and nothing that they send is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import _async as aio_health
+from grpc_health.v1 import health, health_pb2
+
+from envwire.v1 import environment_pb2 as pb
+
+#: Strangers that may watch at the same time, on all connections.
+_MAX_WATCHING = 256
+_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
+
+_Context = grpc.aio.ServicerContext[Any, Any]
+
+
+class Health:
+    """Health of one server.
+
+    A request names a service, and may be as large as any message. So it is read from those only who are let in; others
+    hear about the server as a whole.
+
+    Args:
+        admitted: Tells whether a caller is let in.
+    """
+
+    def __init__(self, admitted: Callable[[_Context], bool]) -> None:
+        self._admitted = admitted
+        self._servicer: Any = aio_health.HealthServicer()
+        self._watching = 0
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Returns what serves its methods."""
+        answer: Any = health_pb2.HealthCheckResponse.SerializeToString
+        return grpc.method_handlers_generic_handler(
+            health.SERVICE_NAME,
+            {
+                "Check": grpc.stream_unary_rpc_method_handler(
+                    self._check, response_serializer=answer
+                ),
+                "Watch": grpc.stream_stream_rpc_method_handler(
+                    self._watch, response_serializer=answer
+                ),
+            },
+        )
+
+    async def set(self, status: int) -> None:
+        """Says how the server is from now on."""
+        for name in ("", _SERVICE):
+            await self._servicer.set(name, status)
+
+    async def _check(self, _: Any, context: _Context) -> health_pb2.HealthCheckResponse:
+        answer: health_pb2.HealthCheckResponse = await self._servicer.Check(
+            await self._request(context), context
+        )
+        return answer
+
+    async def _watch(self, _: Any, context: _Context) -> None:
+        if self._watching >= _MAX_WATCHING and not self._admitted(context):
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watch already")
+        self._watching += 1
+        try:
+            await self._servicer.Watch(await self._request(context), context)
+        finally:
+            self._watching -= 1
+
+    async def _request(self, context: _Context) -> health_pb2.HealthCheckRequest:
+        if not self._admitted(context):
+            return health_pb2.HealthCheckRequest()
+        message: Any = await context.read()
+        return health_pb2.HealthCheckRequest.FromString(b"" if message is grpc.aio.EOF else message)
