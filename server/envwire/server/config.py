@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from envwire.server._settings.checks import (
     DIRECT_PORT,
@@ -265,11 +265,10 @@ def freeze_lists(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: _frozen(value) for name, value in fields.items()}
 
 
-def _frozen(value: Any) -> Any:
+def _frozen(value: object) -> object:
     if isinstance(value, str) or not isinstance(value, Iterable):
         return value
-    items: Iterable[Any] = value
-    return tuple(items)
+    return tuple(cast("Iterable[object]", value))
 
 
 #: All that an operator sets, by name.

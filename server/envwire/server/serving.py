@@ -29,9 +29,8 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
         OSError: The address cannot be bound.
     """
     _raise_file_limit()
-    front = Front(config)
+    front = await Front.start(config)  # before gRPC, whose threads a fork would not survive
     try:
-        await front.start()  # before gRPC, whose threads a fork would not survive
         await _serve_front(front, config, ready, stop)
     finally:
         await front.stop()
@@ -43,7 +42,7 @@ async def _serve_front(
     server = GrpcServer(front, config)
     try:
         target = await server.start()
-        front.address = config.advertise or _advertised(target)
+        front.announce(config.advertise or _advertised(target))
         ready(target)
         await stop.wait()
         await server.say_not_serving()

@@ -15,7 +15,7 @@ from google.protobuf import text_format
 import envwire.envs as gym
 from envwire.codec import Reason, decode_fault, encode_value, envwire_family
 from envwire.server import Server
-from envwire.server._front.front import CAPABILITIES
+from envwire.server._front.control_service import CAPABILITIES
 from envwire.v1 import direct_pb2, environment_pb2_grpc
 from envwire.v1 import environment_pb2 as pb
 from tests.direct.conftest import SETTINGS

@@ -187,6 +187,10 @@ class HostedSession:
         """Whether nobody has cared for it for the time of its lease."""
         return self.streams == 0 and self.busy_since is None and now - self.last_used > self.lease
 
+    def touch(self) -> None:
+        """Lets the lease begin anew."""
+        self.last_used = self.clock()
+
     def attach(self) -> None:
         """Notes an open stream."""
         self.streams += 1
@@ -194,7 +198,7 @@ class HostedSession:
     def detach(self) -> None:
         """Notes the end of a stream; from now on the lease runs."""
         self.streams -= 1
-        self.last_used = self.clock()
+        self.touch()
 
     def end(self, fate: FaultError, *, at_once: bool = False) -> None:
         """Ends the session: gently, so that the environment is closed, or at once, by the death of its process.

@@ -45,6 +45,7 @@ class Sessions:
         per_client: How many may live at once for one client; 0 for as many as it likes.
 
     Attributes:
+        incarnation: Name of this run of the server.
         on_free: Called when a slot became free.
     """
 
@@ -53,7 +54,7 @@ class Sessions:
     ) -> None:
         self._capacity = capacity
         self._clock = clock
-        self._incarnation = incarnation
+        self.incarnation = incarnation
         self._per_client = per_client
         self._live: dict[str, HostedSession] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
@@ -183,9 +184,9 @@ class Sessions:
     def _unknown(self, session_id: str) -> FaultError:
         return FaultError(
             Reason.UNKNOWN_SESSION,
-            f"no session {session_id!r} on this server (run {self._incarnation}): it ended long ago, or another "
+            f"no session {session_id!r} on this server (run {self.incarnation}): it ended long ago, or another "
             "server or an earlier run of this one made it. Make the environment again",
-            metadata={"session_id": session_id, "incarnation": self._incarnation},
+            metadata={"session_id": session_id, "incarnation": self.incarnation},
         )
 
     def excuse(self, asleep: float) -> None:

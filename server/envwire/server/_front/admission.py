@@ -1,0 +1,84 @@
+"""Admission: which Makes get a session here. They are checked in order of cost, and take a slot in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from envwire.codec import FaultError, Reason
+from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._auth.client import Client
+from envwire.server._auth.make_bounds import check_bounds
+from envwire.server._front.make_queue import Queue
+from envwire.server._front.rate_limit import Rate
+from envwire.server._front.session_record import HostedSession
+from envwire.server._front.sessions import Sessions
+from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
+
+
+class Admission:
+    """Admits Makes until the server drains.
+
+    Args:
+        config: The server's settings.
+        clock: Monotonic time, in seconds.
+        sessions: Whose slots are given.
+        served: What the server makes, as (library, id).
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        clock: Callable[[], float],
+        sessions: Sessions,
+        served: Iterable[tuple[str, str]],
+    ) -> None:
+        self._policy = config.policy
+        self._sessions = sessions
+        self._served = frozenset(served)
+        self._rate = Rate(config.max_makes_per_minute, clock)
+        self._queue = Queue(sessions, config.queue, config.queue_timeout)
+        self.draining = False
+
+    def check(self, request: pb.MakeRequest) -> MakeOrder | HostedSession:
+        """Returns what may be done: the order to make an environment, or the session that may be copied.
+
+        Raises:
+            FaultError: Why nothing may be.
+        """
+        if self.draining:
+            raise _draining()
+        check_bounds(request)
+        if request.HasField("copy_of"):  # what is copied was checked when it was made
+            source = request.copy_of
+            return self._sessions.find(source.session_id, source.secret)
+        self._check_served(request)
+        return self._policy.check(request)
+
+    async def reserve(self, client: Client) -> None:
+        """Takes a slot for a client, waiting for a free one when the operator has a queue.
+
+        Raises:
+            FaultError: RATE_LIMITED, CLIENT_LIMIT_REACHED, CAPACITY_REACHED or DRAINING.
+        """
+        self._rate.check_make(client.name)
+        await self._queue.reserve(client.name)
+
+    def close(self) -> None:
+        """Admits nothing from now on, nor what waits in the queue."""
+        self.draining = True
+        self._queue.dissolve(_draining())
+
+    def _check_served(self, request: pb.MakeRequest) -> None:
+        libraries = [request.library] if request.library else [name for name, _ in self._served]
+        if not any((library, request.env_id) in self._served for library in libraries):
+            raise unknown_environment(request.env_id, [env_id for _, env_id in self._served])
+
+
+def _draining() -> FaultError:
+    return FaultError(
+        Reason.DRAINING,
+        "the server is finishing its sessions and takes no new ones; use another one",
+        retry_after=1.0,
+    )

@@ -1,0 +1,128 @@
+"""The requests that the front itself answers: Make, ListEnvironments, GetServerInfo, RenewLease, GetSessionStats."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any
+
+from envwire.server._auth.client import Client
+from envwire.server._front.admission import Admission
+from envwire.server._front.kept_makes import KeptMakes
+from envwire.server._front.leases import to_duration
+from envwire.server._front.making import SessionMaker
+from envwire.server._front.processors import cpu_count
+from envwire.server._front.sessions import Sessions
+from envwire.server._processes.forkserver import Loaded
+from envwire.server._version import VERSION
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
+
+CAPABILITIES = ("direct", "fork", "interact", "replay", "save_state", "vector")
+
+Handler = Callable[[Any, Client], Awaitable[pb.InteractResponse]]
+
+
+class ControlService:
+    """Serves what belongs to no session, or says something of one without asking it.
+
+    Args:
+        config: The server's settings.
+        loaded: What the server makes.
+        sessions: Its sessions.
+        maker: Makes them.
+        admission: Tells whether the server drains.
+
+    Attributes:
+        address: HOST:PORT that clients are told; empty when they know better.
+        direct_addresses: Where direct channels begin.
+        handlers: The methods by their requests' fields in InteractRequest.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        loaded: Loaded,
+        sessions: Sessions,
+        maker: SessionMaker,
+        admission: Admission,
+        direct_addresses: list[str],
+    ) -> None:
+        self._config = config
+        self._loaded = loaded
+        self._sessions = sessions
+        self._maker = maker
+        self._admission = admission
+        self._kept = KeptMakes(sessions.is_fresh)
+        self._direct_addresses = direct_addresses
+        self.address = config.advertise
+        self.handlers: dict[str, Handler] = {
+            "make": self.make,
+            "list_environments": self.list_environments,
+            "get_server_info": self.get_server_info,
+            "renew_lease": self.renew_lease,
+            "get_session_stats": self.get_session_stats,
+        }
+
+    def sweep(self) -> None:
+        """Forgets answers to Makes that nobody can miss any more."""
+        self._kept.sweep()
+
+    async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
+        """Makes a session, once for each id of a Make."""
+        making = partial(self._make, request, client)
+        return await self._kept.once(client.name, request, making)
+
+    async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
+        reply = await self._maker.make(request, client)
+        if reply.HasField("make"):
+            reply.make.address = self.address
+            reply.make.direct.addresses.extend(self._direct_addresses)
+        return reply
+
+    async def list_environments(
+        self, _: pb.ListEnvironmentsRequest, __: Client
+    ) -> pb.InteractResponse:
+        """Lists what the server makes."""
+        return pb.InteractResponse(list_environments=self._loaded.environments)
+
+    async def renew_lease(self, request: pb.RenewLeaseRequest, _: Client) -> pb.InteractResponse:
+        """Lets a session live for another lease."""
+        session = self._sessions.find(request.header.session_id, request.header.secret)
+        session.touch()
+        lease = pb.RenewLeaseResponse(lease=to_duration(session.lease))
+        return pb.InteractResponse(renew_lease=lease)
+
+    async def get_session_stats(
+        self, request: pb.GetSessionStatsRequest, _: Client
+    ) -> pb.InteractResponse:
+        """Tells what a session served and how long that took."""
+        session = self._sessions.find(request.header.session_id, request.header.secret)
+        requests, serving, stepping = session.stats()
+        stats = pb.GetSessionStatsResponse(
+            requests=requests, serving=to_duration(serving), stepping=to_duration(stepping)
+        )
+        return pb.InteractResponse(get_session_stats=stats)
+
+    async def get_server_info(self, _: pb.GetServerInfoRequest, __: Client) -> pb.InteractResponse:
+        """Tells what the server is, and how full."""
+        config = self._config
+        info = pb.GetServerInfoResponse(
+            version=VERSION,
+            capabilities=CAPABILITIES,
+            max_sessions=config.max_sessions,
+            active_sessions=len(self._sessions),
+            incarnation=self._sessions.incarnation,
+            libraries=[
+                pb.LibraryInfo(name=name, version=version)
+                for name, version in self._loaded.libraries
+            ],
+            default_lease=to_duration(config.lease),
+            max_lease=to_duration(config.max_lease),
+            step_timeout=to_duration(config.step_timeout),
+            max_message_bytes=config.max_message_bytes,
+            draining=self._admission.draining,
+            cpu_count=cpu_count(),
+            max_envs_per_session=config.max_envs_per_session,
+        )
+        return pb.InteractResponse(get_server_info=info)

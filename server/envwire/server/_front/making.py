@@ -1,0 +1,146 @@
+"""Making sessions: a Make that is admitted gets a process, and its answer says how to reach the session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from functools import partial
+
+from google.protobuf.message import DecodeError
+
+from envwire.codec import FaultError, Reason
+from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._auth.client import Client
+from envwire.server._front.admission import Admission
+from envwire.server._front.leases import grant_lease, to_duration
+from envwire.server._front.session_record import HostedSession, closed, misbehaved
+from envwire.server._front.sessions import Sessions
+from envwire.server._ipc.fault_replies import afresh
+from envwire.server._processes.forkserver import ForkError, TemplateError, TemplateLink
+from envwire.server._processes.placement import Placement
+from envwire.server._processes.process import Process
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
+
+_log = logging.getLogger("envwire.server")
+
+
+class SessionMaker:
+    """Makes the sessions of one server.
+
+    Args:
+        config: The server's settings.
+        clock: Monotonic time, in seconds.
+        admission: Tells what may be made.
+        sessions: Where new sessions are entered.
+        template: Forks their processes.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        clock: Callable[[], float],
+        admission: Admission,
+        sessions: Sessions,
+        template: TemplateLink,
+    ) -> None:
+        self._config = config
+        self._clock = clock
+        self._admission = admission
+        self._sessions = sessions
+        self._template = template
+        self._placement = Placement(config, template.fork)
+
+    async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
+        """Makes a session and returns the answer: what its process says, and how to reach it.
+
+        Raises:
+            FaultError: It is not admitted, there is no process for it, or the process is lost.
+        """
+        order = self._admission.check(request)
+        await self._admission.reserve(client)
+        try:
+            process = await self._place(order, client)
+        except (TemplateError, OSError) as error:
+            self._sessions.unreserve(client.name)
+            raise _no_process(error) from error
+        except BaseException:
+            self._sessions.unreserve(client.name)
+            raise
+        session = self._open(request, process, client)
+        reply = await self._ask(session, order)
+        if reply.HasField("make"):
+            what = (
+                f"a copy of session {order.id}"
+                if isinstance(order, HostedSession)
+                else request.env_id
+            )
+            _log.info(
+                "session %s: %s in process %d for %s", session.id, what, process.pid, client.name
+            )
+        return reply
+
+    def _open(self, request: pb.MakeRequest, process: Process, client: Client) -> HostedSession:
+        """Enters a session in the slot that was reserved for it."""
+        lease, timeout = grant_lease(request, self._config), self._config.make_timeout
+        session = HostedSession(lease, self._clock, timeout, self._sessions.end, process)
+        session.owner = client.name
+        self._sessions.add(session)
+        return session
+
+    async def _ask(
+        self, session: HostedSession, order: MakeOrder | HostedSession
+    ) -> pb.InteractResponse:
+        try:
+            raw = await (session.make(order) if isinstance(order, MakeOrder) else session.copy())
+        except asyncio.CancelledError:
+            session.end(closed(session.id))
+            raise
+        reply = _read_made(raw)
+        if reply is None:
+            fate = misbehaved(session.id, session.process.pid)
+            session.end(fate, at_once=True)
+            raise afresh(fate)
+        if reply.HasField("error"):
+            session.end(closed(session.id))
+            return reply
+        session.timeout = self._config.step_timeout
+        made = reply.make
+        made.session_id, made.secret = session.id, session.secret
+        made.lease.CopyFrom(to_duration(session.lease))
+        made.step_timeout.CopyFrom(to_duration(session.timeout))
+        return reply
+
+    async def _place(self, order: MakeOrder | HostedSession, client: Client) -> Process:
+        """Returns a process with a free slot: for a copy, one forked from that of its source.
+
+        Raises:
+            FaultError: UNSUPPORTED: it cannot be forked.
+            TemplateError: No process could be forked.
+            OSError: Too many files are open.
+        """
+        if isinstance(order, MakeOrder):
+            return await self._placement.find(client.name)
+        return await self._placement.start(partial(order.process.copy, self._template))
+
+
+def _read_made(raw: bytes) -> pb.InteractResponse | None:
+    """Returns what a process answered when it was to make an environment; None when that is no answer."""
+    try:
+        reply = pb.InteractResponse.FromString(raw)
+    except DecodeError:
+        return None
+    return reply if reply.WhichOneof("response") in {"make", "error"} else None
+
+
+def _no_process(error: Exception) -> FaultError:
+    """Says why there is no process: for the moment the machine has none to give, or something is broken."""
+    if not isinstance(error, (OSError, ForkError)):
+        return FaultError(Reason.INTERNAL, f"no process for the environment: {error}")
+    return FaultError(
+        Reason.CAPACITY_REACHED,
+        f"no process for the environment at the moment ({error}); try again later or on another server. The operator "
+        "raises the server's limits of files and processes, or lowers --max-sessions",
+        retry_after=1.0,
+    )

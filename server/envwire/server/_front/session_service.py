@@ -1,0 +1,67 @@
+"""The requests of sessions: relayed to their processes without the header, and answered with what those say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire.codec import FaultError, Reason
+from envwire.server._front.session_record import HostedSession, closed
+from envwire.server._front.sessions import Sessions
+from envwire.server._front.stream import Stream
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import without_header
+
+#: Why sessions end.
+_ENDS = frozenset(
+    {
+        Reason.SESSION_CLOSED,
+        Reason.SESSION_EXPIRED,
+        Reason.SESSION_LOST,
+        Reason.STEP_TIMEOUT,
+        Reason.DRAINING,
+    }
+)
+
+
+class SessionService:
+    """Serves what goes to a session.
+
+    Args:
+        sessions: The sessions of the server.
+    """
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    def find_stepped(self, raw: bytes, stream: Stream | None) -> tuple[HostedSession, bytes] | None:
+        """Returns the session of a step and the step without its header, neither being parsed.
+
+        None means only that the request has to be parsed: it is no step, or the first of its session on the stream.
+        """
+        known = self._sessions.recognise(raw)
+        return known if known is not None and (stream is None or stream.uses(known[0])) else None
+
+    async def relay(self, kind: str, body: Any, raw: bytes, stream: Stream | None) -> bytes:
+        """Relays any request of a session.
+
+        Args:
+            kind: Its field in InteractRequest.
+            body: The request.
+            raw: The InteractRequest as it came.
+            stream: The stream on which it came.
+
+        Raises:
+            FaultError: There is no such session, or it ended.
+        """
+        try:
+            session = self._sessions.find(body.header.session_id, body.header.secret)
+        except FaultError as fault:
+            if kind == "close" and fault.reason in _ENDS:  # closing what has ended is harmless
+                return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
+            raise
+        if stream is not None:
+            stream.use(session)
+        reply = await session.ask(without_header(raw))
+        if kind == "close":
+            session.end(closed(session.id))
+        return reply

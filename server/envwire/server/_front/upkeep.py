@@ -1,0 +1,75 @@
+"""Upkeep: what goes on without anybody asking. Sessions are swept while the server lives, and drained in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from envwire.codec import FaultError, Reason
+from envwire.server._auth.access import Access
+from envwire.server._front.admission import Admission
+from envwire.server._front.sessions import Sessions
+
+_log = logging.getLogger("envwire.server")
+
+_SWEEP_SECONDS = 0.1
+
+
+class Upkeep:
+    """Sweeps, drains and ends the sessions of one server.
+
+    Args:
+        clock: Monotonic time, in seconds.
+        access: Tells whose sessions are to be ended.
+        admission: Closed when the server drains.
+        sessions: The sessions.
+        sweep: Swept as well, each time.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        access: Access,
+        admission: Admission,
+        sessions: Sessions,
+        sweep: Callable[[], None],
+    ) -> None:
+        self._clock = clock
+        self._access = access
+        self._admission = admission
+        self._sessions = sessions
+        self._sweep_more = sweep
+        self._sweeper = asyncio.ensure_future(self._sweep_forever())
+
+    async def _sweep_forever(self) -> None:
+        while True:
+            asleep_since = self._clock()
+            await asyncio.sleep(_SWEEP_SECONDS)
+            try:
+                self._sweep(self._clock() - asleep_since)
+            except Exception:  # leases and deadlines must go on whatever one session does
+                _log.exception("a sweep failed")
+
+    def _sweep(self, asleep: float) -> None:
+        self._sessions.excuse(asleep)
+        self._sessions.sweep()
+        self._sweep_more()
+        self._sessions.evict(self._access.struck_off)
+
+    async def drain(self, timeout: float) -> None:
+        """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""
+        self._admission.close()
+        _log.info("draining: %d sessions have %g s to end", len(self._sessions), timeout)
+        deadline = self._clock() + timeout
+        while len(self._sessions) and self._clock() < deadline:
+            await asyncio.sleep(_SWEEP_SECONDS)
+
+    async def stop(self) -> None:
+        """Ends all sessions, closing their environments. Stopping twice is harmless."""
+        self._admission.close()
+        self._sweeper.cancel()
+        ending = {session.process for session in self._sessions}
+        for session in self._sessions:
+            session.end(FaultError(Reason.DRAINING, "the server stopped; go on with another one"))
+        await asyncio.gather(*(process.wait_exited() for process in ending))
