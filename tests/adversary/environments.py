@@ -5,10 +5,15 @@ Each writes down that it was made, so that a test sees what was made and never a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
+import subprocess
+import threading
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,13 +89,119 @@ class Warner(Hostile):
             raise RuntimeError("it fails")
 
 
+class Descriptors(Hostile):
+    """Lays hands on the memory files that its process has open."""
+
+    def act(self, action: str) -> int:
+        files = list(_memory_files())
+        for file in files:
+            with contextlib.suppress(OSError):
+                getattr(self, "_" + action)(file)
+        time.sleep(0 if action == "scribble" else 1)  # the front looks a few times a second
+        return len(files)
+
+    def _shorten(self, file: int) -> None:
+        os.ftruncate(file, 0)
+
+    def _punch(self, file: int) -> None:
+        os.ftruncate(file, 1)
+        os.ftruncate(file, 2**20)
+
+    def _scribble(self, file: int) -> None:
+        """Writes ones all over it, again and again."""
+        threading.Thread(target=_scribble, args=(os.dup(file),), daemon=True).start()
+
+
+def _memory_files() -> Iterator[int]:
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if "memfd:" in os.readlink(f"/proc/self/fd/{name}"):
+                yield int(name)
+
+
+def _scribble(file: int) -> None:
+    while True:
+        os.pwrite(file, b"\x01" * os.fstat(file).st_size, 0)
+        time.sleep(0.02)
+
+
+class Escaper(Hostile):
+    """Starts processes that want to outlive it, or makes its own hard to end; then hangs, if it is told to."""
+
+    def act(self, action: str) -> None:
+        way, _, then = action.partition(" and ")
+        getattr(self, "_" + way.replace(" ", "_"))()
+        leave_trace("escapes", way)
+        if then:
+            time.sleep(600)
+
+    def _launch_everything(self) -> None:
+        self._launch_in_a_session()
+        self._launch_twice()
+        self._leave_an_orphan()
+
+    def _launch_in_a_session(self) -> None:
+        """As launchers of simulators do."""
+        subprocess.Popen(["sleep", "600"], start_new_session=True)
+
+    def _launch_twice(self) -> None:
+        """A launcher in a session of its own, and what it launches in another."""
+        subprocess.Popen(["sh", "-c", "setsid sleep 600 & sleep 600"], start_new_session=True)
+
+    def _leave_an_orphan(self) -> None:
+        """The launcher is gone before anybody asks."""
+        launcher = ["sh", "-c", "setsid sleep 600 >/dev/null 2>&1 &"]
+        subprocess.run(launcher, check=True, start_new_session=True)
+
+    def _change_its_group(self) -> None:
+        with contextlib.suppress(OSError):
+            os.setsid()
+        child = os.fork()
+        if not child:  # a group to go to
+            os.setpgid(0, 0)
+            time.sleep(600)
+        with contextlib.suppress(OSError):
+            os.setpgid(child, child)
+        os.setpgid(0, child)
+
+    def _ignore_signals(self) -> None:
+        for number in (signal.SIGIO, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
+
+
+class Keeper(Hostile):
+    """Keeps states of 64 MiB, which take memory only when somebody copies them."""
+
+    size = 2**26
+
+    def save_state(self) -> Any:
+        return np.zeros(self.size, np.uint8)
+
+    def restore_state(self, state: Any) -> None:
+        pass
+
+
+class LightKeeper(Keeper):
+    """Keeps states of a byte."""
+
+    size = 1
+
+
+class Hoarder(gym.Wrapper[Any, Any, Any, Any]):
+    """Holds 64 MiB around an environment whose states are small."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(LightKeeper(**kwargs))
+        self.frames = np.zeros(2**26, np.uint8)
+
+
 class Forbidden(Hostile):
     """Nobody serves it."""
 
     name = 666
 
 
-def _register(env: type[Hostile]) -> None:
+def _register(env: type[gym.Env[Any, Any]]) -> None:
     gym.register(
         id=f"adversary/{env.__name__}-v0",
         entry_point=f"{__name__}:{env.__name__}",
@@ -98,5 +209,5 @@ def _register(env: type[Hostile]) -> None:
     )
 
 
-for _env in (Sleeper, Flooder, Warner, Forbidden):
+for _env in (Sleeper, Flooder, Warner, Descriptors, Escaper, Keeper, Hoarder, Forbidden):
     _register(_env)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: What the front may keep of an attack.
 KEPT_BYTES = 50 * 2**20
+#: What the front opens once, when it is first needed, and keeps.
+SPARE = {"descriptors": 4, "processes": 0, "sessions": 0}
 #: Time that a server has to get over an attack.
 SETTLE_SECONDS = 20.0
 #: A variable of every process of a server; it finds those that left the tree as well.
@@ -117,8 +119,8 @@ class Ledger:
         """Says what is still used that was not used before; nothing when all is as it was."""
         kept = [
             f"{name}: {was} before, {now} after"
-            for name in ("descriptors", "processes", "sessions")
-            if (now := getattr(self, name)) > (was := getattr(before, name))
+            for name, spare in SPARE.items()
+            if (now := getattr(self, name)) > (was := getattr(before, name)) + spare
         ]
         if self.memory > before.memory + kept_bytes:
             kept.append(f"memory of the front: {before.memory >> 20} MiB, {self.memory >> 20} MiB")

@@ -1,0 +1,43 @@
+"""What a session's death leaves in the event loop of the front harms no later session, with any event loop."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envwire.v1 import environment_pb2 as pb
+from tests.adversary.ledger import eventually
+from tests.adversary.messages import value
+from tests.adversary.servers import attacked
+
+SLEEPER = "adversary/Sleeper-v0"
+
+
+WAITING = pytest.mark.xfail(
+    strict=True, reason="asyncio still waits on a descriptor that was closed"
+)
+
+
+@pytest.mark.parametrize("loop", [pytest.param("asyncio", marks=WAITING), "uvloop"])
+def test_makes_go_on_after_a_copy_of_a_session_that_died(loop: str, tmp_path: Path) -> None:
+    variables = {}
+    if loop == "asyncio":
+        (tmp_path / "uvloop.py").write_text("raise ModuleNotFoundError('uvloop')\n")
+        variables = {"PYTHONPATH": str(tmp_path)}
+    with (
+        attacked(SLEEPER, step_timeout=1.0, variables=variables) as target,
+        target.attacker() as attacker,
+    ):
+        session = attacker.make(SLEEPER)
+        attacker.ask(session, "reset", 1).answer()
+        hung = attacker.ask(session, "step", 2, action=value(60_000))
+        assert eventually(lambda: target.traces("naps") != [])
+        owner = pb.SessionReference(session_id=session.made.session_id, secret=session.made.secret)
+        copied = attacker.begin("Make", pb.MakeRequest(copy_of=owner))
+        assert hung.verdict() == "STEP_TIMEOUT"
+        made = [attacker.make(SLEEPER) for _ in range(4)]  # with the descriptors of the dead one
+        assert copied.verdict() != "answered"
+        for each in made:
+            attacker.ask(each, "reset", 1).answer()
+            attacker.ask(each, "close", 2).answer()

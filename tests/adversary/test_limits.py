@@ -1,0 +1,63 @@
+"""Limits that the pages promise, asked for by somebody who does not keep them."""
+
+from __future__ import annotations
+
+import pytest
+
+from envwire.v1 import values_pb2
+from tests.adversary.client import RefusedError
+from tests.adversary.ledger import eventually
+from tests.adversary.messages import make_request, value
+from tests.adversary.servers import PUBLIC, attacked
+
+SLEEPER, KEEPER = "adversary/Sleeper-v0", "adversary/Keeper-v0"
+HOARDER, DESCRIPTORS = "adversary/Hoarder-v0", "adversary/Descriptors-v0"
+
+
+HOARDED = pytest.mark.xfail(strict=True, reason="what wrappers hold is kept and not counted")
+
+
+@pytest.mark.parametrize("env_id", [KEEPER, pytest.param(HOARDER, marks=HOARDED)])
+def test_a_session_keeps_states_of_256_mib_and_no_more(env_id: str) -> None:
+    with attacked(env_id) as target, target.attacker() as attacker:
+        session = attacker.make(env_id)
+        attacker.ask(session, "reset", 1).answer()
+        states = [attacker.ask(session, "save_state", 2 + n).answer().state for n in range(6)]
+        kept = attacker.ask(session, "restore_state", 8, state=states[-1]).verdict()
+        gone = attacker.ask(session, "restore_state", 9, state=states[0]).verdict()
+        assert [kept, gone] == ["answered", "INVALID_VALUE"]
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the front believes what an environment writes into its memory file"
+)
+def test_an_environment_does_not_keep_its_session_by_saying_that_it_is_connected() -> None:
+    with attacked(DESCRIPTORS) as target, target.attacker() as attacker:
+        session = attacker.make(DESCRIPTORS, lease=1)
+        attacker.ask(session, "reset", 1).answer()
+        attacker.ask(session, "step", 2, action=value("scribble")).answer()
+        assert eventually(lambda: attacker.info().active_sessions == 0, 8.0)
+
+
+def test_a_public_server_imports_no_library_and_opens_no_window_for_a_client() -> None:
+    with attacked(SLEEPER, **PUBLIC) as target, target.attacker() as attacker:
+        asked = {
+            "NumpyToTorch": make_request(SLEEPER, wrappers=("NumpyToTorch",)),
+            "human": make_request(SLEEPER, render_mode="human"),
+        }
+        answers = {name: attacker.begin("Make", each).verdict() for name, each in asked.items()}
+        assert answers["NumpyToTorch"] == "WRAPPER_NOT_ALLOWED"
+        assert answers["human"] not in {"answered", "ENVIRONMENT_RAISED"}
+        assert target.traces() == []
+
+
+@pytest.mark.xfail(strict=True, reason="printing the number is what fails first")
+def test_an_action_of_5000_digits_is_an_invalid_action() -> None:
+    huge = 10**5000
+    action = values_pb2.Value(big_int_value=huge.to_bytes(huge.bit_length() // 8 + 1, "little"))
+    with attacked("CartPole-v1") as target, target.attacker() as attacker:
+        session = attacker.make("CartPole-v1")
+        attacker.ask(session, "reset", 1).answer()
+        with pytest.raises(RefusedError) as refused:
+            attacker.ask(session, "step", 2, action=action).answer()
+        assert refused.value.reason == "INVALID_ACTION"
