@@ -4,31 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from envwire.codec.errors.codec_error import CodecError, located
-from envwire.codec.family import belongs_to_a_family
-from envwire.codec.spaces.kinds import ROWS, Row
-from envwire.codec.spaces.random_states import decode_random_state, encode_random_state
-from envwire.codec.values.containers import check_hashable
-from envwire.codec.values.encoding import decode_value
-from envwire.codec.values.opaque import type_name
-from envwire.codec.values.tensors import FillAllowance, decode_tensor
+from envwire.codec.errors.codec_error import located
+from envwire.codec.spaces.context import SpaceDecoding, SpaceEncoding
+from envwire.codec.spaces.kinds import ROWS
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from envwire.codec.family import Family
-    from envwire.codec.values.tensors import Array
-    from envwire.v1 import spaces_pb2, values_pb2
+    from envwire.v1 import spaces_pb2
 
 _BY_NAME: Final = {row.name: row for row in ROWS}
 _BY_FIELD: Final = {row.field: row for row in ROWS}
-
-# protobuf's parsers stop at 100 nested messages. A level of spaces takes at most three; what is
-# left is for a generator's state below the last and for the messages around the first.
-_DEEPEST: Final = 26
-
-# What constructors of either family raise for bad arguments.
-_REFUSALS: Final = (AssertionError, MemoryError, OverflowError, TypeError, ValueError)
 
 
 def encode_space(space: Any, message: spaces_pb2.Space, path: str = "space") -> None:
@@ -42,7 +27,7 @@ def encode_space(space: Any, message: spaces_pb2.Space, path: str = "space") -> 
     Raises:
         CodecError: It is of a class of its own, or its bounds have no wire form.
     """
-    located(path, SpaceEncoding().space, space, message)
+    located(path, SpaceEncoding(_BY_NAME).space, space, message)
 
 
 def decode_space(message: spaces_pb2.Space, family: Family, path: str = "space") -> Any:
@@ -56,140 +41,7 @@ def decode_space(message: spaces_pb2.Space, family: Family, path: str = "space")
     Raises:
         CodecError: The message breaks the contract, or the family has no such space.
     """
-    decoding = SpaceDecoding(family)
+    decoding = SpaceDecoding(_BY_FIELD, family)
     space = located(path, decoding.space, message)
     decoding.restore_generators()
     return space
-
-
-class SpaceEncoding:
-    """One call of `encode_space`: the walk down the tree, and the spaces that were written by now."""
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._ended: dict[int, int] = {}
-
-    def space(self, space: Any, message: spaces_pb2.Space) -> None:
-        """Writes one space and what is below it.
-
-        Raises:
-            CodecError: It has no wire form.
-        """
-        earlier = self._ended.get(id(space))
-        if earlier is not None:
-            message.same_as = earlier
-            return
-        row = _row_of(space)
-        part = getattr(message, row.field)
-        part.SetInParent()
-        self._depth = _deeper(self._depth)
-        try:
-            row.encode(space, part, self)
-        except CodecError:
-            raise
-        except (TypeError, ValueError) as error:  # protobuf takes 64 bits and Unicode
-            raise CodecError(
-                f"a {row.name} that does not fit the wire ({error})", "64-bit numbers and Unicode"
-            ) from error
-        self._depth -= 1
-        self._ended[id(space)] = len(self._ended)
-        if space._np_random is not None:
-            located(".np_random", encode_random_state, space._np_random, message.np_random)
-
-
-class SpaceDecoding:
-    """One call of `decode_space`: the walk down the tree, and the spaces built so far.
-
-    Args:
-        family: Whose spaces to build.
-    """
-
-    def __init__(self, family: Family) -> None:
-        self._family = family
-        self._allowance = FillAllowance()
-        self._depth = 0
-        self._built: list[tuple[Any, np.random.Generator | None]] = []
-
-    def space(self, message: spaces_pb2.Space) -> Any:
-        """Builds one space and what is below it.
-
-        Raises:
-            CodecError: The message breaks the contract.
-        """
-        field = message.WhichOneof("kind")
-        if field is None:
-            raise CodecError("of no kind", "one field of `Space.kind` to be set")
-        if field == "same_as":
-            return self._earlier(message.same_as)
-        self._depth = _deeper(self._depth)
-        space = _BY_FIELD[field].decode(getattr(message, field), self)
-        self._depth -= 1
-        self._built.append((space, _generator(message)))
-        return space
-
-    def _earlier(self, number: int) -> Any:
-        if number >= len(self._built):
-            raise CodecError(f"the same as space {number}", f"one of the {len(self._built)} before")
-        return self._built[number][0]
-
-    def make(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls the constructor of one of the family's spaces.
-
-        Raises:
-            CodecError: The family has no such space, or refuses the arguments.
-        """
-        library = self._family.name
-        kind = getattr(self._family.spaces, name, None)
-        if kind is None:
-            raise CodecError(f"a {name}", f"a space that this {library} has", "Upgrade it.")
-        try:
-            return kind(*args, **kwargs)
-        except _REFUSALS as error:
-            raise CodecError(f"a {name} that {library} refuses ({error})", "a valid one") from error
-
-    def spend(self, elements: int) -> None:
-        """Counts the elements of a space that some constructor above may make arrays of.
-
-        Raises:
-            CodecError: There are too many.
-        """
-        self._allowance.spend(elements)
-
-    def tensor(self, message: values_pb2.Tensor) -> Array:
-        """Reads bounds, which may be filled in within what the whole space may."""
-        return decode_tensor(message, self._allowance)
-
-    def key(self, message: values_pb2.Value) -> Any:
-        """Reads a key of a Dict space."""
-        key = decode_value(message, self._family, ".key", opaque=False)
-        check_hashable(key)
-        return key
-
-    def restore_generators(self) -> None:
-        """Sets every generator at the end: some constructors seed the spaces they are given."""
-        for space, generator in self._built:
-            space._np_random = generator
-
-
-def _row_of(space: object) -> Row:
-    kind = type(space)
-    row = _BY_NAME.get(kind.__name__)
-    if row is None or not belongs_to_a_family(kind):
-        raise CodecError(
-            f"a space of class {type_name(kind)}",
-            f"one of {', '.join(_BY_NAME)}",
-            "Describe it with these, in a wrapper that shows such a space.",
-        )
-    return row
-
-
-def _deeper(depth: int) -> int:
-    if depth == _DEEPEST:
-        raise CodecError("nested too deeply", f"at most {_DEEPEST} levels", "Flatten it.")
-    return depth + 1
-
-
-def _generator(message: spaces_pb2.Space) -> np.random.Generator | None:
-    if not message.HasField("np_random"):
-        return None
-    return located(".np_random", decode_random_state, message.np_random)

@@ -6,18 +6,17 @@ Constructors do the building; what they would derive anew is then set as it was 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError, key_step, located
+from envwire.codec.spaces.context import Row
 from envwire.codec.values.encoding import encode_value
 from envwire.codec.values.tensors import data_type_of, dtype_of, encode_uniform_tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from envwire.codec.spaces.encoding import SpaceDecoding, SpaceEncoding
+    from envwire.codec.spaces.context import SpaceDecoding, SpaceEncoding
     from envwire.codec.values.tensors import Array
     from envwire.v1 import spaces_pb2
 
@@ -27,15 +26,15 @@ def _encode_box(space: Any, message: spaces_pb2.BoxSpace, _: SpaceEncoding) -> N
         located(f".{name}", encode_uniform_tensor, getattr(space, name), getattr(message, name))
 
 
-def _decode_box(message: spaces_pb2.BoxSpace, walk: SpaceDecoding) -> Any:
-    low = located(".low", walk.tensor, message.low)
-    high = located(".high", walk.tensor, message.high)
+def _decode_box(message: spaces_pb2.BoxSpace, decoding: SpaceDecoding) -> Any:
+    low = located(".low", decoding.tensor, message.low)
+    high = located(".high", decoding.tensor, message.high)
     _check_like(".high", high, low.shape, low.dtype)
-    space = walk.make("Box", low, high, low.shape, low.dtype)
+    space = decoding.make("Box", low, high, low.shape, low.dtype)
     for name in ("bounded_below", "bounded_above"):
         if not message.HasField(name):  # the constructor took it from low or high
             continue
-        bounded = located(f".{name}", walk.tensor, getattr(message, name))
+        bounded = located(f".{name}", decoding.tensor, getattr(message, name))
         _check_like(f".{name}", bounded, low.shape, np.dtype(bool))
         setattr(space, name, bounded)
     return space
@@ -46,7 +45,7 @@ def _encode_discrete(space: Any, message: spaces_pb2.DiscreteSpace, _: SpaceEnco
     message.data_type = located(".dtype", data_type_of, np.dtype(space.dtype))
 
 
-def _decode_discrete(message: spaces_pb2.DiscreteSpace, walk: SpaceDecoding) -> Any:
+def _decode_discrete(message: spaces_pb2.DiscreteSpace, decoding: SpaceDecoding) -> Any:
     dtype = located(".data_type", dtype_of, message.data_type)
     if dtype.kind not in "iu":
         raise CodecError(f"of type {dtype}", "an integer type").under(".data_type")
@@ -54,7 +53,7 @@ def _decode_discrete(message: spaces_pb2.DiscreteSpace, walk: SpaceDecoding) -> 
     for name in ("n", "start"):
         if not bounds.min <= getattr(message, name) <= bounds.max:
             raise CodecError(f"{getattr(message, name)}", f"a number of {dtype}").under(f".{name}")
-    space = walk.make("Discrete", message.n, start=message.start)
+    space = decoding.make("Discrete", message.n, start=message.start)
     # Older constructors of Gymnasium take no dtype.
     space.n, space.start, space.dtype = dtype.type(message.n), dtype.type(message.start), dtype
     return space
@@ -67,12 +66,12 @@ def _encode_multi_binary(
     message.flat = isinstance(space.n, int)
 
 
-def _decode_multi_binary(message: spaces_pb2.MultiBinarySpace, walk: SpaceDecoding) -> Any:
+def _decode_multi_binary(message: spaces_pb2.MultiBinarySpace, decoding: SpaceDecoding) -> Any:
     shape = tuple(message.shape)
     if message.flat and len(shape) != 1:
         raise CodecError(f"flat with the shape {shape}", "one axis")
-    walk.spend(math.prod(shape))
-    return walk.make("MultiBinary", shape[0] if message.flat else shape)
+    decoding.spend(math.prod(shape))
+    return decoding.make("MultiBinary", shape[0] if message.flat else shape)
 
 
 def _encode_multi_discrete(
@@ -82,11 +81,11 @@ def _encode_multi_discrete(
     located(".start", encode_uniform_tensor, space.start, message.start)
 
 
-def _decode_multi_discrete(message: spaces_pb2.MultiDiscreteSpace, walk: SpaceDecoding) -> Any:
-    nvec = located(".nvec", walk.tensor, message.nvec)
-    start = located(".start", walk.tensor, message.start)
+def _decode_multi_discrete(message: spaces_pb2.MultiDiscreteSpace, decoding: SpaceDecoding) -> Any:
+    nvec = located(".nvec", decoding.tensor, message.nvec)
+    start = located(".start", decoding.tensor, message.start)
     _check_like(".start", start, nvec.shape, nvec.dtype)
-    return walk.make("MultiDiscrete", nvec, dtype=nvec.dtype, start=start)
+    return decoding.make("MultiDiscrete", nvec, dtype=nvec.dtype, start=start)
 
 
 def _encode_text(space: Any, message: spaces_pb2.TextSpace, _: SpaceEncoding) -> None:
@@ -98,79 +97,85 @@ def _encode_text(space: Any, message: spaces_pb2.TextSpace, _: SpaceEncoding) ->
         )
 
 
-def _decode_text(message: spaces_pb2.TextSpace, walk: SpaceDecoding) -> Any:
+def _decode_text(message: spaces_pb2.TextSpace, decoding: SpaceDecoding) -> Any:
     characters = message.characters
     if len(set(characters)) != len(characters):
         raise CodecError("an alphabet with repetitions", "each character once").under(".characters")
-    return walk.make("Text", message.max_length, min_length=message.min_length, charset=characters)
+    return decoding.make(
+        "Text", message.max_length, min_length=message.min_length, charset=characters
+    )
 
 
-def _encode_dict(space: Any, message: spaces_pb2.DictSpace, walk: SpaceEncoding) -> None:
+def _encode_dict(space: Any, message: spaces_pb2.DictSpace, encoding: SpaceEncoding) -> None:
     # Before Gymnasium 1.4 every Dict sorted its keys where it could.
     message.sort_keys = bool(getattr(space, "sort_keys", True))
     for key, part in space.spaces.items():
         entry = message.entries.add()
         step = key_step(key)
         located(step, encode_value, key, entry.key, ".key")
-        located(step, walk.space, part, entry.space)
+        located(step, encoding.space, part, entry.space)
 
 
-def _decode_dict(message: spaces_pb2.DictSpace, walk: SpaceDecoding) -> Any:
+def _decode_dict(message: spaces_pb2.DictSpace, decoding: SpaceDecoding) -> Any:
     spaces: dict[Any, Any] = {}
     for entry in message.entries:
-        key = walk.key(entry.key)
+        key = decoding.key(entry.key)
         if key in spaces:
             raise CodecError("there twice", "each key once").under(key_step(key))
-        spaces[key] = located(key_step(key), walk.space, entry.space)
+        spaces[key] = located(key_step(key), decoding.space, entry.space)
     # Given as pairs, every constructor keeps the order.
-    space = walk.make("Dict", list(spaces.items()))
+    space = decoding.make("Dict", list(spaces.items()))
     space.sort_keys = message.sort_keys
     return space
 
 
 def _encode_parts(
-    space: Any, message: spaces_pb2.TupleSpace | spaces_pb2.OneOfSpace, walk: SpaceEncoding
+    space: Any, message: spaces_pb2.TupleSpace | spaces_pb2.OneOfSpace, encoding: SpaceEncoding
 ) -> None:
     for index, part in enumerate(space.spaces):
-        located(f"[{index}]", walk.space, part, message.spaces.add())
+        located(f"[{index}]", encoding.space, part, message.spaces.add())
 
 
-def _decode_tuple(message: spaces_pb2.TupleSpace, walk: SpaceDecoding) -> Any:
-    return walk.make("Tuple", _decode_parts(message, walk))
+def _decode_tuple(message: spaces_pb2.TupleSpace, decoding: SpaceDecoding) -> Any:
+    return decoding.make("Tuple", _decode_parts(message, decoding))
 
 
-def _decode_one_of(message: spaces_pb2.OneOfSpace, walk: SpaceDecoding) -> Any:
-    return walk.make("OneOf", _decode_parts(message, walk))
+def _decode_one_of(message: spaces_pb2.OneOfSpace, decoding: SpaceDecoding) -> Any:
+    return decoding.make("OneOf", _decode_parts(message, decoding))
 
 
 def _decode_parts(
-    message: spaces_pb2.TupleSpace | spaces_pb2.OneOfSpace, walk: SpaceDecoding
+    message: spaces_pb2.TupleSpace | spaces_pb2.OneOfSpace, decoding: SpaceDecoding
 ) -> list[Any]:
-    return [located(f"[{index}]", walk.space, part) for index, part in enumerate(message.spaces)]
+    return [
+        located(f"[{index}]", decoding.space, part) for index, part in enumerate(message.spaces)
+    ]
 
 
-def _encode_sequence(space: Any, message: spaces_pb2.SequenceSpace, walk: SpaceEncoding) -> None:
+def _encode_sequence(
+    space: Any, message: spaces_pb2.SequenceSpace, encoding: SpaceEncoding
+) -> None:
     message.stack = bool(space.stack)
-    located(".feature_space", walk.space, space.feature_space, message.feature_space)
+    located(".feature_space", encoding.space, space.feature_space, message.feature_space)
 
 
-def _decode_sequence(message: spaces_pb2.SequenceSpace, walk: SpaceDecoding) -> Any:
-    feature_space = located(".feature_space", walk.space, message.feature_space)
-    return walk.make("Sequence", feature_space, stack=message.stack)
+def _decode_sequence(message: spaces_pb2.SequenceSpace, decoding: SpaceDecoding) -> Any:
+    feature_space = located(".feature_space", decoding.space, message.feature_space)
+    return decoding.make("Sequence", feature_space, stack=message.stack)
 
 
-def _encode_graph(space: Any, message: spaces_pb2.GraphSpace, walk: SpaceEncoding) -> None:
-    located(".node_space", walk.space, space.node_space, message.node_space)
+def _encode_graph(space: Any, message: spaces_pb2.GraphSpace, encoding: SpaceEncoding) -> None:
+    located(".node_space", encoding.space, space.node_space, message.node_space)
     if space.edge_space is not None:
-        located(".edge_space", walk.space, space.edge_space, message.edge_space)
+        located(".edge_space", encoding.space, space.edge_space, message.edge_space)
 
 
-def _decode_graph(message: spaces_pb2.GraphSpace, walk: SpaceDecoding) -> Any:
-    node_space = located(".node_space", walk.space, message.node_space)
+def _decode_graph(message: spaces_pb2.GraphSpace, decoding: SpaceDecoding) -> Any:
+    node_space = located(".node_space", decoding.space, message.node_space)
     edge_space = None
     if message.HasField("edge_space"):
-        edge_space = located(".edge_space", walk.space, message.edge_space)
-    return walk.make("Graph", node_space, edge_space)
+        edge_space = located(".edge_space", decoding.space, message.edge_space)
+    return decoding.make("Graph", node_space, edge_space)
 
 
 def _check_like(step: str, array: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
@@ -178,22 +183,6 @@ def _check_like(step: str, array: Array, shape: tuple[int, ...], dtype: np.dtype
         raise CodecError(
             f"{array.dtype} of shape {array.shape}", f"{dtype} of shape {shape}"
         ).under(step)
-
-
-class Row(NamedTuple):
-    """One kind.
-
-    Attributes:
-        name: Name of its class.
-        field: Its field in `Space.kind`.
-        encode: Writes a space into that field.
-        decode: Builds a space from that field.
-    """
-
-    name: str
-    field: str
-    encode: Callable[[Any, Any, SpaceEncoding], None]
-    decode: Callable[[Any, SpaceDecoding], Any]
 
 
 ROWS: Final = (

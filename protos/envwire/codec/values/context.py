@@ -1,6 +1,6 @@
-"""The walk through nested values: which row of the tables takes each, and how deep it may go.
+"""Where one call stands in nested values: which row of the tables takes each value, and how deep it may go.
 
-`plain`, `arrays`, `containers`, `guests` and `opaque` hold the rows; `values` puts them together.
+`builtins`, `arrays`, `containers` and `library_types` hold the rows; `encoding` puts them together.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import numpy as np
 from envwire.codec.errors.codec_error import CodecError, located
 from envwire.codec.values import arrays, builtins, containers, library_types
 from envwire.codec.values.context import Decoder, Decoding, Encoder, Encoding, decode, encode
-from envwire.codec.values.opaque import decode_opaque, type_name
+from envwire.codec.values.opaque import Opaque, type_name
 from envwire.codec.values.tensors import decode_tensor, encode_tensor, is_portable
 
 if TYPE_CHECKING:
@@ -22,6 +22,20 @@ if TYPE_CHECKING:
     from envwire.codec.family import Family
     from envwire.v1 import values_pb2
     from envwire.wire.frames import Area, Attachments
+
+
+def _decode_opaque(message: values_pb2.Opaque, decoding: Decoding) -> Opaque:
+    """Reads a stand-in.
+
+    Raises:
+        CodecError: The receiver takes no stand-ins.
+    """
+    if not decoding.opaque:
+        raise CodecError(
+            f"a stand-in for a {message.type_name}", "the value itself", "Send only wire types."
+        )
+    return Opaque(message.type_name, message.text)
+
 
 _ENCODERS: Final[dict[type | str, Encoder]] = {
     **builtins.ENCODERS,
@@ -35,7 +49,7 @@ _DECODERS: Final[dict[str, Decoder]] = {
     **arrays.DECODERS,
     **containers.DECODERS,
     **library_types.DECODERS,
-    "opaque": decode_opaque,
+    "opaque": _decode_opaque,
 }
 
 

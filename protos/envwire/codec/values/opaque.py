@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from envwire.codec.errors.codec_error import CodecError
-
 if TYPE_CHECKING:
-    from envwire.codec.values.context import Decoding
     from envwire.v1 import values_pb2
 
 _LONGEST_TEXT: Final = 1000
@@ -35,19 +32,6 @@ def encode_opaque(value: object, message: values_pb2.Opaque) -> None:
     else:
         message.type_name = printable(type_name(type(value)))
         message.text = printable(_safe_repr(value)[:_LONGEST_TEXT])
-
-
-def decode_opaque(message: values_pb2.Opaque, decoding: Decoding) -> Opaque:
-    """Reads the stand-in.
-
-    Raises:
-        CodecError: The receiver takes no stand-ins.
-    """
-    if not decoding.opaque:
-        raise CodecError(
-            f"a stand-in for a {message.type_name}", "the value itself", "Send only wire types."
-        )
-    return Opaque(message.type_name, message.text)
 
 
 def type_name(kind: type) -> str:
