@@ -19,28 +19,54 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class HelloRequest(google.protobuf.message.Message):
-    """Opens a direct channel to a session. The channel that the session had before is closed."""
+    """Opens a direct channel to a session, one that there is or one to be made. The channel that the session had before is
+    closed.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     HEADER_FIELD_NUMBER: builtins.int
     SHARED_MEMORY_FIELD_NUMBER: builtins.int
+    MAKE_FIELD_NUMBER: builtins.int
     shared_memory: builtins.bool
     """Whether the client can take large frames from memory that it shares with the server."""
     @property
     def header(self) -> envwire.v1.environment_pb2.SessionHeader:
-        """Whose channel it is; the requests to come show no header."""
+        """Whose channel it is; the requests to come show no header. Absent with `make`."""
+
+    @property
+    def make(self) -> global___MakeHello:
+        """Asks for a new session: the frame behind this one holds a MakeRequest."""
 
     def __init__(
         self,
         *,
         header: envwire.v1.environment_pb2.SessionHeader | None = ...,
         shared_memory: builtins.bool = ...,
+        make: global___MakeHello | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["header", b"header", "shared_memory", b"shared_memory"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["header", b"header", "make", b"make"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "make", b"make", "shared_memory", b"shared_memory"]) -> None: ...
 
 global___HelloRequest = HelloRequest
+
+@typing.final
+class MakeHello(google.protobuf.message.Message):
+    """Who asks for a new session on the direct port. The server looks at this before it reads the MakeRequest."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TOKEN_FIELD_NUMBER: builtins.int
+    token: builtins.str
+    """The client's token, where the server asks for one."""
+    def __init__(
+        self,
+        *,
+        token: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["token", b"token"]) -> None: ...
+
+global___MakeHello = MakeHello
 
 @typing.final
 class Welcome(google.protobuf.message.Message):
@@ -106,22 +132,28 @@ class HelloResponse(google.protobuf.message.Message):
 
     WELCOME_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
+    MADE_FIELD_NUMBER: builtins.int
     @property
     def welcome(self) -> global___Welcome:
         """The channel is open."""
 
     @property
     def error(self) -> envwire.v1.status_pb2.ErrorStatus:
-        """Why not: the session is unknown or has ended. The server closes the connection."""
+        """Why not: the session is unknown or has ended, or cannot be made. The server closes the connection."""
+
+    @property
+    def made(self) -> envwire.v1.environment_pb2.MakeResponse:
+        """The session that was asked for; a Welcome follows in a frame of its own."""
 
     def __init__(
         self,
         *,
         welcome: global___Welcome | None = ...,
         error: envwire.v1.status_pb2.ErrorStatus | None = ...,
+        made: envwire.v1.environment_pb2.MakeResponse | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["error", b"error", "result", b"result", "welcome", b"welcome"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["error", b"error", "result", b"result", "welcome", b"welcome"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["result", b"result"]) -> typing.Literal["welcome", "error"] | None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "made", b"made", "result", b"result", "welcome", b"welcome"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "made", b"made", "result", b"result", "welcome", b"welcome"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["result", b"result"]) -> typing.Literal["welcome", "error", "made"] | None: ...
 
 global___HelloResponse = HelloResponse

@@ -307,18 +307,25 @@ class MakeResponse(google.protobuf.message.Message):
     DIRECT_FIELD_NUMBER: builtins.int
     VECTOR_FIELD_NUMBER: builtins.int
     CAPABILITIES_FIELD_NUMBER: builtins.int
+    INCARNATION_FIELD_NUMBER: builtins.int
     session_id: builtins.str
-    """Names the session. Random and never used again: a server that does not know it answers NOT_FOUND."""
+    """Names the session, and in it the run of the server that made it. Random and never used again: a server that does not
+    know it answers NOT_FOUND. There is nothing in it that a client has to read.
+    """
     secret: builtins.bytes
     """Proves that a request comes from the session's owner. Keep it out of logs."""
     address: builtins.str
-    """HOST:PORT at which this session is served; calls on the session go there when a name stands for many servers."""
+    """HOST:PORT that the server's operator advertised for it; empty for none. Use it when a server answers there, within a
+    second, with `incarnation`; else stay with the address that answered this Make.
+    """
     library: builtins.str
     """The library that made the environment."""
     render_mode: builtins.str
     """Render mode; absent for none."""
     description: builtins.str
     """How the environment prints."""
+    incarnation: builtins.str
+    """Names this run of the server, as `incarnation` of GetServerInfo does."""
     @property
     def observation_space(self) -> envwire.v1.spaces_pb2.Space:
         """Space of observations."""
@@ -361,7 +368,7 @@ class MakeResponse(google.protobuf.message.Message):
 
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What can be done with this session besides, by name: "replay", "save_state", "fork"."""
+        """What can be done with this session besides, by name: "chunk", "replay", "save_state", "fork"."""
 
     def __init__(
         self,
@@ -383,9 +390,10 @@ class MakeResponse(google.protobuf.message.Message):
         direct: global___DirectChannel | None = ...,
         vector: global___VectorInfo | None = ...,
         capabilities: collections.abc.Iterable[builtins.str] | None = ...,
+        incarnation: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "direct", b"direct", "lease", b"lease", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "address", b"address", "capabilities", b"capabilities", "description", b"description", "direct", b"direct", "lease", b"lease", "library", b"library", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "secret", b"secret", "session_id", b"session_id", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector", "warnings", b"warnings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "address", b"address", "capabilities", b"capabilities", "description", b"description", "direct", b"direct", "incarnation", b"incarnation", "lease", b"lease", "library", b"library", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "secret", b"secret", "session_id", b"session_id", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector", "warnings", b"warnings"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_render_mode", b"_render_mode"]) -> typing.Literal["render_mode"] | None: ...
 
 global___MakeResponse = MakeResponse
@@ -520,6 +528,7 @@ class StepRequest(google.protobuf.message.Message):
     ACTION_FIELD_NUMBER: builtins.int
     NP_RANDOM_FIELD_NUMBER: builtins.int
     MIRROR_NP_RANDOM_FIELD_NUMBER: builtins.int
+    ACTIONS_FIELD_NUMBER: builtins.int
     sequence: builtins.int
     """Number of this request in its session."""
     mirror_np_random: builtins.bool
@@ -530,11 +539,17 @@ class StepRequest(google.protobuf.message.Message):
 
     @property
     def action(self) -> envwire.v1.values_pb2.Value:
-        """The action."""
+        """The action; not set in a chunk."""
 
     @property
     def np_random(self) -> envwire.v1.spaces_pb2.RandomState:
         """State to give the environment's generator first; absent to leave it."""
+
+    @property
+    def actions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.values_pb2.Value]:
+        """A chunk: actions to take one after another, as if each came by itself, until the episode ends or one fails. At most
+        1,024; INVALID_VALUE with more, or beside `action`.
+        """
 
     def __init__(
         self,
@@ -544,9 +559,10 @@ class StepRequest(google.protobuf.message.Message):
         action: envwire.v1.values_pb2.Value | None = ...,
         np_random: envwire.v1.spaces_pb2.RandomState | None = ...,
         mirror_np_random: builtins.bool = ...,
+        actions: collections.abc.Iterable[envwire.v1.values_pb2.Value] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["action", b"action", "header", b"header", "np_random", b"np_random"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["action", b"action", "header", b"header", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "sequence", b"sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["action", b"action", "actions", b"actions", "header", b"header", "mirror_np_random", b"mirror_np_random", "np_random", b"np_random", "sequence", b"sequence"]) -> None: ...
 
 global___StepRequest = StepRequest
 
@@ -566,6 +582,8 @@ class StepResponse(google.protobuf.message.Message):
     TYPED_TRUNCATED_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     RANDOM_FIELD_NUMBER: builtins.int
+    STEPS_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
     reward: builtins.float
     """The reward; NaN when it is not a number."""
     terminated: builtins.bool
@@ -600,6 +618,16 @@ class StepResponse(google.protobuf.message.Message):
     def random(self) -> global___RandomMirror:
         """The environment's generator, when asked for."""
 
+    @property
+    def steps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___StepResponse]:
+        """Of a chunk: what each action that was taken led to, in order; only `warnings` is set besides. Fewer than were asked
+        for when the episode ended, when one failed, and when the answer took long or grew large: send the rest then.
+        """
+
+    @property
+    def error(self) -> envwire.v1.status_pb2.ErrorStatus:
+        """Of a chunk: why the action behind the last of `steps` failed, as a step by itself would; absent when none did."""
+
     def __init__(
         self,
         *,
@@ -613,9 +641,11 @@ class StepResponse(google.protobuf.message.Message):
         typed_truncated: envwire.v1.values_pb2.Value | None = ...,
         warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
         random: global___RandomMirror | None = ...,
+        steps: collections.abc.Iterable[global___StepResponse] | None = ...,
+        error: envwire.v1.status_pb2.ErrorStatus | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["info", b"info", "observation", b"observation", "random", b"random", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["info", b"info", "observation", b"observation", "random", b"random", "reward", b"reward", "terminated", b"terminated", "truncated", b"truncated", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated", "warnings", b"warnings"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "info", b"info", "observation", b"observation", "random", b"random", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "info", b"info", "observation", b"observation", "random", b"random", "reward", b"reward", "steps", b"steps", "terminated", b"terminated", "truncated", b"truncated", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated", "warnings", b"warnings"]) -> None: ...
 
 global___StepResponse = StepResponse
 
@@ -1462,6 +1492,7 @@ class InteractResponse(google.protobuf.message.Message):
     RESTORE_STATE_FIELD_NUMBER: builtins.int
     GET_SESSION_STATS_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
+    NOTICES_FIELD_NUMBER: builtins.int
     @property
     def list_environments(self) -> global___ListEnvironmentsResponse:
         """Of ListEnvironments."""
@@ -1526,6 +1557,12 @@ class InteractResponse(google.protobuf.message.Message):
     def error(self) -> envwire.v1.status_pb2.ErrorStatus:
         """What went wrong."""
 
+    @property
+    def notices(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[envwire.v1.status_pb2.Notice]:
+        """What the server wants known besides, with any answer; on unary calls in the trailing metadata
+        "envwire-notices-bin", as a NoticeList. Most often empty.
+        """
+
     def __init__(
         self,
         *,
@@ -1545,9 +1582,10 @@ class InteractResponse(google.protobuf.message.Message):
         restore_state: global___RestoreStateResponse | None = ...,
         get_session_stats: global___GetSessionStatsResponse | None = ...,
         error: envwire.v1.status_pb2.ErrorStatus | None = ...,
+        notices: collections.abc.Iterable[envwire.v1.status_pb2.Notice] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "reset", b"reset", "response", b"response", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "reset", b"reset", "response", b"response", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["call_method", b"call_method", "close", b"close", "error", b"error", "get_attribute", b"get_attribute", "get_server_info", b"get_server_info", "get_session_stats", b"get_session_stats", "list_environments", b"list_environments", "make", b"make", "notices", b"notices", "render", b"render", "renew_lease", b"renew_lease", "replay", b"replay", "reset", b"reset", "response", b"response", "restore_state", b"restore_state", "save_state", b"save_state", "set_attribute", b"set_attribute", "step", b"step"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["response", b"response"]) -> typing.Literal["list_environments", "make", "reset", "step", "render", "close", "get_attribute", "set_attribute", "call_method", "renew_lease", "get_server_info", "replay", "save_state", "restore_state", "get_session_stats", "error"] | None: ...
 
 global___InteractResponse = InteractResponse

@@ -27,7 +27,7 @@ from google.protobuf import any_pb2 as google_dot_protobuf_dot_any__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/status.proto\x12\nenvwire.v1\x1a\x17\x65nvwire/v1/values.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\"S\n\x0b\x45rrorStatus\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"\x93\x01\n\tErrorInfo\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12\x35\n\x08metadata\x18\x03 \x03(\x0b\x32#.envwire.v1.ErrorInfo.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"2\n\tDebugInfo\x12\x15\n\rstack_entries\x18\x01 \x03(\t\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\";\n\tRetryInfo\x12.\n\x0bretry_delay\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"W\n\x0fRemoteException\x12\x11\n\ttype_name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12#\n\x04\x61rgs\x18\x03 \x01(\x0b\x32\x15.envwire.v1.ValueList\")\n\x07Warning\x12\x10\n\x08\x63\x61tegory\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\tBU\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65nvwire/v1/status.proto\x12\nenvwire.v1\x1a\x17\x65nvwire/v1/values.proto\x1a\x19google/protobuf/any.proto\x1a\x1egoogle/protobuf/duration.proto\"S\n\x0b\x45rrorStatus\x12\x0c\n\x04\x63ode\x18\x01 \x01(\x05\x12\x0f\n\x07message\x18\x02 \x01(\t\x12%\n\x07\x64\x65tails\x18\x03 \x03(\x0b\x32\x14.google.protobuf.Any\"\x93\x01\n\tErrorInfo\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0e\n\x06\x64omain\x18\x02 \x01(\t\x12\x35\n\x08metadata\x18\x03 \x03(\x0b\x32#.envwire.v1.ErrorInfo.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"2\n\tDebugInfo\x12\x15\n\rstack_entries\x18\x01 \x03(\t\x12\x0e\n\x06\x64\x65tail\x18\x02 \x01(\t\";\n\tRetryInfo\x12.\n\x0bretry_delay\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"W\n\x0fRemoteException\x12\x11\n\ttype_name\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\x12#\n\x04\x61rgs\x18\x03 \x01(\x0b\x32\x15.envwire.v1.ValueList\")\n\x07Warning\x12\x10\n\x08\x63\x61tegory\x18\x01 \x01(\t\x12\x0c\n\x04text\x18\x02 \x01(\t\"\x8e\x01\n\x06Notice\x12%\n\x04kind\x18\x01 \x01(\x0e\x32\x17.envwire.v1.Notice.Kind\x12,\n\ttime_left\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"/\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x11\n\rKIND_DRAINING\x10\x01\"1\n\nNoticeList\x12#\n\x07notices\x18\x01 \x03(\x0b\x32\x12.envwire.v1.NoticeBU\n\x12\x65xample.envwire.v1P\x01Z$envwire.example/envwire/v1;envwirev1\xa2\x02\x03\x45WV\xaa\x02\nEnvwire.V1\xba\x02\x03\x45WVb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -51,4 +51,10 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_REMOTEEXCEPTION']._serialized_end=558
   _globals['_WARNING']._serialized_start=560
   _globals['_WARNING']._serialized_end=601
+  _globals['_NOTICE']._serialized_start=604
+  _globals['_NOTICE']._serialized_end=746
+  _globals['_NOTICE_KIND']._serialized_start=699
+  _globals['_NOTICE_KIND']._serialized_end=746
+  _globals['_NOTICELIST']._serialized_start=748
+  _globals['_NOTICELIST']._serialized_end=797
 # @@protoc_insertion_point(module_scope)

@@ -15,8 +15,15 @@ import google.protobuf.any_pb2
 import google.protobuf.descriptor
 import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import sys
 import typing
+
+if sys.version_info >= (3, 10):
+    import typing as typing_extensions
+else:
+    import typing_extensions
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
@@ -187,3 +194,67 @@ class Warning(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["category", b"category", "text", b"text"]) -> None: ...
 
 global___Warning = Warning
+
+@typing.final
+class Notice(google.protobuf.message.Message):
+    """Something that a server tells all its clients, whatever they asked."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    class _Kind:
+        ValueType = typing.NewType("ValueType", builtins.int)
+        V: typing_extensions.TypeAlias = ValueType
+
+    class _KindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[Notice._Kind.ValueType], builtins.type):
+        DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+        KIND_UNSPECIFIED: Notice._Kind.ValueType  # 0
+        """No kind."""
+        KIND_DRAINING: Notice._Kind.ValueType  # 1
+        """The server is about to stop: it takes no new sessions, and ends this one after `time_left`."""
+
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper):
+        """What may be told. Clients pass over kinds that they do not know."""
+
+    KIND_UNSPECIFIED: Notice.Kind.ValueType  # 0
+    """No kind."""
+    KIND_DRAINING: Notice.Kind.ValueType  # 1
+    """The server is about to stop: it takes no new sessions, and ends this one after `time_left`."""
+
+    KIND_FIELD_NUMBER: builtins.int
+    TIME_LEFT_FIELD_NUMBER: builtins.int
+    kind: global___Notice.Kind.ValueType
+    """What is told."""
+    @property
+    def time_left(self) -> google.protobuf.duration_pb2.Duration:
+        """Time until it happens, from when the answer was sent."""
+
+    def __init__(
+        self,
+        *,
+        kind: global___Notice.Kind.ValueType = ...,
+        time_left: google.protobuf.duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["time_left", b"time_left"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["kind", b"kind", "time_left", b"time_left"]) -> None: ...
+
+global___Notice = Notice
+
+@typing.final
+class NoticeList(google.protobuf.message.Message):
+    """The notices of a unary call."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NOTICES_FIELD_NUMBER: builtins.int
+    @property
+    def notices(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Notice]:
+        """The notices."""
+
+    def __init__(
+        self,
+        *,
+        notices: collections.abc.Iterable[global___Notice] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["notices", b"notices"]) -> None: ...
+
+global___NoticeList = NoticeList

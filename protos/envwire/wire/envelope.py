@@ -9,9 +9,13 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.varints import LENGTH_DELIMITED, read_varint, tag, varint, wrap
+from envwire.wire.varints import LENGTH_DELIMITED, behind_length, read_varint, tag, varint, wrap
 
 _HEADER: Final = pb.StepRequest.DESCRIPTOR.fields_by_name["header"].number
+#: First bytes of the answer to a chunk, whose warnings and steps stand in the place of an observation.
+_CHUNK_TAGS: Final = tuple(
+    tag(pb.StepResponse, name, LENGTH_DELIMITED) for name in ("warnings", "steps")
+)
 _HEADER_TAG: Final = tag(pb.StepRequest, "header", LENGTH_DELIMITED)
 
 
@@ -25,6 +29,11 @@ class Addressed(NamedTuple):
 
     header: bytes
     request: bytes
+
+
+def answers_chunk(answer: bytes) -> bool:
+    """Tells whether the answer to a Step, an InteractResponse, is that to a chunk of actions."""
+    return answer.startswith(_CHUNK_TAGS, behind_length(answer))
 
 
 def session_header(session_id: str, secret: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from envwire.codec import (
@@ -19,7 +20,11 @@ from envwire.server._session.hosted_env import Hosted, reason_of
 from envwire.server._session.states import Event
 from envwire.server._session.values import invalid, read, write, write_info
 from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import values_pb2
 from envwire.wire.frames import Attachments
+
+#: Actions of one chunk.
+MAX_ACTIONS = 1024
 
 
 def reset(
@@ -75,10 +80,30 @@ def read_action(hosted: Hosted, request: pb.StepRequest) -> Any:
     Raises:
         FaultError: The action or the generator cannot be read.
     """
-    action = read(decode_value, request.action, hosted.family)
+    return _read_actions(hosted, request, [request.action])[0]
+
+
+def read_chunk(hosted: Hosted, request: pb.StepRequest) -> list[Any]:
+    """Returns the actions of a chunk, as `read_action` does.
+
+    Raises:
+        FaultError: One of them or the generator cannot be read, or they are too many.
+    """
+    if len(request.actions) > MAX_ACTIONS or request.HasField("action"):
+        raise FaultError(
+            Reason.INVALID_VALUE,
+            f"a chunk of {len(request.actions)} actions; send {MAX_ACTIONS} at most, and no `action` beside them",
+        )
+    return _read_actions(hosted, request, request.actions)
+
+
+def _read_actions(
+    hosted: Hosted, request: pb.StepRequest, actions: Iterable[values_pb2.Value]
+) -> list[Any]:
+    decoded = [read(decode_value, action, hosted.family) for action in actions]
     if request.HasField("np_random"):
         _restore(hosted, request)
-    return action
+    return decoded
 
 
 def take_step(hosted: Hosted, action: Any) -> tuple[Any, Any, Any, Any, Any]:
@@ -98,12 +123,11 @@ def encode_step(
     hosted: Hosted,
     result: tuple[Any, Any, Any, Any, Any],
     mirror: bool,
-    reply: pb.InteractResponse,
+    response: pb.StepResponse,
     attachments: Attachments | None,
 ) -> Event:
     """Writes what a step returned; reward and flags keep the types that the environment gave them."""
     observation, reward, terminated, truncated, info = result
-    response = reply.step
     write(observation, response.observation, "observation", attachments)
     _encode_reward(reward, response)
     response.terminated = hosted.call(_flag, terminated, response, "terminated")

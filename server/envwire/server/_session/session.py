@@ -19,6 +19,7 @@ from envwire.codec import (
     Family,
     FaultError,
     Reason,
+    encode_fault,
     encode_warnings,
     fault_from_exception,
 )
@@ -29,13 +30,22 @@ from envwire.server._auth.attribute_access import EVERYTHING, Reach
 from envwire.server._hosting.vectors import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.server._session.episodes import encode_step, read_action, step_event, take_step
+from envwire.server._session.episodes import (
+    encode_step,
+    read_action,
+    read_chunk,
+    step_event,
+    take_step,
+)
 from envwire.server._session.hosted_env import Hosted
 from envwire.server._session.operations import OPERATIONS
-from envwire.server._session.replay import Replaying
+from envwire.server._session.replay import PART_SECONDS, Replaying
 from envwire.server._session.states import Event, State, move
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Attachments, Packet
+
+#: The answer to a chunk that grows larger is sent, and the rest left to be asked for.
+PART_BYTES = 1024 * 1024
 
 
 class WarningLog:
@@ -110,7 +120,8 @@ class Session:
     @property
     def capabilities(self) -> list[str]:
         """What the session can do beside the usual requests, by name."""
-        return ["replay", "save_state"] if self._hosted.snapshots.native else ["replay"]
+        native = ["save_state"] if self._hosted.snapshots.native else []
+        return ["chunk", "replay", *native]
 
     @property
     def observation_space(self) -> Any:
@@ -168,6 +179,8 @@ class Session:
 
     def _serve(self, kind: str, body: Any, attachments: Attachments | None) -> Packet:
         if kind == "step":
+            if body.actions:
+                return self._chunk(body)
             action = read_action(self._hosted, body)
             self._reader.learn(action)
             return self._step(action, body.mirror_np_random, attachments)
@@ -185,13 +198,13 @@ class Session:
         return self._guarded(self._serve, kind, body, None).message
 
     def _recorded_step(self, body: environment_pb2.StepRequest) -> Packet:
+        if body.actions:
+            return self._chunk(body, cut=False)
         return self._step(read_action(self._hosted, body), body.mirror_np_random, None)
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         """Takes a step; the usual answer is written without building a message."""
-        begun = time.perf_counter_ns()
-        result = take_step(self._hosted, action)
-        self.stepping += time.perf_counter_ns() - begun
+        result = self._take(action)
         if not mirror and not self._warnings.given and type(result[4]) is dict:
             written = self._writer.write(result, attachments)
             if written is not None:
@@ -199,8 +212,52 @@ class Session:
                 return Packet(written, attachments)
         reply = environment_pb2.InteractResponse()
         attachments = _beside(attachments is not None)
-        event = encode_step(self._hosted, result, mirror, reply, attachments)
+        event = encode_step(self._hosted, result, mirror, reply.step, attachments)
         return self._finish(event, reply, attachments)
+
+    def _take(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
+        begun = time.perf_counter_ns()
+        try:
+            return take_step(self._hosted, action)
+        finally:
+            self.stepping += time.perf_counter_ns() - begun
+
+    def _chunk(self, body: environment_pb2.StepRequest, cut: bool = True) -> Packet:
+        """Takes the steps of a chunk, each as if it came by itself.
+
+        Args:
+            body: The request.
+            cut: Whether to stop when it takes long. A recorded one is served whole: it has to end where it did.
+        """
+        actions = read_chunk(self._hosted, body)
+        reply = environment_pb2.InteractResponse()
+        until = time.monotonic() + PART_SECONDS
+        for action in actions:
+            fault = self._add_step(action, body.mirror_np_random, reply.step)
+            if fault is not None and not reply.step.steps:
+                raise fault
+            if fault is not None:
+                encode_fault(fault, reply.step.error)
+                break
+            late = time.monotonic() > until or reply.step.ByteSize() > PART_BYTES
+            if self.state is State.ENDED or (cut and late):
+                break
+        return self._finish(None, reply, None)
+
+    def _add_step(
+        self, action: Any, mirror: bool, chunk: environment_pb2.StepResponse
+    ) -> FaultError | None:
+        """Takes one step of a chunk; its arrays are copied, for the environment may use them again in the next."""
+        step = environment_pb2.StepResponse()
+        try:
+            event = encode_step(self._hosted, self._take(action), mirror, step, None)
+        except FaultError as fault:
+            return fault
+        except Exception as error:
+            return fault_from_exception(error, Reason.INTERNAL)
+        self.state = move(self.state, event)
+        chunk.steps.append(step)
+        return None
 
     def _finish(
         self,

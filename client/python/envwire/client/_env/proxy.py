@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from envwire.client._env.chunks import step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.saving import SavedState, fork, restore, save
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
@@ -191,6 +192,27 @@ class RemoteProxy:
         if self._viewer is not None:
             self._viewer.show(self._frame())
         return result  # type: ignore[no-any-return]
+
+    def step_many(
+        self, actions: Iterable[Any]
+    ) -> list[tuple[Any, Any, bool, bool, dict[str, Any]]]:
+        """Takes a step for each action, as `step` does, until the episode ends: in one request if possible.
+
+        Args:
+            actions: The actions, of a policy that plans several at once for instance.
+
+        Returns:
+            What each step led to; fewer than there are actions when the episode ended.
+
+        Raises:
+            Exception: What `step` raises; `steps_taken` of the exception holds what the steps before it led to.
+        """
+        return step_many(self, self._home, list(actions), self._steps_apart)
+
+    @property
+    def _steps_apart(self) -> bool:
+        """Whether each step has to be seen here by itself: by a viewer, or by a generator that is shared."""
+        return self._viewer is not None or self._random.active
 
     def _taken(self, action: Any) -> Any:
         random = self._random

@@ -45,6 +45,7 @@ class Conversation:
     Attributes:
         lease: Seconds that the session outlives this program.
         pid: The process that it was made in.
+        capabilities: What the server can do with the session besides, by name.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Conversation:
         self._wait = timeout or MAKE_SECONDS
         self.lease = 0.0
         self.pid = os.getpid()
+        self.capabilities: frozenset[str] = frozenset()
 
     def make(self, request: pb.MakeRequest) -> pb.MakeResponse:
         """Makes the environment.
@@ -88,6 +90,7 @@ class Conversation:
         self._id, self._secret = made.session_id, made.secret
         self._transport.header = session_header(made.session_id, made.secret)
         self.lease = self._transport.lease = _seconds(made.lease)
+        self.capabilities = frozenset(made.capabilities)
         if self._timeout is None:
             self._wait = _seconds(made.step_timeout) + _SLACK_SECONDS
         self._check(reply)

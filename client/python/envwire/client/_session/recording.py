@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envwire.client._session.chunk_recording import split_chunk
 from envwire.client._session.resuming import ResumingTransport
 from envwire.client._transports.transport import Transport
 from envwire.client.errors import ReplayError, ReplayMismatchError
@@ -15,6 +16,7 @@ from envwire.codec import Reason, decode_fault, decode_value, envwire_family
 from envwire.codec.digests import CHECKPOINT, RollingDigest
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import answers_chunk
 from envwire.wire.frames import Reply
 from envwire.wire.varints import LENGTH_DELIMITED, tag
 
@@ -113,6 +115,10 @@ class Recording:
             return
         if kind == "reset" and reason is None:
             self._reset(pb.InteractRequest.FromString(request).reset)
+        if kind == "step" and reason is None and answers_chunk(reply.message):
+            for each in split_chunk(request, reply):
+                self._append(*each)
+            return
         self._saves = self._saves or kind == "save_state"
         # An answer that was too large to send counts for nothing: where it is not sent, it is not too large.
         self._append(request, None if reason is Reason.MESSAGE_TOO_LARGE else reply)

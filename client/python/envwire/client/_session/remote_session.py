@@ -9,9 +9,10 @@ from envwire.client._session.conversation import Conversation, parsed
 from envwire.client._session.recording import Recording
 from envwire.client._session.requests import encoded
 from envwire.client._transports.transport import Transport
-from envwire.client.errors import ReplayError
+from envwire.client.errors import ReplayError, exception
 from envwire.codec import (
     Family,
+    decode_fault,
     decode_mapping,
     decode_value,
     encode_mapping,
@@ -79,6 +80,20 @@ class RemoteSession(Conversation):
             self._check(answer)
         step = answer.step
         return self._step_result(step, area), step.random if mirror else None
+
+    def step_many(self, actions: Sequence[Any]) -> tuple[list[StepResult], BaseException | None]:
+        """Takes steps in one request; returns what each that was taken led to, and what the next one failed with.
+
+        Fewer may be taken than were asked for without an error: the rest is for another request.
+        """
+        request = pb.InteractRequest()
+        for index, action in enumerate(actions):
+            encoded(encode_value, action, request.step.actions.add(), f"actions[{index}]")
+        step = self._ask(request, request.step)[0].step
+        results = [self._step_result(each, None) for each in step.steps]
+        if not step.HasField("error"):
+            return results, None
+        return results, exception(decode_fault(step.error, self._family), self._family)
 
     def _step_as_usual(self, action: Any) -> Reply | None:
         """Sends the usual step without building a message; returns None, and sends nothing, when it is another one."""

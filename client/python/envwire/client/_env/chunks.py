@@ -1,0 +1,72 @@
+"""Several steps in one request: a chunk of actions goes out, and the answers to all of them come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from envwire.client._recovery.session_handle import Home
+from envwire.client._session.remote_session import RemoteSession
+from envwire.client.errors import RemoteError
+from envwire.codec.fastpath.steps import StepResult
+
+#: Actions in one request: as many as a server takes.
+_MAX_ACTIONS = 1024
+_CAPABILITY = "chunk"
+
+
+class Stepper(Protocol):
+    """What takes steps one by one."""
+
+    def step(self, action: Any) -> StepResult:
+        """Takes a step."""
+        ...
+
+
+def step_many(env: Stepper, home: Home, actions: Sequence[Any], apart: bool) -> list[StepResult]:
+    """Takes steps until the actions are used up or the episode ends.
+
+    Args:
+        env: Takes steps where they have to be taken one by one.
+        home: The environment's session.
+        actions: One for each step.
+        apart: Whether each step has to be a request of its own.
+
+    Raises:
+        Exception: What a step raised; its `steps_taken` holds the results of those before.
+    """
+    taken: list[StepResult] = []
+    error: BaseException | None = None
+    try:
+        while error is None and len(taken) < len(actions) and not _ended(taken):
+            if apart or _CAPABILITY not in home.live().capabilities:
+                taken.append(env.step(actions[len(taken)]))
+            else:
+                part = actions[len(taken) : len(taken) + _MAX_ACTIONS]
+                results, error = _take(home, part)
+                taken += results
+    except Exception as raised:
+        error = raised
+    if error is not None:
+        error.steps_taken = taken  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+        raise error
+    return taken
+
+
+def _take(home: Home, actions: Sequence[Any]) -> tuple[list[StepResult], BaseException | None]:
+    """Takes some of the steps; a session that is lost may end the episode, as it does for one step."""
+    try:
+        results, error = home.serve(RemoteSession.step_many, actions)
+    except RemoteError as lost:
+        return [home.policy.ending(lost)], None
+    if results:
+        home.policy.saw(results[-1][0])
+    return results, error
+
+
+def _ended(taken: Sequence[StepResult]) -> bool:
+    """Tells whether the last step ended the episode; the members of a vector environment go on by themselves."""
+    if not taken:
+        return False
+    _, _, terminated, truncated, _ = taken[-1]
+    return any(getattr(flag, "ndim", 0) == 0 and bool(flag) for flag in (terminated, truncated))
