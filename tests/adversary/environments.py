@@ -9,6 +9,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -125,6 +126,26 @@ def _scribble(file: int) -> None:
         time.sleep(0.02)
 
 
+class Speaker(Hostile):
+    """Writes bytes of one kind into every socket of its process, again and again while it sleeps."""
+
+    def act(self, action: str) -> int:
+        said = {"noise": os.urandom(2**16), "zeros": bytes(2**16), "ones": b"\xff" * 2**16}[action]
+        sockets = list(_sockets())
+        for number in sockets:
+            with contextlib.suppress(OSError):
+                socket.socket(fileno=os.dup(number)).send(said, socket.MSG_DONTWAIT)
+        time.sleep(1)
+        return len(sockets)
+
+
+def _sockets() -> Iterator[int]:
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            if "socket:" in os.readlink(f"/proc/self/fd/{name}"):
+                yield int(name)
+
+
 class Escaper(Hostile):
     """Starts processes that want to outlive it, or makes its own hard to end; then hangs, if it is told to."""
 
@@ -209,5 +230,5 @@ def _register(env: type[gym.Env[Any, Any]]) -> None:
     )
 
 
-for _env in (Sleeper, Flooder, Warner, Descriptors, Escaper, Keeper, Hoarder, Forbidden):
+for _env in (Sleeper, Flooder, Warner, Descriptors, Speaker, Escaper, Keeper, Hoarder, Forbidden):
     _register(_env)
