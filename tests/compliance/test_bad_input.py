@@ -21,6 +21,7 @@ from envwire.client import (
     SessionClosedError,
     SessionLostError,
 )
+from envwire.client._session.operations import CallMethod, GetAttribute
 from envwire.client._transports.by_name import open_transport
 from envwire.codec import decode_fault, envwire_family
 from envwire.server import Server, ServerError
@@ -87,7 +88,7 @@ def test_broken_steps_on_a_connection_that_stepped(env: RemoteEnv) -> None:
     env.step(0)
     assert env._session
     transport = env._session._transport
-    whole = env._session._writer.write(3, 0)
+    whole = env._session.session._writer.write(3, 0)
     assert whole
     for broken in (whole[:1], whole[:2], whole[:-1], whole[:-2] + b"\xff\xff", whole + b"\xff"):
         reply = pb.InteractResponse.FromString(transport.exchange(broken, 10.0).message)
@@ -195,9 +196,9 @@ def test_an_oversized_message(guard: Guard) -> None:
 def test_attributes_out_of_reach(env: RemoteEnv) -> None:
     for name in ("__class__", "__init__", "a.b", "", "a b"):
         with pytest.raises(NotAllowedError):
-            env._session.get_attribute(name)  # type: ignore[union-attr]
+            env._session.serve(GetAttribute(name))  # type: ignore[union-attr]
     with pytest.raises(NotAllowedError, match="not a method"):
-        env._session.call_method("metadata", (), {})  # type: ignore[union-attr]
+        env._session.serve(CallMethod("metadata", (), {}))  # type: ignore[union-attr]
 
 
 def test_a_public_address_needs_a_word() -> None:

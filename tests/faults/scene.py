@@ -87,7 +87,7 @@ def open_files(pid: int) -> int:
 
 def transport_of(env: RemoteEnv) -> Any:
     """Returns the transport inside an environment, for tests that break it."""
-    return _inside(env, "_home", "session", "_transport", "_transport")
+    return _inside(env, "_handle", "session", "_transport")
 
 
 def direct_address(env: RemoteEnv) -> tuple[str, int]:

@@ -129,7 +129,7 @@ def test_a_step_that_was_served_after_its_client_gave_up_is_replayed_as_well(
         env.step(int(Fault.SLEEP))
     assert env.step(0)[4] == {"steps": 2}
     kill_sessions(fragile)
-    env._home._timeout = None
+    env._handle._maker._plan._timeout = None
     assert env.step(0)[4] == {"steps": 3}
     env.close()
 
@@ -203,7 +203,7 @@ def test_a_killed_front_takes_its_forks_with_it() -> None:
     assert eventually(lambda: not any(map(alive, pids)))
     server.stop()
     for each in (env, twin):
-        each._home.let_go()
+        each._handle.kill()
 
 
 def test_a_fork_takes_a_slot_and_a_stranger_cannot_ask_for_one(fragile: Server) -> None:
@@ -212,8 +212,9 @@ def test_a_fork_takes_a_slot_and_a_stranger_cannot_ask_for_one(fragile: Server) 
         env.reset()
         with pytest.raises(CapacityError):
             env.fork()
-        env._home.session._secret = bytes(16)  # type: ignore[union-attr]
+        session = env._handle.live().session
+        session.identity = session.identity._replace(secret=bytes(16))
         with pytest.raises(PermissionError, match="secret"):
             env.fork()
-        env._home.let_go()
+        env._handle.kill()
     assert active(fragile) == 0

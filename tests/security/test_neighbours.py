@@ -63,8 +63,9 @@ def make(shared: Server, tokens: dict[str, str]) -> Iterator[Any]:
 def test_a_session_is_its_owners(shared: Server, tokens: dict[str, str], make: Any) -> None:
     env = make("CartPole-v1")
     session: Any = env._session
+    name, own = session.session.identity
     ca = certificates().path("ca").read_bytes()
-    guesses = (b"", bytes(16), session._secret[:-1], session._secret + b"x")
+    guesses = (b"", bytes(16), own[:-1], own + b"x")
     kinds = ("step", "reset", "close", "render", "renew_lease")
     with (
         grpc.secure_channel(shared.target, grpc.ssl_channel_credentials(ca)) as channel,
@@ -73,7 +74,7 @@ def test_a_session_is_its_owners(shared: Server, tokens: dict[str, str], make: A
         for kind, secret in itertools.product(kinds, guesses):
             request = pb.InteractRequest()
             body = getattr(request, kind)
-            body.header.session_id, body.header.secret = session._id, secret
+            body.header.session_id, body.header.secret = name, secret
             answer = refusal(stream.say(request.SerializeToString()))
             assert answer is Reason.WRONG_SECRET, kind
     assert env.step(0)[4] == {}
@@ -94,5 +95,5 @@ def test_an_environment_holds_nothing_of_the_server(make: Any) -> None:
 def test_an_environment_is_told_no_secret(make: Any, tokens: dict[str, str]) -> None:
     spy, other = make(SPY), make("CartPole-v1")
     found = spy._call_method("surroundings")
-    for secret in (tokens["alice"], other._session._id, "PRIVATE KEY"):
+    for secret in (tokens["alice"], other._session.session.identity.session_id, "PRIVATE KEY"):
         assert secret not in found

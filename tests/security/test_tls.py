@@ -283,7 +283,11 @@ def test_nobody_listens_in(request: pytest.FixtureRequest, kind: str, hidden: bo
         credentials = Credentials(ca=ca, cert=None, key=None, token="a-token-nobody-asked-for")
         env: Any = RemoteEnv(relay.target, ENV, transport="stream", credentials=credentials)
         env.reset(seed=1)
-        for secret in (b"a-token-nobody-asked-for", env._session._secret, ENV.encode()):
+        for secret in (
+            b"a-token-nobody-asked-for",
+            env._session.session.identity.secret,
+            ENV.encode(),
+        ):
             assert (secret not in relay.seen) is hidden
         env.close()
 

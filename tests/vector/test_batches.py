@@ -48,7 +48,7 @@ def test_a_room_says_whether_all_landed_in_it() -> None:
     room = Room(space, [2, 1])
     batches: list[Any] = [RANDOM.random((size, 3, 4), np.float32) for size in (2, 1)]
     landed: list[Any] = []
-    places: list[Any] = room.places
+    places: list[Any] = room.buffers
     for batch, place in zip(batches, places, strict=True):
         place[:] = batch.reshape(-1).view(np.uint8)
         landed.append(place.view(np.float32).reshape(batch.shape))

@@ -10,7 +10,7 @@ elements of large tensors count behind the message, wherever they travelled. An 
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from envwire.codec.errors.statuses import decode_fault
 from envwire.codec.family import envwire_family
@@ -29,6 +29,9 @@ _DIGEST_BYTES: Final = 16
 _LENGTH_BYTES: Final = 8
 _EPISODIC: Final = frozenset({"reset", "step"})
 _TIMED: Final = "episode"
+Digested: TypeAlias = "list[bytes | memoryview]"
+"""What counts of an answer."""
+
 _PLAIN: Final = frozenset(
     {None, "none", "bool_value", "int_value", "float_value", "string_value", "scalar", "array"}
 )
@@ -54,8 +57,12 @@ class RollingDigest:
             answer: An InteractResponse; None when nobody saw it.
             area: What was attached to it.
         """
-        if answer is not None:
-            head, *elements = _parts(answer, area)
+        self.add_digested(None if answer is None else digested(answer, area))
+
+    def add_digested(self, parts: Digested | None) -> None:
+        """Takes what counts of the answer to the next request; None when nobody saw it."""
+        if parts is not None:
+            head, *elements = parts
             self._hash.update(len(head).to_bytes(_LENGTH_BYTES, "little"))
             self._hash.update(head)
             for each in elements:
@@ -76,7 +83,7 @@ class RollingDigest:
         return twin
 
 
-def _parts(answer: bytes, area: Area | None) -> list[bytes | memoryview]:
+def digested(answer: bytes, area: Area | None = None) -> Digested:
     """Returns what counts of an answer: the message, then the elements of its large tensors."""
     response = environment_pb2.InteractResponse.FromString(answer)
     kind = response.WhichOneof("response") or "error"

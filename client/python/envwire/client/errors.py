@@ -74,10 +74,12 @@ class ServerUnavailableError(RemoteError, ConnectionError):
     Attributes:
         connected: Whether it was there until just now: a connection had come about, and broke.
         refused: Whether nobody listens there any more.
+        silent: Whether the connection is there and the server itself answers nothing.
     """
 
     connected = False
     refused = False
+    silent = False
 
 
 class TlsError(ServerUnavailableError):
@@ -177,6 +179,27 @@ CLASSES_BY_CODE: dict[int, type[RemoteError]] = {
     14: ServerUnavailableError,  # UNAVAILABLE
     16: UnauthenticatedError,  # UNAUTHENTICATED
 }
+
+
+#: Reasons after which a session is no more.
+ENDS = frozenset(
+    reason.value
+    for reason in (
+        Reason.UNKNOWN_SESSION,
+        Reason.SESSION_CLOSED,
+        Reason.SESSION_EXPIRED,
+        Reason.SESSION_LOST,
+        Reason.STEP_TIMEOUT,
+        Reason.DRAINING,
+    )
+)
+
+
+def is_lost(error: Exception) -> bool:
+    """Returns whether a session will not come back; one whose server is gone will not."""
+    return isinstance(error, ServerUnavailableError) or (
+        isinstance(error, RemoteError) and error.reason in ENDS
+    )
 
 
 def exception(fault: FaultError, family: Family) -> BaseException:

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
-from envwire.client._session.resuming import ResumingTransport
+from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client.errors import ServerUnavailableError
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import session_header
 from envwire.wire.frames import Reply
+from tests.unit.client.driven import ANYTHING, driver_over
 
 LEASE, TIMEOUT = 10.0, 35.0
-REPLY = Reply(b"at last")
+REPLY = Reply(pb.InteractResponse(render=pb.RenderResponse()).SerializeToString())
 
 
 class Clock:
@@ -41,12 +44,14 @@ class Line:
     def __init__(self, clock: Clock, *endings: tuple[float, bool | str | None]) -> None:
         self._clock = clock
         self._endings = list(endings)
+        self.requests: set[bytes] = set()
         self.begun: list[float] = []
         self.timeouts: list[float] = []
 
     def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
-        assert header == b"header"
-        assert request == b"request"
+        assert header == session_header("x", b"x")
+        self.requests.add(request)
+        assert len(self.requests) == 1, "it is the same request each time"
         self.begun.append(self._clock.now)
         self.timeouts.append(timeout)
         seconds, kind = self._endings[min(len(self.begun), len(self._endings)) - 1]
@@ -64,16 +69,17 @@ class Line:
         return self.exchange(*self._sent)
 
 
-Exchange = Callable[[ResumingTransport], Reply]
+Exchange = Callable[[BlockingDriver], bytes]
 
 
-def _whole(resuming: ResumingTransport) -> Reply:
-    return resuming.exchange(b"request", TIMEOUT)
+def _whole(driver: BlockingDriver) -> bytes:
+    return driver.serve(ANYTHING)
 
 
-def _halves(resuming: ResumingTransport) -> Reply:
-    resuming.send(b"request", TIMEOUT)
-    return resuming.receive()
+def _halves(driver: BlockingDriver) -> bytes:
+    driver.begin(ANYTHING)
+    answer: bytes = driver.finish()
+    return answer
 
 
 @pytest.fixture(params=[_whole, _halves], ids=["whole", "halves"])
@@ -84,15 +90,12 @@ def exchange(request: pytest.FixtureRequest) -> Exchange:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     made = Clock()
-    monkeypatch.setattr("envwire.client._session.resuming.time", made)
+    monkeypatch.setattr("envwire.client._drivers.blocking.time", made)
     return made
 
 
-def resuming(line: Any, lease: float = LEASE) -> ResumingTransport:
-    made = ResumingTransport(line, "x")
-    made.header = b"header"
-    made.lease = lease
-    return made
+def driver(clock: Clock, line: Any, lease: float = LEASE) -> BlockingDriver:
+    return driver_over(line, lease=lease, timeout=TIMEOUT, clock=clock.monotonic)
 
 
 def test_where_no_connection_comes_about_it_is_tried_for_one_lease(
@@ -100,7 +103,7 @@ def test_where_no_connection_comes_about_it_is_tried_for_one_lease(
 ) -> None:
     line = Line(clock, (3.0, True), (0.0, False))
     with pytest.raises(ServerUnavailableError):
-        exchange(resuming(line))
+        exchange(driver(clock, line))
     assert clock.now == pytest.approx(1000 + 3 + LEASE)
     assert line.begun[-1] == pytest.approx(clock.now), "a last time at its very end"
 
@@ -110,23 +113,23 @@ def test_each_connection_that_breaks_begins_the_lease_anew(
 ) -> None:
     """Cut after 8 s again and again, and once not connected for almost a lease: longer than two leases in all."""
     line = Line(clock, (8.0, True), (8.0, True), (8.0, False), (8.0, True), (1.0, None))
-    outlived = resuming(line)
-    assert exchange(outlived) is REPLY
+    outlived = driver(clock, line)
+    assert exchange(outlived) == REPLY.message
     assert clock.now - 1000 > 3 * LEASE
-    assert outlived.resumed == 1
+    assert outlived.session.resumed == 1
 
 
 def test_the_lease_begins_when_the_connection_breaks_not_when_it_comes_about(
     clock: Clock, exchange: Exchange
 ) -> None:
     line = Line(clock, (0.0, True), (20.0, True), (9.0, False), (0.0, None))
-    assert exchange(resuming(line)) is REPLY
+    assert exchange(driver(clock, line)) == REPLY.message
 
 
 def test_the_requests_own_timeout_bounds_them_all(clock: Clock, exchange: Exchange) -> None:
     line = Line(clock, (8.0, True))
     with pytest.raises(ServerUnavailableError):
-        exchange(resuming(line))
+        exchange(driver(clock, line))
     assert line.begun[-1] < 1000 + TIMEOUT <= clock.now
     lefts = [1000 + TIMEOUT - begun for begun in line.begun]
     assert line.timeouts == pytest.approx(lefts), "each has what is left of it"
@@ -137,7 +140,7 @@ def test_a_cut_at_the_end_of_the_timeout_is_no_reason_to_wait_longer(
 ) -> None:
     line = Line(clock, (TIMEOUT, True))
     with pytest.raises(ServerUnavailableError):
-        exchange(resuming(line))
+        exchange(driver(clock, line))
     assert len(line.begun) == 1
 
 
@@ -146,14 +149,14 @@ def test_who_refuses_after_a_connection_is_tried_for_a_moment(
 ) -> None:
     line = Line(clock, (8.0, True), (8.0, True), (0.0, "refused"))
     with pytest.raises(ServerUnavailableError):
-        exchange(resuming(line))
+        exchange(driver(clock, line))
     assert 16 < clock.now - 1000 < 19
 
 
 def test_a_short_lease_is_not_slept_through(clock: Clock, exchange: Exchange) -> None:
     """However often it was cut, and however long the pauses might have become."""
     line = Line(clock, *[(0.3, True)] * 40, (0.0, None))
-    assert exchange(resuming(line, lease=0.4)) is REPLY
+    assert exchange(driver(clock, line, lease=0.4)) == REPLY.message
     pauses = [late - early - 0.3 for early, late in zip(line.begun, line.begun[1:], strict=False)]
     assert max(pauses) <= 0.1 + 1e-6
 
@@ -162,11 +165,11 @@ def test_a_make_whose_connection_broke_is_repeated_for_a_moment(
     clock: Clock, exchange: Exchange
 ) -> None:
     line = Line(clock, (0.0, True), (0.0, True), (0.0, None))
-    made = resuming(line, lease=0.0)
-    assert exchange(made) is REPLY
-    assert made.resumed == 0
+    made = driver(clock, line, lease=0.0)
+    assert exchange(made) == REPLY.message
+    assert made.session.resumed == 0
     with pytest.raises(ServerUnavailableError):
-        exchange(resuming(Line(clock, (0.0, True)), lease=0.0))
+        exchange(driver(clock, Line(clock, (0.0, True)), lease=0.0))
     assert clock.now - 1000 < 3
 
 
@@ -176,5 +179,5 @@ def test_a_make_is_not_repeated_where_no_server_was(
 ) -> None:
     line = Line(clock, (0.0, ending))
     with pytest.raises(ServerUnavailableError):
-        exchange(resuming(line, lease=0.0))
+        exchange(driver(clock, line, lease=0.0))
     assert len(line.begun) == 1

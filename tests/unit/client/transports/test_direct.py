@@ -10,7 +10,6 @@ from threading import Thread
 import pytest
 
 from envwire.client import InvalidRequestError, RequestTimeoutError, ServerUnavailableError
-from envwire.client._session.resuming import ResumingTransport
 from envwire.client._transports.direct import DirectTransport
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
@@ -19,6 +18,7 @@ from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header, with_header
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Reply
+from tests.unit.client.driven import ANYTHING, driver_over
 
 LIMIT = 1000
 MAKE = pb.InteractRequest(make=pb.MakeRequest(env_id="x")).SerializeToString()
@@ -396,16 +396,15 @@ def test_a_request_is_sent_again_until_it_is_answered(
     listener = listen(hang_up_later, hang_up, hang_up_later, chat, serve)
     scene = Scene(listener.address, kind="direct-tcp")
     scene.make()
-    resuming = ResumingTransport(scene.transport, "x")
-    resuming.lease = SECONDS
+    driver = driver_over(scene.transport, lease=SECONDS, timeout=SECONDS)
     if halves:
-        resuming.send(RESET, SECONDS)
-        assert resuming.receive() == Reply(DONE)
+        driver.begin(ANYTHING)
+        assert driver.finish() == DONE
     else:
-        assert resuming.exchange(RESET, SECONDS) == Reply(DONE)
+        assert driver.serve(ANYTHING) == DONE
     assert listener.taken == 5
-    assert resuming.resumed == 1
-    resuming.close()
+    assert driver.session.resumed == 1
+    driver.kill()
 
 
 def test_where_nobody_listens_any_more_is_not_tried_for_a_whole_lease(
@@ -416,8 +415,7 @@ def test_where_nobody_listens_any_more_is_not_tried_for_a_whole_lease(
     scene = Scene(listener.address)
     scene.make()
     listener.stop()
-    resuming = ResumingTransport(scene.transport, "x")
-    resuming.lease = 1000.0
+    driver = driver_over(scene.transport, lease=1000.0, timeout=SECONDS)
     with pytest.raises(ServerUnavailableError, match="no direct channel"):
-        resuming.exchange(RESET, SECONDS)
-    resuming.close()
+        driver.serve(ANYTHING)
+    driver.kill()

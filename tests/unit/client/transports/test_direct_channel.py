@@ -181,7 +181,7 @@ def test_attachments_of_the_right_length_go_where_they_are_asked_for(
         exchange(pair, frame(b"same", pattern(5000)))
     batch = np.zeros((2, 5000), np.uint8)
     for length, fits in ((5000, True), (5001, False), (4999, False)):
-        channel.place = batch[1]
+        channel.buffer = batch[1]
         channel.send(b"", SECONDS)
         server.sendall(frame(b"same", b"\7" * length))
         area = channel.receive().area

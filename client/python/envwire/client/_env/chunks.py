@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from envwire.client._recovery.session_handle import Home
-from envwire.client._session.remote_session import RemoteSession
+from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._session.operations import StepMany
 from envwire.client.errors import RemoteError
 from envwire.codec.fastpath.steps import StepResult
 
@@ -23,12 +23,14 @@ class Stepper(Protocol):
         ...
 
 
-def step_many(env: Stepper, home: Home, actions: Sequence[Any], apart: bool) -> list[StepResult]:
+def step_many(
+    env: Stepper, handle: SessionHandle, actions: Sequence[Any], apart: bool
+) -> list[StepResult]:
     """Takes steps until the actions are used up or the episode ends.
 
     Args:
         env: Takes steps where they have to be taken one by one.
-        home: The environment's session.
+        handle: Whichever session holds the environment.
         actions: One for each step.
         apart: Whether each step has to be a request of its own.
 
@@ -39,11 +41,11 @@ def step_many(env: Stepper, home: Home, actions: Sequence[Any], apart: bool) -> 
     error: BaseException | None = None
     try:
         while error is None and len(taken) < len(actions) and not _ended(taken):
-            if apart or _CAPABILITY not in home.live().capabilities:
+            if apart or _CAPABILITY not in handle.live().session.capabilities:
                 taken.append(env.step(actions[len(taken)]))
             else:
                 part = actions[len(taken) : len(taken) + _MAX_ACTIONS]
-                results, error = _take(home, part)
+                results, error = _take(handle, part)
                 taken += results
     except Exception as raised:
         error = raised
@@ -53,14 +55,16 @@ def step_many(env: Stepper, home: Home, actions: Sequence[Any], apart: bool) -> 
     return taken
 
 
-def _take(home: Home, actions: Sequence[Any]) -> tuple[list[StepResult], BaseException | None]:
+def _take(
+    handle: SessionHandle, actions: Sequence[Any]
+) -> tuple[list[StepResult], BaseException | None]:
     """Takes some of the steps; a session that is lost may end the episode, as it does for one step."""
     try:
-        results, error = home.serve(RemoteSession.step_many, actions)
+        results, error = handle.serve(StepMany(actions))
     except RemoteError as lost:
-        return [home.policy.ending(lost)], None
+        return [handle.strategy.ending(lost)], None
     if results:
-        home.policy.saw(results[-1][0])
+        handle.strategy.saw(results[-1][0])
     return results, error
 
 

@@ -66,8 +66,9 @@ class MirroredRandom:
     def copy(self) -> MirroredRandom:
         """Returns a mirror of another environment whose generator is in the same state."""
         twin = MirroredRandom(self._family)
-        twin.__dict__.update(self.__dict__)
+        twin.active, twin.seed = self.active, self.seed
         twin.generator = copy.deepcopy(self.generator)
+        twin._synchronised = self._synchronised
         return twin
 
     def reseeded(self) -> None:
@@ -78,6 +79,10 @@ class MirroredRandom:
         """Returns the state to send: None when nothing was drawn here since the last exchange."""
         state = self._state()
         return None if state == self._synchronised else state
+
+    def known(self) -> spaces_pb2.RandomState | None:
+        """Returns the state that the environment's generator is in, if it is mirrored."""
+        return self._state() if self.active else None
 
     def _state(self) -> spaces_pb2.RandomState | None:
         if self.generator is None:

@@ -10,21 +10,34 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from envwire.client._drivers.blocking import BlockingDriver
+from envwire.client._drivers.closing import close
 from envwire.client._env.chunks import step_many
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.saving import SavedState, fork, restore, save
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
-from envwire.client._recovery.session_handle import Home
-from envwire.client._recovery.strategies import loss_policy
-from envwire.client._session.closing import close
-from envwire.client._session.remote_session import RemoteSession
+from envwire.client._recovery.making import SessionMaker, SessionPlan
+from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._recovery.strategies import STRATEGIES
+from envwire.client._session.operations import (
+    CallMethod,
+    GetAttribute,
+    GetRandom,
+    HasAttribute,
+    Render,
+    Reset,
+    SetAttribute,
+    Step,
+)
 from envwire.client._session.requests import WrapperLike, make_request
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError, RemoteError
+from envwire.client.options import ConnectionOptions
 from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space, decode_value
+from envwire.codec.fastpath.steps import StepResult
 from envwire.v1 import environment_pb2
 
 if TYPE_CHECKING:
@@ -94,22 +107,18 @@ class RemoteProxy:
     ) -> None:
         wrappers = tuple(wrappers)
         kwargs = {**(env_kwargs or {}), **kwargs}
+        options = ConnectionOptions(
+            transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
+        )
         self._random = MirroredRandom(self._family)
         self._viewer: Viewer | None = None
         self._env_id = env_id
-        request = make_request(
-            env_id,
-            RENDERED if render_mode == HUMAN else render_mode,
-            wrappers,
-            library,
-            self._family,
-            lease,
-            kwargs,
-        )
-        servers = Servers(target, transport, connect_timeout, credentials)
-        policy = loss_policy(on_lost, replay_limit, render_mode)
-        self._home = Home(servers, request, policy, self._family, timeout)
-        made = self._home.make()
+        shown = RENDERED if render_mode == HUMAN else render_mode
+        request = make_request(env_id, shown, wrappers, library, self._family, lease, kwargs)
+        plan = SessionPlan(request, self._family, timeout)
+        maker = SessionMaker(Servers(target, options), plan)
+        self._handle = SessionHandle(maker, STRATEGIES[on_lost](options, render_mode), plan.label)
+        made = self._handle.make()
         self._show(made)
         if made.HasField("spec"):
             remake = partial(
@@ -117,15 +126,9 @@ class RemoteProxy:
                 target,
                 env_id,
                 wrappers=wrappers,
-                transport=transport,
                 library=library,
-                timeout=timeout,
-                connect_timeout=connect_timeout,
-                credentials=credentials,
-                lease=lease,
-                on_lost=on_lost,
-                replay_limit=replay_limit,
                 env_kwargs=kwargs,
+                **options.keywords,
             )
             self.spec = decode_env_spec(made.spec, self._family, _entry_point(remake))
             # They are on the server, where `remake` puts them again. `make` would import them here, by names that the
@@ -155,43 +158,47 @@ class RemoteProxy:
         self._viewer = Viewer(self.metadata)
 
     @property
-    def _session(self) -> RemoteSession | None:
-        return self._home.session
+    def _session(self) -> BlockingDriver | None:
+        return self._handle.session
 
     @property
     def connection_stats(self) -> ConnectionStats:
         """What this environment's connections and sessions went through since it was first made."""
-        return self._home.stats
+        return self._handle.stats
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode (see `Env.reset`); makes the environment again when it was closed or lost."""
-        if self._home.vacant:
-            self._home.make()
+        handle = self._handle
+        if handle.vacant:
+            handle.make()
             self._random = MirroredRandom(self._family)
         random = self._random
         if seed is not None:
             random.reseeded()
-        state = random.changed() or self._home.serve(self._home.policy.root, seed)
-        result, mirror = self._home.serve(RemoteSession.reset, seed, options, state, random.active)
-        self._home.policy.saw(result[0])
+        state = random.changed()
+        if state is None and seed is None and handle.strategy.recording is not None:
+            state = random.known() or handle.run(handle.root(seed))
+        result, mirror = handle.serve(Reset(seed, options, state, random.active))
+        handle.strategy.saw(result[0])
         if mirror is not None:
             random.absorb(mirror)
         if self._viewer is not None:
             self._viewer.show(self._frame())
-        return result  # type: ignore[no-any-return]
+        return result
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step (see `Env.step`)."""
+        handle = self._handle
         try:
             result = self._taken(action)
         except RemoteError as error:
-            return self._home.policy.ending(error)
-        self._home.policy.saw(result[0])
+            return handle.strategy.ending(error)
+        handle.strategy.saw(result[0])
         if self._viewer is not None:
             self._viewer.show(self._frame())
-        return result  # type: ignore[no-any-return]
+        return result
 
     def step_many(
         self, actions: Iterable[Any]
@@ -207,19 +214,20 @@ class RemoteProxy:
         Raises:
             Exception: What `step` raises; `steps_taken` of the exception holds what the steps before it led to.
         """
-        return step_many(self, self._home, list(actions), self._steps_apart)
+        return step_many(self, self._handle, list(actions), self._steps_apart)
 
     @property
     def _steps_apart(self) -> bool:
         """Whether each step has to be seen here by itself: by a viewer, or by a generator that is shared."""
         return self._viewer is not None or self._random.active
 
-    def _taken(self, action: Any) -> Any:
+    def _taken(self, action: Any) -> StepResult:
         random = self._random
         if not random.active:
-            return self._home.serve(RemoteSession.step, action, None, False)[0]
-        result, mirror = self._home.serve(RemoteSession.step, action, random.changed(), True)
-        random.absorb(mirror)
+            return self._handle.serve(Step(action))[0]
+        result, mirror = self._handle.serve(Step(action, random.changed(), True))
+        if mirror is not None:
+            random.absorb(mirror)
         return result
 
     def render(self) -> Any:
@@ -227,13 +235,13 @@ class RemoteProxy:
         return self._frame() if self._viewer is None else None
 
     def _frame(self) -> Any:
-        return self._home.serve(RemoteSession.render)
+        return self._handle.serve(Render())
 
     def close(self) -> None:
         """Closes the environment on the server and the connection to it. Closing twice is harmless."""
         if self._viewer is not None:
             self._viewer.close()
-        session = self._home.take()
+        session = self._handle.release()
         if session is not None and session.pid == os.getpid():
             close(session)
 
@@ -246,7 +254,7 @@ class RemoteProxy:
     def np_random(self) -> np.random.Generator:
         """The environment's generator, mirrored from the first read on."""
         if self._random.generator is None:
-            self._random.absorb(self._home.serve(RemoteSession.get_random, "np_random"))
+            self._random.absorb(self._handle.serve(GetRandom()))
         if self._random.generator is None:
             raise InvalidRequestError(f"{self._env_id} has no np_random that can be mirrored")
         return self._random.generator
@@ -259,21 +267,19 @@ class RemoteProxy:
     def _np_random(self) -> np.random.Generator | None:
         # Gymnasium's checker reads the generator by this name, and may find that there is none yet.
         if not self._random.active:
-            self._random.absorb(self._home.serve(RemoteSession.get_random, "_np_random"))
+            self._random.absorb(self._handle.serve(GetRandom("_np_random")))
         return self._random.generator
 
     @property
     def np_random_seed(self) -> int | None:
         """The seed of the environment's generator; -1 when the generator was set directly."""
         if self._random.seed is None:
-            return self._home.serve(RemoteSession.get_attribute, "np_random_seed")[0]  # type: ignore[no-any-return]
+            return self._handle.serve(GetAttribute("np_random_seed"))[0]  # type: ignore[no-any-return]
         return self._random.seed
 
     def has_wrapper_attr(self, name: str) -> bool:
         """Returns whether this proxy or any layer on the server has the attribute."""
-        return hasattr(type(self), name) or bool(
-            self._home.serve(RemoteSession.has_attribute, name)
-        )
+        return hasattr(type(self), name) or self._handle.serve(HasAttribute(name))
 
     def get_wrapper_attr(self, name: str) -> Any:
         """Returns an attribute of this proxy, else of the outermost layer on the server that has it.
@@ -285,15 +291,15 @@ class RemoteProxy:
         """
         if hasattr(type(self), name) or name in self.__dict__:
             return getattr(self, name)
-        value, method = self._home.serve(RemoteSession.get_attribute, name)
+        value, method = self._handle.serve(GetAttribute(name))
         return partial(self._call_method, name) if method else value
 
     def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        return self._home.serve(RemoteSession.call_method, name, args, kwargs)
+        return self._handle.serve(CallMethod(name, args, kwargs))
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
-        return bool(self._home.serve(RemoteSession.set_attribute, name, value, force))
+        return self._handle.serve(SetAttribute(name, value, force))
 
     def save_state(self) -> SavedState:
         """Saves the state of the environment, for `restore_state` to return to.
@@ -304,7 +310,7 @@ class RemoteProxy:
         Raises:
             InvalidRequestError: The environment does not offer it.
         """
-        return save(self._home, self._random)
+        return save(self._handle, self._random)
 
     def restore_state(self, state: SavedState) -> None:
         """Brings the environment back to a state that `save_state` returned.
@@ -312,7 +318,7 @@ class RemoteProxy:
         Raises:
             InvalidRequestError: It is another environment's, or is not kept any more.
         """
-        restore(self._home, self._random, state)
+        restore(self._handle, self._random, state)
 
     def fork(self) -> Self:
         """Returns a second environment in the same state; from here on each goes its own way.
@@ -324,8 +330,9 @@ class RemoteProxy:
             CapacityError: All sessions of the server are taken.
         """
         twin = object.__new__(type(self))
-        twin.__dict__.update(self.__dict__)
-        twin._home = fork(self._home)
+        for name, value in vars(self).items():
+            setattr(twin, name, value)
+        twin._handle = fork(self._handle)
         twin._random = self._random.copy()
         for name in ("observation_space", "action_space", "metadata"):
             setattr(twin, name, copy.deepcopy(getattr(self, name)))

@@ -8,12 +8,13 @@ environment is made again and asked the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from envwire.client._env.np_random import MirroredRandom
-from envwire.client._recovery.session_handle import Home
+from envwire.client._recovery.bring_back import replayed
+from envwire.client._recovery.flows import Flow, LetGo, MakeAgain
+from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._session.operations import GetRandom, RestoreState, SaveState
 from envwire.client._session.recording import Recording
-from envwire.client._session.remote_session import RemoteSession
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.codec import Reason
 from envwire.v1 import spaces_pb2
@@ -38,62 +39,58 @@ class SavedState:
     drawn: spaces_pb2.RandomState | None
 
 
-def save(home: Home, random: MirroredRandom) -> SavedState:
+def save(handle: SessionHandle, random: MirroredRandom) -> SavedState:
     """Saves the state of an environment.
 
     Raises:
         InvalidRequestError: UNSUPPORTED: neither the environment nor its recording offers one.
         ReplayError: The recording is not whole.
     """
-    recording = home.policy.recording
+    recording = handle.strategy.recording
     number = 0
     try:
-        number = home.serve(RemoteSession.save_state)
+        number = handle.serve(SaveState())
     except InvalidRequestError as error:
         recording = _instead(recording, error)
     else:
         recording = None
-    return SavedState(home.lineage, number, recording, random.changed())
+    return SavedState(handle.lineage, number, recording, random.changed())
 
 
-def restore(home: Home, random: MirroredRandom, state: SavedState) -> None:
+def restore(handle: SessionHandle, random: MirroredRandom, state: SavedState) -> None:
     """Brings an environment back to a state.
 
     Raises:
         InvalidRequestError: It is not a state of this environment, or is not kept any more.
         RemoteError: The environment could not be brought there.
     """
-    if state.lineage is not home.lineage:
+    if state.lineage is not handle.lineage:
         raise InvalidRequestError(
             "this state belongs to another environment, or to what this one was before it was closed or lost; restore "
             "it where it was saved"
         )
     if state.recording is None:
-        home.serve(RemoteSession.restore_state, state.number)
+        handle.serve(RestoreState(state.number))
     else:
-        _go_to(home, state.recording)
+        _go_to(handle, state.recording)
     if random.active:
-        random.absorb(home.serve(RemoteSession.get_random, "np_random"))
+        random.absorb(handle.serve(GetRandom()))
         random.draw_again(state.drawn)
 
 
-def fork(home: Home) -> Home:
-    """Returns the place of a copy of the environment, in the same state.
+def fork(handle: SessionHandle) -> SessionHandle:
+    """Returns the handle on a copy of the environment, in the same state.
 
     Raises:
         InvalidRequestError: UNSUPPORTED: neither its process nor its recording allows it.
         ReplayError: The recording is not whole, or the copy went another way.
     """
-    twin = home.copy()
+    twin = handle.copy()
     try:
-        home.serve(_forked, home, twin)
+        handle.fork(twin)
     except InvalidRequestError as error:
-        _go_to(twin, _instead(twin.policy.recording, error))
+        _go_to(twin, _instead(twin.strategy.recording, error))
     return twin
-
-
-def _forked(origin: RemoteSession, home: Home, twin: Home) -> None:
-    home.fork(origin, twin)
 
 
 def _instead(recording: Recording | None, error: InvalidRequestError) -> Recording:
@@ -104,13 +101,19 @@ def _instead(recording: Recording | None, error: InvalidRequestError) -> Recordi
     return recording.copy()
 
 
-def _go_to(home: Home, recording: Recording) -> None:
+def _go_to(handle: SessionHandle, recording: Recording) -> None:
     """Makes an environment again and brings it to where a recording ends."""
-    home.let_go(close=True)
-    present: Any = home.policy.recording
+    present = handle.strategy.recording
+    assert present is not None  # noqa: S101 - only recorded environments have recordings
     present.become(recording)
+    handle.run(_gone_to(present))
+
+
+def _gone_to(recording: Recording) -> Flow[None]:
+    yield LetGo(close=True)
     try:
-        home.make_session().replay(present)
+        yield MakeAgain()
+        yield from replayed(recording)
     except RemoteError:
-        home.let_go(close=True)
+        yield LetGo(close=True)
         raise

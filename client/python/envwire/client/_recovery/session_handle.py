@@ -1,111 +1,77 @@
-"""Where an environment lives: whichever session holds it now, and what becomes of it when that session is lost."""
+"""One environment, whichever session holds it now: requests go to that session, and a lost one is recovered."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable
-from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
-from envwire.client._recovery.strategies import LossPolicy
-from envwire.client._session import lifetime as _lifetime
-from envwire.client._session.remote_session import RemoteSession
-from envwire.client._session.stats import ConnectionStats
-from envwire.client._transports.servers import Servers
-from envwire.client._transports.transport import Transport
+from envwire.client._drivers import keeper
+from envwire.client._drivers.blocking import BlockingDriver
+from envwire.client._recovery.flows import Ask, Effect, Flow, LetGo, MakeAgain, run
+from envwire.client._recovery.lives import Lives
+from envwire.client._recovery.making import SessionMaker
+from envwire.client._recovery.strategies import RecoveryStrategy
+from envwire.client._session.operations import HasAttribute, Operation
 from envwire.client.errors import RemoteError, not_live
-from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Area
+
+_T = TypeVar("_T")
 
 
-class Home:
-    """The place of one environment.
+class SessionHandle(Lives[BlockingDriver]):
+    """A handle on one environment.
 
     Args:
-        servers: Who may make it.
-        request: How it is made.
-        policy: What becomes of it when its session is lost.
-        family: Classes to build spaces and errors of.
-        timeout: Seconds to wait for a reply; None for a little more than the server allows itself.
+        maker: Makes its sessions.
+        strategy: What becomes of it when its session is lost.
+        label: Names it in messages.
 
     Attributes:
-        session: The session; None when it is closed or lost.
-        lineage: Another object whenever the environment is made as a new one.
+        target: The server that its session is on, or was.
     """
 
-    def __init__(
-        self,
-        servers: Servers,
-        request: pb.MakeRequest,
-        policy: LossPolicy,
-        family: Family,
-        timeout: float | None,
-    ) -> None:
-        self.policy = policy
-        self.session: RemoteSession | None = None
-        self.lineage = object()
-        self._servers = servers
-        self._request = request
-        self._family = family
-        self._timeout = timeout
-        self._label = f"<remote {request.env_id}>"
-        self._target: str | None = None
-        self._stats = ConnectionStats()
-
-    def __str__(self) -> str:
-        return self._label
+    def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
+        super().__init__(strategy, label)
+        self._maker = maker
+        self.target: str | None = None
 
     def make(self) -> pb.MakeResponse:
         """Makes the environment, as a new one."""
-        self.policy.begin()
-        self.lineage = object()
-        return self._servers.make(partial(self._make_at, self._request))
+        self.begin_life()
+        return self._adopt(*self._maker.make(self.strategy.recording))
 
-    def make_session(self) -> RemoteSession:
+    def make_again(self) -> None:
         """Makes the environment again, in a session that takes the place of the lost one."""
-        self._servers.make(partial(self._make_at, self._request))
-        return self.live()
+        self._adopt(*self._maker.make(self.strategy.recording, last=self.target))
 
-    def copy(self) -> Home:
-        """Returns a place for a copy of the environment, which nobody lives in yet."""
-        return Home(self._servers, self._request, self.policy.copy(), self._family, self._timeout)
-
-    def fork(self, origin: RemoteSession, twin: Home) -> None:
-        """Lets the server make a copy of the session that lives here.
-
-        Args:
-            origin: The session.
-            twin: Where the copy is to live.
-
-        Raises:
-            InvalidRequestError: UNSUPPORTED: the session cannot be copied.
-        """
-        request = pb.MakeRequest()
-        request.CopyFrom(self._request)
-        request.copy_of.CopyFrom(origin.reference)
-        twin._make_at(request, self._target, self._servers.open(self._target))
-
-    def _make_at(
-        self, request: pb.MakeRequest, target: str | None, transport: Transport
+    def _adopt(
+        self, target: str | None, session: BlockingDriver, made: pb.MakeResponse
     ) -> pb.MakeResponse:
-        recording = self.policy.recording
-        session = RemoteSession(transport, self._family, self._timeout, self._label, recording)
-        try:
-            made = session.make(request)
-        except BaseException:
-            session.drop()
-            raise
-        _lifetime.look_after(self, session)
-        self.session, self._target = session, target
+        self.session, self.target = session, target
+        keeper.look_after(self, session)
+        if self.strategy.moves:
+            self._maker.watch(session, target)
         return made
+
+    def copy(self) -> SessionHandle:
+        """Returns a handle on a copy of the environment, which has no session yet."""
+        return SessionHandle(self._maker, self.strategy.copy(), self._label)
+
+    def _fork_into(self, twin: SessionHandle) -> None:
+        origin = self.live().session.identity.reference
+        made = self._maker.make_copy(self.target, origin, twin.strategy.recording)
+        twin._adopt(self.target, *made)
 
     @property
     def vacant(self) -> bool:
         """Whether this process has no session here: it is closed or lost, or belongs to a parent process."""
         return self.session is None or self.session.pid != os.getpid()
 
-    def live(self) -> RemoteSession:
+    def live(self) -> BlockingDriver:
         """Returns the session of this process.
 
         Raises:
@@ -113,51 +79,101 @@ class Home:
         """
         session = self.session
         if session is None:
-            raise not_live(self)
+            raise self.missing()
         if session.pid != os.getpid():
             raise not_live(self, session.pid)
         return session
 
-    def serve(self, request: Callable[..., Any], *args: Any) -> Any:
-        """Serves a request; what becomes of it when the session turns out to be lost is the policy's to say.
+    def serve(self, operation: Operation[_T]) -> _T:
+        """Serves a request; what becomes of it when the session turns out to be lost is the strategy's to say.
 
-        Args:
-            request: Called with the session and `args`: a method of `RemoteSession`.
-            args: The arguments behind the session.
+        Raises:
+            SessionClosedError: There is no session.
+            Exception: Whatever the environment raised.
         """
-        attempt = 0
-        while True:
-            try:
-                return request(self.live(), *args)
-            except RemoteError as error:  # noqa: PERF203 - the loop is for lost sessions
-                if self.session is None or not self.policy.concerns(error):
-                    raise
-                self.let_go()
-                attempt += 1
-                self._stats = self._stats.plus(lost=1)
-                self.policy.recover(self, request, error, attempt)
-                self._stats = self._stats.plus(recovered=1)
+        try:
+            return self.live().serve(operation)
+        except RemoteError as error:
+            if not self.is_loss(error):
+                raise
+            loss = error
+        return self.recover(operation, loss)
 
-    @property
-    def stats(self) -> ConnectionStats:
-        """What connections and sessions here went through."""
-        resumed = 0 if self.session is None else self.session.resumed
-        return self._stats.plus(resumed=resumed)
+    def recover(self, operation: Operation[_T], loss: RemoteError) -> _T:
+        """Recovers from a loss and serves the request that found it.
 
-    def let_go(self, *, close: bool = False) -> None:
-        """Lets go of the session, and closes one that is there still."""
-        session = self.take()
+        Raises:
+            RemoteError: It cannot be served.
+        """
+        result: _T = self.run(self.serve_again(operation, loss))
+        return result
+
+    def fork(self, twin: SessionHandle) -> None:
+        """Lets the server make a copy of the session, for another handle.
+
+        Raises:
+            InvalidRequestError: UNSUPPORTED: the session cannot be copied.
+        """
+        try:
+            return self._fork_into(twin)
+        except RemoteError as error:
+            if not self.is_loss(error):
+                raise
+            loss = error
+        self.recover(HasAttribute("spec"), loss)
+        return self._fork_into(twin)
+
+    def begin(self, operation: Operation[Any]) -> None:
+        """Sends a request; `finish` waits for its answer.
+
+        Raises:
+            SessionClosedError: There is no session.
+        """
+        self.live().begin(operation)
+
+    def finish(self) -> Any:
+        """Waits for the answer to what was begun.
+
+        Raises:
+            RemoteError: The session is lost, or cannot serve it.
+            Exception: Whatever the environment raised.
+        """
+        return self.live().finish()
+
+    def run(self, flow: Flow[_T]) -> _T:
+        """Runs a flow of this environment's."""
+        return run(flow, self._perform)
+
+    def _perform(self, effect: Effect) -> Any:
+        if isinstance(effect, MakeAgain):
+            return self.make_again()
+        if isinstance(effect, Ask):
+            ask: Callable[[Operation[Any]], Any] = (
+                self.serve if effect.recover else self.live().serve
+            )
+            return ask(effect.operation)
+        if isinstance(effect, LetGo):
+            return self.kill(close=effect.close)
+        return time.sleep(effect.seconds)
+
+    def offer(self, buffer: Area) -> None:
+        """Says where observations of the next answer may go (see `BlockingDriver.offer`)."""
+        if self.session is not None:
+            self.session.offer(buffer)
+
+    def kill(self, *, close: bool = False) -> None:
+        """Lets go of the session; closes one that may be there still if it is asked for."""
+        session = self.release()
         if session is None or session.pid != os.getpid():
             return
         if close:
             with contextlib.suppress(RemoteError):
                 session.close()
-        session.drop()
+        session.kill()
 
-    def take(self) -> RemoteSession | None:
+    def release(self) -> BlockingDriver | None:
         """Takes the session out, for whoever closes it."""
-        session, self.session = self.session, None
+        session = self.take()
         if session is not None:
-            self._stats = self._stats.plus(resumed=session.resumed)
-            _lifetime.forget(session)
+            keeper.release(session)
         return session

@@ -1,89 +1,59 @@
-"""What becomes of an environment whose session was lost: one class for each policy.
+"""What becomes of an environment whose session was lost: one class for each strategy.
 
 "raise": whoever asked gets the error. "truncate": the step that finds the session lost ends the episode. "replay": the
 environment is made again and brought to where it was, and the request is sent once more.
+
+Strategies decide; they do no I/O (see `envwire.client._recovery.flows`).
 """
 
 from __future__ import annotations
 
 import copy
 import logging
-import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
+from envwire.client._recovery.bring_back import bring_back
+from envwire.client._recovery.flows import Ask, Flow, MakeAgain
+from envwire.client._session.operations import GetRandom, Operation, Reset
 from envwire.client._session.recording import Recording
-from envwire.client._session.remote_session import RemoteSession
-from envwire.client.errors import (
-    RemoteError,
-    ReplayError,
-    ServerUnavailableError,
-)
-from envwire.codec import Reason
+from envwire.client.errors import ENDS, RemoteError, StepTimeoutError, is_lost
+from envwire.client.options import ConnectionOptions
 from envwire.codec.fastpath.steps import StepResult
 from envwire.v1 import spaces_pb2
 
 _log = logging.getLogger("envwire.client")
 
-#: Reasons after which a session is no more.
-ENDS = frozenset(
-    reason.value
-    for reason in (
-        Reason.UNKNOWN_SESSION,
-        Reason.SESSION_CLOSED,
-        Reason.SESSION_EXPIRED,
-        Reason.SESSION_LOST,
-        Reason.STEP_TIMEOUT,
-        Reason.DRAINING,
-    )
-)
-
 #: A request that loses its session so often may be what kills it.
 ATTEMPTS = 3
-#: A new session may be lost as well while it is made and brought forward; seconds to wait before the next one.
-_PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 _NOTHING = object()
 
 
-def is_lost(error: RemoteError) -> bool:
-    """Returns whether a session will not come back; one whose server is gone will not."""
-    return error.reason in ENDS or isinstance(error, ServerUnavailableError)
-
-
-class Owner(Protocol):
-    """The proxy, as its policy sees it."""
-
-    def make_session(self) -> RemoteSession:
-        """Makes the environment again, in a session that takes the place of the lost one."""
-        ...
-
-    def let_go(self, *, close: bool = False) -> None:
-        """Lets go of the session, and closes one that is there still."""
-        ...
-
-
-class LossPolicy:
-    """What the policies have in common: without more, whoever asked gets the error.
+class RecoveryStrategy:
+    """What the strategies have in common: without more, whoever asked gets the error.
 
     Attributes:
-        recording: What is recorded, by a policy that records.
+        recording: What is recorded, by a strategy that records.
+        moves: Whether it goes to another server when its own is silent.
     """
 
     recording: Recording | None = None
+    moves = False
 
     def begin(self) -> None:
         """Notes that the environment is a new one."""
 
-    def copy(self) -> LossPolicy:
-        """Returns the policy of a copy of the environment."""
+    def copy(self) -> RecoveryStrategy:
+        """Returns the strategy of a copy of the environment."""
         return copy.copy(self)
 
-    def root(self, session: RemoteSession, seed: int | None) -> spaces_pb2.RandomState | None:
+    def root(self, seed: Any) -> Flow[spaces_pb2.RandomState | None]:
         """Returns a state to give the environment's generator before it is reset; None for none."""
-        del session, seed
+        del seed
+        yield from ()
         return None
 
     def saw(self, observation: Any) -> None:
@@ -94,20 +64,21 @@ class LossPolicy:
         return error.reason in ENDS
 
     def recover(
-        self, owner: Owner, request: Callable[..., Any], error: RemoteError, attempt: int
-    ) -> None:
+        self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
+    ) -> Flow[None]:
         """Sees to it that a request can be sent once more, or raises.
 
         Args:
-            owner: The proxy, which let go of the lost session.
-            request: The method of `RemoteSession` that was called.
+            label: Names the environment in the log.
+            operation: What was asked.
             error: How the session was lost.
             attempt: How often this request lost one, from 1.
 
         Raises:
             RemoteError: It is not to be sent again.
         """
-        del owner, request, attempt
+        del label, operation, attempt
+        yield from ()
         raise error
 
     def ending(self, error: RemoteError) -> StepResult:
@@ -115,12 +86,25 @@ class LossPolicy:
         raise error
 
 
-class Raise(LossPolicy):
+class Raise(RecoveryStrategy):
     """Whoever asked gets the error."""
 
 
-class Truncate(LossPolicy):
+class Leave(RecoveryStrategy):
+    """Whoever asked gets the error, and a session whose server is unreachable counts as lost, too.
+
+    So it is with the shards of a vector environment: the next reset makes what is missing, wherever there is room.
+    """
+
+    def concerns(self, error: RemoteError) -> bool:
+        """Returns whether the session is lost; without its server it is."""
+        return is_lost(error)
+
+
+class Truncate(RecoveryStrategy):
     """The step that finds the session lost ends the episode, as a time limit would."""
+
+    moves = True
 
     def __init__(self) -> None:
         self.begin()
@@ -139,15 +123,15 @@ class Truncate(LossPolicy):
         return is_lost(error)
 
     def recover(
-        self, owner: Owner, request: Callable[..., Any], error: RemoteError, attempt: int
-    ) -> None:
+        self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
+    ) -> Flow[None]:
         """Makes the environment again for a reset; any other request raises, and the next step ends the episode."""
-        if request is not RemoteSession.reset or attempt > 1:
+        if not isinstance(operation, Reset) or attempt > 1:
             self._loss = error
             raise error
-        _log.warning("%s: %s; making it again for the reset", owner, error)
+        _log.warning("%s: %s; making it again for the reset", label, error)
         self.begin()
-        owner.make_session()
+        yield MakeAgain()
 
     def ending(self, error: RemoteError) -> StepResult:
         """Returns the end of the episode; raises when it had not begun, or was ended before."""
@@ -158,12 +142,14 @@ class Truncate(LossPolicy):
         return _copied(self._last), 0.0, False, True, info
 
 
-class Replay(LossPolicy):
+class Replay(RecoveryStrategy):
     """The environment is made again, elsewhere if need be, and asked all that the lost one was asked.
 
     Args:
         recording: What it was asked.
     """
+
+    moves = True
 
     def __init__(self, recording: Recording) -> None:
         self.recording = self._recording = recording
@@ -176,16 +162,16 @@ class Replay(LossPolicy):
         """Returns whether the session is lost; without its server it is."""
         return is_lost(error)
 
-    def copy(self) -> LossPolicy:
-        """Returns the policy of a copy of the environment, whose recording goes on by itself."""
+    def copy(self) -> RecoveryStrategy:
+        """Returns the strategy of a copy of the environment, whose recording goes on by itself."""
         return Replay(self._recording.copy())
 
-    def root(self, session: RemoteSession, seed: int | None) -> spaces_pb2.RandomState | None:
-        """Returns the generator's own state before a first reset without a seed: it could not be drawn again."""
-        if seed is not None or self._recording.rooted:
+    def root(self, seed: Any) -> Flow[spaces_pb2.RandomState | None]:
+        """Returns the generator's own state before a reset without a seed, so that a recording can begin there."""
+        if seed is not None:
             return None
         try:
-            mirror = session.get_random("np_random")
+            mirror = yield Ask(GetRandom(), recover=True)
         except RemoteError as error:
             if self.concerns(error):
                 raise
@@ -197,49 +183,16 @@ class Replay(LossPolicy):
         return mirror.np_random if mirror.HasField("np_random") else None
 
     def recover(
-        self, owner: Owner, request: Callable[..., Any], error: RemoteError, attempt: int
-    ) -> None:
-        """Brings a new session to where the lost one was."""
-        del request
-        self._recording.settle()
-        if attempt >= ATTEMPTS:
+        self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
+    ) -> Flow[None]:
+        """Brings a new session to where the lost one was.
+
+        A live server that ended a step for its time is believed: elsewhere the step would hang as well.
+        """
+        del operation
+        if attempt >= ATTEMPTS or isinstance(error, StepTimeoutError):
             raise error
-        bring_back(owner, self._recording, error)
-
-
-def bring_back(owner: Owner, recording: Recording, error: Exception) -> None:
-    """Makes an environment again and replays a recording to it; tries again when that session is lost as well.
-
-    Raises:
-        ReplayError: It cannot be replayed, or went another way.
-        RemoteError: No server makes it.
-    """
-    begun = time.monotonic()
-    recording.check_whole(error)
-    _log.warning("%s: %s; replaying %d requests", owner, error, len(recording))
-    for pause in _PAUSES:
-        session = None
-        try:
-            session = owner.make_session()
-            session.replay(recording)
-        except RemoteError as failure:
-            owner.let_go(close=True)
-            if session is None and failure.reason not in ENDS:
-                raise
-            if not is_lost(failure):
-                raise _cannot(failure) from error
-            error = failure
-            time.sleep(pause)
-        else:
-            _log.info("%s: goes on after %.1f s", owner, time.monotonic() - begun)
-            return
-    raise error
-
-
-def _cannot(failure: RemoteError) -> ReplayError:
-    if isinstance(failure, ReplayError):
-        return failure
-    return ReplayError(f"the session was lost, and its requests could not be replayed: {failure}")
+        yield from bring_back(label, self._recording, error)
 
 
 def _copied(observation: Any) -> Any:
@@ -249,27 +202,23 @@ def _copied(observation: Any) -> Any:
     return copy.deepcopy(observation)
 
 
-Maker = Callable[[int, "str | None"], LossPolicy]
+Maker = Callable[[ConnectionOptions, "str | None"], RecoveryStrategy]
 
-#: The policies by name; each is made with the limit of a recording and the render mode.
-POLICIES: dict[str, Maker] = {
+
+def _replay(options: ConnectionOptions, render_mode: str | None) -> RecoveryStrategy:
+    return Replay(Recording(options.replay_limit, render_mode))
+
+
+#: The strategies of single environments by name; each is made with the options and the render mode.
+STRATEGIES: dict[str, Maker] = {
     "raise": lambda _, __: Raise(),
     "truncate": lambda _, __: Truncate(),
-    "replay": lambda limit, render_mode: Replay(Recording(limit, render_mode)),
+    "replay": _replay,
 }
 
-
-def loss_policy(name: str, replay_limit: int, render_mode: str | None) -> LossPolicy:
-    """Returns a policy.
-
-    Args:
-        name: One of `POLICIES`.
-        replay_limit: How many requests are recorded at most.
-        render_mode: The environment's render mode.
-
-    Raises:
-        ValueError: There is none of this name.
-    """
-    if name not in POLICIES:
-        raise ValueError(f"unknown on_lost={name!r}; choose one of {', '.join(POLICIES)}")
-    return POLICIES[name](replay_limit, render_mode)
+#: Those of the shards of a vector environment, which ends episodes itself.
+SHARD_STRATEGIES: dict[str, Maker] = {
+    "raise": lambda _, __: Leave(),
+    "truncate": lambda _, __: Leave(),
+    "replay": _replay,
+}

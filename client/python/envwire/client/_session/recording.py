@@ -1,7 +1,10 @@
 """What an environment was asked since it was made, and a digest of what it answered: enough to get there again.
 
-Only what changes an environment is recorded. A reset with a seed begins the recording anew: what attributes were set to
-and which methods were called before is kept, the steps are not.
+Only what changes an environment is recorded, on two tapes. The long one begins at the last reset with a seed: what
+attributes were set to and which methods were called before is kept, the steps are not. The short one begins at the last
+reset of all, where the state of the environment's generator at that moment is known, and has besides what an episode
+does not show: the seeded reset, attributes and methods. Replay then costs an episode, however long the run. Where the
+environment keeps something else from episode to episode, the digest of the short tape differs and the long one is used.
 """
 
 from __future__ import annotations
@@ -9,11 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envwire.client._session.chunk_recording import split_chunk
-from envwire.client._session.resuming import ResumingTransport
-from envwire.client._transports.transport import Transport
+from envwire.client._session.identity import without_number
 from envwire.client.errors import ReplayError, ReplayMismatchError
 from envwire.codec import Reason, decode_fault, decode_value, envwire_family
-from envwire.codec.digests import CHECKPOINT, RollingDigest
+from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest, digested
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import answers_chunk
@@ -32,7 +34,7 @@ _RECORDED = ("reset", "step", "save_state", "restore_state", *_KEPT)
 _KINDS = {
     tag(pb.InteractRequest, name, LENGTH_DELIMITED)[0]: name for name in (*_RECORDED, "render")
 }
-_ERROR = tag(pb.InteractResponse, "error", LENGTH_DELIMITED)[0]
+_ERROR = tag(pb.InteractResponse, "error", LENGTH_DELIMITED)
 #: Errors of requests that reached the environment, or would again be refused before they do.
 _SERVED = frozenset(
     {
@@ -49,114 +51,52 @@ _SERVED = frozenset(
 )
 
 
-class Recording:
-    """The recording of one environment, whatever sessions it lives in.
+class Tape:
+    """Requests in order, and the digest of their answers.
 
     Args:
-        limit: How many requests are recorded at most.
-        render_mode: The environment's render mode.
+        limit: How many requests it takes at most.
 
     Attributes:
-        rooted: Whether it began from a seed, or from a known state of the generator.
-        overflowed: Whether there were more requests than are recorded: nothing can be replayed then.
+        overflowed: Whether there were more: it cannot be replayed then.
     """
 
-    def __init__(self, limit: int, render_mode: str | None = None) -> None:
+    def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._renders = render_mode is not None and render_mode.endswith(_COLLECTING)
-        self.begin()
-
-    def begin(self) -> None:
-        """Forgets everything: the environment is a new one."""
         self._requests: list[bytes] = []
         self._unseen: set[int] = set()
         self._digest = RollingDigest()
-        self._doubtful: bytes | None = None
-        self._saves = False
-        self.rooted = False
         self.overflowed = False
 
     def __len__(self) -> int:
         """Returns how many requests are recorded."""
         return len(self._requests)
 
-    def copy(self) -> Recording:
-        """Returns a recording of the same requests that goes on by itself."""
-        twin = Recording(self._limit)
-        twin.__dict__.update(self.__dict__)
+    def copy(self) -> Tape:
+        """Returns a tape with the same content that goes on by itself."""
+        twin = Tape(self._limit)
         twin._requests, twin._unseen = list(self._requests), set(self._unseen)
-        twin._digest = self._digest.copy()
+        twin._digest, twin.overflowed = self._digest.copy(), self.overflowed
         return twin
 
-    def become(self, other: Recording) -> None:
-        """Goes on as a copy of another recording."""
-        self.__dict__.update(other.copy().__dict__)
-
-    def doubt(self, request: bytes) -> None:
-        """Takes a request that got no answer: the next answer tells whether it was served."""
-        self._doubtful = request if request[0] in _KINDS else None
-
-    def settle(self) -> None:
-        """Notes that the session which left a request unanswered is no more."""
-        self._doubtful = None
-
-    def note(self, request: bytes, reply: Reply) -> None:
-        """Takes a request and its answer."""
-        reason = _reason(reply)
-        doubtful, self._doubtful = self._doubtful, None
-        if doubtful is not None and reason is not Reason.SEQUENCE_GAP:
-            self._append(doubtful, None)
-        kind = _KINDS.get(request[0])
-        if kind is None or (reason is not None and reason not in _SERVED):
-            return
-        if kind == "render":
-            if self._renders:
-                self._append(request, None)
-            return
-        if kind == "reset" and reason is None:
-            self._reset(pb.InteractRequest.FromString(request).reset)
-        if kind == "step" and reason is None and answers_chunk(reply.message):
-            for each in split_chunk(request, reply):
-                self._append(*each)
-            return
-        self._saves = self._saves or kind == "save_state"
-        # An answer that was too large to send counts for nothing: where it is not sent, it is not too large.
-        self._append(request, None if reason is Reason.MESSAGE_TOO_LARGE else reply)
-
-    def _reset(self, request: pb.ResetRequest) -> None:
-        # States that were saved are to be found again, so everything has to happen again.
-        seeded = _seeds_all(request)
-        if seeded and not self._saves:
-            kept = [each for each in self._requests if _KINDS[each[0]] in _KEPT]
-            self.begin()
-            for each in kept:
-                self._append(each, None)
-        if seeded or request.HasField("np_random"):
-            self.rooted = True
-
-    def _append(self, request: bytes, reply: Reply | None) -> None:
+    def add(self, request: bytes, answer: Digested | None) -> None:
+        """Takes a request, and what counts of its answer; None when nobody saw it."""
         if len(self._requests) >= self._limit or self.overflowed:
             self.overflowed = True
             self._requests.clear()
             return
-        if reply is None:
+        if answer is None:
             self._unseen.add(len(self._requests))
-            self._digest.add(None)
-        else:
-            self._digest.add(*reply)
+        self._digest.add_digested(answer)
         self._requests.append(request)
 
-    def check_whole(self, loss: Exception) -> None:
-        """Refuses to replay a part.
-
-        Raises:
-            ReplayError: There were more requests than are recorded.
-        """
-        if self.overflowed:
-            raise ReplayError(
-                f"{loss}. It cannot be replayed: there were more than replay_limit={self._limit} requests since the "
-                "last reset with a seed. Pass a larger replay_limit=, or a seed to reset() now and then"
-            ) from loss
+    def lasting(self) -> Tape:
+        """Returns a tape with what outlasts episodes: what attributes were set to, and which methods were called."""
+        kept = Tape(self._limit)
+        for each in self._requests:
+            if _KINDS[each[0]] in _KEPT:
+                kept.add(each, None)
+        return kept
 
     def part(self, position: int, body: pb.ReplayRequest) -> None:
         """Writes the requests from `position` on, as many as go into one message."""
@@ -167,15 +107,12 @@ class Recording:
         body.unseen.extend(sorted(each for each in self._unseen if position <= each < end))
 
     def _bare(self, position: int) -> Iterator[bytes]:
-        """Yields requests without the number that they had in their session."""
         total = 0
         for raw in self._requests[position:]:
             total += len(raw)
             if total > _PART_BYTES and total > len(raw):
                 return
-            request = pb.InteractRequest.FromString(raw)
-            getattr(request, request.WhichOneof("request") or "").ClearField("sequence")
-            yield request.SerializeToString()
+            yield without_number(raw)
 
     def check(self, position: int, answer: pb.ReplayResponse) -> None:
         """Compares what the new environment answered with what the lost one did.
@@ -194,18 +131,140 @@ class Recording:
             raise _mismatch(len(self) // CHECKPOINT * CHECKPOINT, len(self))
 
 
+class Recording:
+    """The recording of one environment, whatever sessions it lives in.
+
+    Args:
+        limit: How many requests a tape takes at most.
+        render_mode: The environment's render mode.
+
+    Attributes:
+        rooted: Whether it began from a seed, or from a known state of the generator.
+    """
+
+    def __init__(self, limit: int, render_mode: str | None = None) -> None:
+        self._limit = limit
+        self._renders = render_mode is not None and render_mode.endswith(_COLLECTING)
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets everything: the environment is a new one."""
+        self._long = Tape(self._limit)
+        self._short: Tape | None = None
+        #: What every short tape begins with.
+        self._lasting = Tape(self._limit)
+        self._saves = False
+        self.rooted = False
+
+    def __len__(self) -> int:
+        """Returns how many requests would be replayed."""
+        tapes = self.tapes()
+        return len(tapes[0]) if tapes else 0
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether there were more requests than are recorded: nothing can be replayed then."""
+        return not self.tapes()
+
+    def tapes(self) -> list[Tape]:
+        """Returns the tapes that are whole, in the order to try."""
+        tapes = (self._short, self._long)
+        return [tape for tape in tapes if tape is not None and not tape.overflowed]
+
+    def copy(self) -> Recording:
+        """Returns a recording of the same requests that goes on by itself."""
+        twin = Recording(self._limit)
+        twin._renders = self._renders
+        twin.become(self)
+        return twin
+
+    def become(self, other: Recording) -> None:
+        """Goes on as a copy of another recording of the same environment."""
+        self._long, self._lasting = other._long.copy(), other._lasting.copy()
+        self._short = None if other._short is None else other._short.copy()
+        self._saves, self.rooted = other._saves, other.rooted
+
+    def add_unseen(self, request: bytes) -> None:
+        """Takes a request that was served, and whose answer nobody saw."""
+        if request[0] in _KINDS:
+            self._add(request, None)
+
+    def note(self, request: bytes, reply: Reply) -> None:
+        """Takes a request and its answer."""
+        kind = _KINDS.get(request[0])
+        if kind is None:
+            return
+        reason = _reason(reply)
+        if reason is not None and reason not in _SERVED:
+            return
+        if kind == "render":
+            if self._renders:
+                self._add(request, None)
+            return
+        if kind == "reset" and reason is None:
+            self._reset(pb.InteractRequest.FromString(request).reset)
+        if kind == "step" and reason is None and answers_chunk(reply.message):
+            for each in split_chunk(request, reply):
+                self._add(*each)
+            return
+        self._saves = self._saves or kind == "save_state"
+        # An answer that was too large to send counts for nothing: where it is not sent, it is not too large.
+        self._add(request, None if reason is Reason.MESSAGE_TOO_LARGE else reply)
+        if kind in _KEPT or (kind == "reset" and _is_seeded(request)):
+            self._lasting.add(request, None)
+
+    def _reset(self, request: pb.ResetRequest) -> None:
+        """Begins a tape where nothing that came before a reset matters."""
+        seeded, known = _seeds_all(request), request.HasField("np_random")
+        self.rooted = self.rooted or seeded or known
+        if (
+            self._saves
+        ):  # states that were saved are to be found again, so everything has to happen again
+            self._short = None
+        elif seeded:
+            self._short, self._long = None, self._long.lasting()
+            self._lasting = self._long.copy()
+        elif known and not _is_masked(request):
+            self._short = self._lasting.copy()
+
+    def _add(self, request: bytes, reply: Reply | None) -> None:
+        answer = None if reply is None else digested(*reply)
+        self._long.add(request, answer)
+        if self._short is not None:
+            self._short.add(request, answer)
+
+    def check_whole(self, loss: Exception) -> None:
+        """Refuses to replay a part.
+
+        Raises:
+            ReplayError: There were more requests than are recorded.
+        """
+        if self.overflowed:
+            raise ReplayError(
+                f"{loss}. It cannot be replayed: there were more than replay_limit={self._limit} requests since the "
+                "last reset from which a recording can begin. Pass a larger replay_limit=, or a seed to reset() now "
+                "and then"
+            ) from loss
+
+
 def _seeds_all(request: pb.ResetRequest) -> bool:
     """Tells whether nothing that came before a reset matters: in a vector environment it may leave members out."""
-    if not request.HasField("seed") or any(
-        entry.name == RESET_MASK for entry in request.options.entries
-    ):
+    if not request.HasField("seed") or _is_masked(request):
         return False
     seed = decode_value(request.seed, envwire_family())
     return not is_tuple_or_list(seed) or None not in seed
 
 
+def _is_masked(request: pb.ResetRequest) -> bool:
+    return any(entry.name == RESET_MASK for entry in request.options.entries)
+
+
+def _is_seeded(raw: bytes) -> bool:
+    return pb.InteractRequest.FromString(raw).reset.HasField("seed")
+
+
 def _reason(reply: Reply) -> Reason | None:
-    if reply.message[:1] != bytes((_ERROR,)):
+    if reply.message[:1] != _ERROR:
         return None
     error = pb.InteractResponse.FromString(reply.message).error
     return decode_fault(error, envwire_family()).reason
@@ -219,37 +278,3 @@ def _mismatch(first: int, end: int) -> ReplayMismatchError:
     )
     error.first, error.last = first + 1, end
     return error
-
-
-class RecordingTransport(ResumingTransport):
-    """A transport that outlives its connection, and records what goes over it.
-
-    Args:
-        transport: Makes the connections.
-        label: Names the session in the log.
-        recording: Takes requests and answers.
-    """
-
-    def __init__(self, transport: Transport, label: str, recording: Recording) -> None:
-        super().__init__(transport, label)
-        self._recording = recording
-
-    def exchange(self, request: bytes, timeout: float) -> Reply:
-        """Sends a request, again if need be, and returns its reply (see `Transport.exchange`)."""
-        try:
-            reply = super().exchange(request, timeout)
-        except BaseException:
-            self._recording.doubt(request)
-            raise
-        self._recording.note(request, reply)
-        return reply
-
-    def receive(self) -> Reply:
-        """Returns the reply to what was sent, and sends it again if need be (see `Transport.receive`)."""
-        try:
-            reply = super().receive()
-        except BaseException:
-            self._recording.doubt(self._request)
-            raise
-        self._recording.note(self._request, reply)
-        return reply

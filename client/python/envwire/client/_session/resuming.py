@@ -1,6 +1,6 @@
-"""A transport that outlives its connection.
+"""When a request whose connection broke is sent again, and until when.
 
-A session keeps its last reply, and answers a repeated request with it. So a request that got no answer because the
+A session keeps its last answer, and answers a repeated request with it. So a request that got no answer because the
 connection broke is simply sent again, on a new connection, until the session's lease is over. The lease begins anew
 with each connection that comes about and breaks; the request's own timeout bounds them all. A Make whose connection
 broke is sent again under the same request id, for a moment only: there may be other servers.
@@ -8,15 +8,7 @@ broke is sent again under the same request id, for a moment only: there may be o
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable
-
-from envwire.client._transports.transport import Transport
-from envwire.client.errors import ServerUnavailableError
-from envwire.wire.frames import Area, Reply
-
-_log = logging.getLogger("envwire.client")
+import math
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 #: However long it has tried, it sleeps through no more than this part of a lease.
@@ -27,109 +19,76 @@ _REFUSED_SECONDS = 2.0
 _MAKE_SECONDS = 2.0
 
 
-class ResumingTransport:
-    """Repeats the requests of one session over whatever connection there is.
-
-    Args:
-        transport: Makes the connections.
-        label: Names the session in the log.
+class RetrySchedule:
+    """The schedule of one session's retries. It has no clock of its own.
 
     Attributes:
-        header: Says whose the requests are, however often they are sent; empty until the session is made.
         lease: Seconds for which the session outlives a connection; 0 until it is made.
-        resumed: How often the session went on after its connection broke.
+        deadline: When the time of the present request is up.
+        cut_at: When its connection first broke; infinity while it has not.
+        refused_span: Seconds to try again where nobody listens.
+        resumed: How often a request was answered after its connection broke.
     """
 
-    def __init__(self, transport: Transport, label: str) -> None:
-        self._transport = transport
-        self._offer: Callable[[Area], None] | None = getattr(transport, "offer", None)
-        self._label = label
-        self._request = b""
-        self._timeout = 0.0
-        self._begun = 0.0
-        self._failure: ServerUnavailableError | None = None
-        self._ending = False
-        self.header = b""
+    def __init__(self) -> None:
         self.lease = 0.0
+        self.deadline = 0.0
+        self.cut_at = math.inf
+        self.refused_span: float | None = None
         self.resumed = 0
+        self._last_cut = 0.0
+        self._pause = 0.0
 
-    def end(self) -> None:
-        """Says that a Close comes: it is repeated once and no more, for the lease makes its failure good."""
-        self._ending = True
+    def failed(self, now: float, *, refused: bool, connected: bool) -> float | None:
+        """Takes a connection that broke, or did not come about.
 
-    def exchange(self, request: bytes, timeout: float) -> Reply:
-        """Sends a request, again if need be, and returns its reply (see `Transport.exchange`)."""
-        self._begun = time.monotonic()
-        try:
-            return self._transport.exchange(request, timeout, self.header)
-        except ServerUnavailableError as failure:
-            return self._resume(request, timeout, failure)
+        Args:
+            now: The time.
+            refused: Whether nobody listens there any more.
+            connected: Whether a connection had come about.
 
-    def send(self, request: bytes, timeout: float) -> None:
-        """Sends a request (see `Transport.send`); `receive` tells what goes wrong."""
-        self._request, self._timeout, self._failure = request, timeout, None
-        self._begun = time.monotonic()
-        try:
-            self._transport.send(request, timeout, self.header)
-        except ServerUnavailableError as failure:
-            self._failure = failure
+        Returns:
+            Seconds to wait before the next try; None when there is none.
+        """
+        longest = min(_LONGEST_PAUSE, (self.lease or _MAKE_SECONDS) * _PART_OF_LEASE)
+        if self.cut_at == math.inf:
+            self.note_cut(now)
+        elif connected and self.lease:
+            self._last_cut = now
+        left = min(self._last_cut + self._span(refused, connected), self.deadline) - now
+        if left <= 0:
+            return None
+        pause, self._pause = self._pause, min(2 * self._pause, longest)
+        return min(pause, left)
 
-    def receive(self) -> Reply:
-        """Returns the reply to what was sent, and sends it again if need be (see `Transport.receive`)."""
-        try:
-            if self._failure is not None:
-                raise self._failure
-            return self._transport.receive()
-        except ServerUnavailableError as failure:
-            return self._resume(self._request, self._timeout, failure)
+    @property
+    def is_late(self) -> bool:
+        """Whether the connection of the pending request broke."""
+        return self.cut_at != math.inf
 
-    def _resume(self, request: bytes, timeout: float, failure: ServerUnavailableError) -> Reply:
-        if self._ending:
-            return self._transport.exchange(request, timeout, self.header)
-        lost = cut = time.monotonic()
-        deadline = self._begun + timeout
-        pause, longest = (
-            _FIRST_PAUSE,
-            min(_LONGEST_PAUSE, (self.lease or _MAKE_SECONDS) * _PART_OF_LEASE),
-        )
-        if self.lease:
-            span = min(self.lease, timeout)
-            _log.warning("%s: %s; trying to go on with it for %g s", self._label, failure, span)
-        while (left := min(cut + self._span(failure), deadline) - time.monotonic()) > 0:
-            time.sleep(min(pause, left))
-            pause = min(2 * pause, longest)
-            try:
-                # Once it is connected the lease stands still, and the environment has all of its time.
-                patience = max(deadline - time.monotonic(), pause)
-                reply = self._transport.exchange(request, patience, self.header)
-            except ServerUnavailableError as again:
-                failure = again
-                cut = time.monotonic() if failure.connected and self.lease else cut
-            else:
-                self.resumed += bool(self.lease)
-                _log.info("%s: goes on after %.1f s", self._label, time.monotonic() - lost)
-                return reply
-        raise failure
+    def note_cut(self, now: float) -> None:
+        """Takes the time at which the connection of a request first broke."""
+        self.cut_at = self._last_cut = now
+        self._pause = _FIRST_PAUSE
 
-    def _span(self, failure: ServerUnavailableError) -> float:
+    def forget_cut(self) -> None:
+        """Begins anew: nobody waits for that request any more."""
+        self.cut_at = math.inf
+
+    def _span(self, refused: bool, connected: bool) -> float:
         """Returns for how many seconds after a cut it makes sense to try again."""
         if not self.lease:
-            return _MAKE_SECONDS if failure.connected and not failure.refused else 0.0
-        return min(self.lease, _REFUSED_SECONDS) if failure.refused else self.lease
+            return _MAKE_SECONDS if connected and not refused else 0.0
+        if not refused:
+            return self.lease
+        span = _REFUSED_SECONDS if self.refused_span is None else self.refused_span
+        return min(self.lease, span)
 
-    def fileno(self) -> int:
-        """Returns what is readable once a reply has come (see `Transport.fileno`)."""
-        return -1 if self._failure is not None else self._transport.fileno()
+    def time_left(self, now: float) -> float:
+        """Returns the seconds that a repeated request has: once it is connected the lease stands still."""
+        return max(self.deadline - now, self._pause)
 
-    def offer(self, place: Area) -> None:
-        """Says where the attachments of the next reply shall go, to a transport that receives them in place."""
-        if self._offer is not None:
-            self._offer(place)
-
-    def keep_alive(self, request: bytes) -> None:
-        """Renews a lease (see `Transport.keep_alive`)."""
-        self._transport.keep_alive(request, self.header)
-
-    def close(self) -> None:
-        """Frees the connection (see `Transport.close`)."""
-        self._transport.close()
+    def answered(self) -> None:
+        """Takes the answer to a request whose connection had broken."""
+        self.cut_at = math.inf
+        self.resumed += bool(self.lease)

@@ -251,10 +251,10 @@ class DirectTransport:
         """Returns the channel's descriptor; -1 when a reply is here already or comes over gRPC."""
         return -1 if self._channel is None or self._early is not None else self._channel.fileno()
 
-    def offer(self, place: Area) -> None:
+    def offer(self, buffer: Area) -> None:
         """Says where the attachments of the next reply shall go if they are just as long."""
         if self._channel is not None:
-            self._channel.place = place
+            self._channel.buffer = buffer
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing while a channel or stream is open, which keeps the session."""

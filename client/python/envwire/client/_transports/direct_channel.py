@@ -34,7 +34,7 @@ class Channel:
         sock: A connected socket; the channel owns it.
 
     Attributes:
-        place: Where the attachments of the next reply shall go if they are just as long; only for that one.
+        buffer: Where the attachments of the next reply shall go if they are just as long; only for that one.
     """
 
     #: Waits for all that is asked for.
@@ -51,7 +51,7 @@ class Channel:
         self._head = bytearray()
         self._attached = 0
         self._shared: SharedFrames | None = None
-        self.place: Area | None = None
+        self.buffer: Area | None = None
         _channels.add(self)
         weakref.finalize(self, sock.close).atexit = False
 
@@ -121,7 +121,7 @@ class Channel:
             return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))
         finally:
             self._patience.woke()
-            self.place = None
+            self.buffer = None
 
     def _receive_like_the_last(self) -> Reply:
         """Receives into the places that a reply like the last one would take."""
@@ -159,8 +159,10 @@ class Channel:
 
     def _room(self, length: int) -> Area:
         """Returns where attachments of this length go."""
-        place = self.place
-        return place if place is not None and len(place) == length else np.empty(length, np.uint8)
+        buffer = self.buffer
+        return (
+            buffer if buffer is not None and len(buffer) == length else np.empty(length, np.uint8)
+        )
 
     def _in_memory(self, where: int, length: int) -> Area:
         if self._shared is None:

@@ -9,8 +9,8 @@ from typing import TypeVar
 
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import Transport
-from envwire.client.credentials import Credentials
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
+from envwire.client.options import ConnectionOptions
 
 _log = logging.getLogger("envwire.client")
 
@@ -20,8 +20,80 @@ T = TypeVar("T")
 Targets = str | Sequence[str | None] | None
 
 #: One of several servers is not waited for longer than this in one round.
-_ROUND_SECONDS = 1.0
+ROUND_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
+
+
+def target_list(targets: Targets) -> tuple[str | None, ...]:
+    """Returns the targets that were given as one or as several.
+
+    Raises:
+        ValueError: The list is empty.
+    """
+    given: object = targets  # users pass other things as well, which are refused as targets later
+    one = isinstance(given, str) or not isinstance(given, Sequence)
+    listed: tuple[str | None, ...] = (targets,) if one else tuple(targets)  # type: ignore[assignment, arg-type]  # pyright: ignore
+    if not listed:
+        raise ValueError("an empty list of targets; name one server at least, HOST:PORT")
+    return listed
+
+
+class Refusals:
+    """One search through a list of servers: how long it may take, and what those said that were asked.
+
+    Args:
+        targets: The servers, in the order to try.
+        seconds: How long it may take.
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(
+        self,
+        targets: Sequence[str | None],
+        seconds: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._clock = clock
+        self._deadline = clock() + seconds
+        self._only = len(targets) == 1
+        self._seconds = seconds
+        self._found: list[CapacityError | ServerUnavailableError] = []
+
+    @property
+    def patience(self) -> float:
+        """Seconds to wait for the next server."""
+        if self._only:
+            return self._seconds
+        return min(max(self._deadline - self._clock(), 0.05), ROUND_SECONDS)
+
+    def add(self, target: str | None, error: Exception) -> None:
+        """Takes what a server said.
+
+        Raises:
+            Exception: It is no reason to ask another one.
+        """
+        if isinstance(error, TlsError) or not isinstance(
+            error, (CapacityError, ServerUnavailableError)
+        ):
+            raise error
+        if self._only:
+            raise error
+        _log.info("%s makes no environment: %s", target, error)
+        self._found.append(error)
+
+    def pause(self) -> float:
+        """Ends a round in which no server made it; returns seconds to wait before the next one.
+
+        Raises:
+            CapacityError: No server that answers has room.
+            ServerUnavailableError: None answers, and the time is up.
+        """
+        refusals, self._found = self._found, []
+        if full := next((each for each in refusals if isinstance(each, CapacityError)), None):
+            raise full
+        if self._clock() > self._deadline:
+            raise refusals[-1]
+        return _PAUSE_SECONDS
 
 
 class Servers:
@@ -29,61 +101,69 @@ class Servers:
 
     Args:
         targets: Which.
-        transport: Name of a transport, or a `Transport`.
-        connect_timeout: Seconds to wait for the first of them to answer.
-        credentials: Certificates and token.
+        options: How they are reached.
+
+    Attributes:
+        targets: Which, in the order to try.
+        options: How they are reached.
 
     Raises:
         ValueError: The list is empty.
     """
 
-    def __init__(
-        self,
-        targets: Targets,
-        transport: str | Transport | None,
-        connect_timeout: float,
-        credentials: Credentials | None,
-    ) -> None:
-        one = targets is None or isinstance(targets, str) or not isinstance(targets, Sequence)
-        self._targets: list[str | None] = [targets] if one else list(targets or ())  # type: ignore[list-item]  # pyright: ignore[reportAttributeAccessIssue]
-        if not self._targets:
-            raise ValueError("an empty list of targets; name one server at least, HOST:PORT")
-        self._transport = transport
-        self._timeout = connect_timeout
-        self._credentials = credentials
+    def __init__(self, targets: Targets, options: ConnectionOptions) -> None:
+        self.targets = target_list(targets)
+        self.options = options
+        self._spare: dict[str | None, Transport] = {}
+
+    def starting_at(self, index: int) -> Servers:
+        """Returns the same servers, to be tried from another one on."""
+        others = Servers(self.targets[index:] + self.targets[:index], self.options)
+        others._spare = self._spare
+        return others
+
+    def ordered(self, last: str | None = None) -> tuple[str | None, ...]:
+        """Returns the targets in the order to try: one that just failed comes last."""
+        return tuple(sorted(self.targets, key=lambda target: target is not None and target == last))
 
     def open(self, target: str | None, timeout: float | None = None) -> Transport:
-        """Opens the transport to one of them (see `open_transport`)."""
-        timeout = self._timeout if timeout is None else timeout
-        return open_transport(self._transport, target, timeout, self._credentials)
+        """Opens the transport to one of them (see `open_transport`), or takes one that is open already."""
+        spare = self._spare.pop(target, None)
+        if spare is not None:
+            return spare
+        options = self.options
+        timeout = options.connect_timeout if timeout is None else timeout
+        return open_transport(options.transport, target, timeout, options.credentials)
 
-    def make(self, make: Callable[[str | None, Transport], T]) -> T:
+    def keep(self, target: str | None, transport: Transport) -> None:
+        """Keeps an open transport for whoever opens the next one to this server."""
+        if (before := self._spare.pop(target, None)) is not None:
+            before.close()
+        self._spare[target] = transport
+
+    def make(self, make: Callable[[str | None, Transport], T], last: str | None = None) -> T:
         """Makes something at the first server that answers and has room.
 
         Args:
             make: Called with the target and the transport to it.
+            last: A target to try behind the others.
 
         Raises:
             CapacityError: No server that answers has room.
             ServerUnavailableError: None answers.
             Exception: Whatever else `make` raises.
         """
-        if len(self._targets) == 1:
-            return make(self._targets[0], self.open(self._targets[0]))
-        deadline = time.monotonic() + self._timeout
+        targets = self.ordered(last)
+        refusals = Refusals(targets, self.options.connect_timeout)
         while True:
-            refusals: list[CapacityError | ServerUnavailableError] = []
-            for target in self._targets:
-                left = max(deadline - time.monotonic(), 0.05)
+            for target in targets:
                 try:
-                    return make(target, self.open(target, min(left, _ROUND_SECONDS)))
-                except TlsError:
-                    raise
-                except (CapacityError, ServerUnavailableError) as refusal:
-                    _log.info("%s makes no environment: %s", target, refusal)
-                    refusals.append(refusal)
-            if full := next((each for each in refusals if isinstance(each, CapacityError)), None):
-                raise full
-            if time.monotonic() > deadline:
-                raise refusals[-1]
-            time.sleep(_PAUSE_SECONDS)
+                    return make(target, self.open(target, refusals.patience))
+                except Exception as error:  # noqa: PERF203 - another server may have room
+                    refusals.add(target, error)
+            time.sleep(refusals.pause())
+
+    def close(self) -> None:
+        """Frees the transports that nobody took."""
+        while self._spare:
+            self._spare.popitem()[1].close()

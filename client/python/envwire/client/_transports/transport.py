@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 from envwire.v1 import environment_pb2
-from envwire.wire.frames import Reply
+from envwire.wire.frames import Area, Reply
 
 
 @runtime_checkable
@@ -57,6 +57,24 @@ class Transport(Protocol):
 
     def close(self) -> None:
         """Frees what the transport holds, without waiting. Closing twice is harmless."""
+        ...
+
+
+@runtime_checkable
+class InPlace(Protocol):
+    """A transport that receives large arrays where they are to stay."""
+
+    def offer(self, buffer: Area) -> None:
+        """Says where the attachments of the next reply shall go if they are just as long."""
+        ...
+
+
+@runtime_checkable
+class Interruptible(Protocol):
+    """A transport whose wait can be ended from another thread."""
+
+    def interrupt(self) -> None:
+        """Breaks the connection: `exchange` or `receive`, if it waits, raises ServerUnavailableError."""
         ...
 
 

@@ -15,17 +15,17 @@ from envwire.client._vector.batches import Bounds, Cut
 from envwire.client._vector.gathering import Gatherer
 from envwire.client._vector.infos import Infos
 from envwire.client._vector.resets import cut_options, cut_seeds
-from envwire.client._vector.shard_pool import Seating
-from envwire.client._vector.shards import Seat, StepResult
+from envwire.client._vector.shard_pool import ShardPool
+from envwire.client._vector.shards import Shard, StepResult
 from envwire.client._vector.waiting import first_finished
 from envwire.codec import Family
 
 
-class Halves:
-    """The halves of `VectorProxy`, whose methods of the same names say what they do.
+class AsyncCalls:
+    """The asynchronous calls of `VectorProxy`, whose methods of the same names say what they do.
 
     Args:
-        seating: The sessions.
+        pool: The sessions.
         batch_size: How many environments `recv` waits for.
         cut: Cuts actions.
         gatherer: Waits for what sessions return.
@@ -36,19 +36,19 @@ class Halves:
     """
 
     def __init__(
-        self, seating: Seating, batch_size: int, cut: Cut, gatherer: Gatherer, family: Family
+        self, pool: ShardPool, batch_size: int, cut: Cut, gatherer: Gatherer, family: Family
     ) -> None:
-        self.bounds: Bounds = [(seat.share.start, seat.share.stop) for seat in seating.seats]
-        self._seating = seating
-        self._seats = seating.seats
+        self.bounds: Bounds = [(shard.spec.start, shard.spec.stop) for shard in pool.shards]
+        self._pool = pool
+        self._shards = pool.shards
         self._num_envs = self.bounds[-1][1]
-        self._batch_seats = len(self._seats) * batch_size // self._num_envs
+        self._batch_shards = len(self._shards) * batch_size // self._num_envs
         self._cut = cut
         self._gatherer = gatherer
         self._error = family.error
         #: Which were sent something, and whom `recv` returned last.
-        self._flying: list[Seat] = []
-        self._received: list[Seat] = []
+        self._flying: list[Shard] = []
+        self._received: list[Shard] = []
         #: The half that was called and still lacks the other; "" when there is none.
         self._pending = ""
 
@@ -58,10 +58,10 @@ class Halves:
             raise self._untimely("reset_async")
         seeds = cut_seeds(seed, self._num_envs, self.bounds)
         told = cut_options(options, self._num_envs, self.bounds)
-        self._seating.make_missing()
-        for seat, own_seed, own in zip(self._seats, seeds, told, strict=True):
-            seat.begin_reset(own_seed, own)
-        self._flying = list(self._seats)
+        self._pool.make_missing()
+        for shard, own_seed, own in zip(self._shards, seeds, told, strict=True):
+            shard.begin_reset(own_seed, own)
+        self._flying = list(self._shards)
         self._pending = "reset_async"
 
     def reset_wait(self) -> tuple[Any, Infos]:
@@ -69,14 +69,14 @@ class Halves:
         if self._pending != "reset_async":
             raise self._untimely("reset_wait")
         self._flying, self._pending = [], ""
-        observations, *_, infos = self._gatherer.gather(self._seats)
+        observations, *_, infos = self._gatherer.gather(self._shards)
         return observations, infos
 
     def step_async(self, actions: Any) -> None:
         """Sends actions to all environments."""
         if self._pending:
             raise self._untimely("step_async")
-        self._begin(self._seats, self._cut(actions, self._num_envs, self.bounds))
+        self._begin(self._shards, self._cut(actions, self._num_envs, self.bounds))
         self._pending = "step_async"
 
     def step_wait(self) -> StepResult:
@@ -84,72 +84,72 @@ class Halves:
         if self._pending != "step_async":
             raise self._untimely("step_wait")
         self._flying, self._pending = [], ""
-        return self._gatherer.gather(self._seats)
+        return self._gatherer.gather(self._shards)
 
     def send(self, actions: Any, env_id: Any) -> None:
         """Sends actions to some of the environments."""
         if self._pending == "step_async":
             raise self._untimely("send")
-        seats = self._received if env_id is None else self._seats_of(env_id)
-        stops = list(accumulate([seat.share.size for seat in seats]))
+        shards = self._received if env_id is None else self._shards_of(env_id)
+        stops = list(accumulate([shard.spec.size for shard in shards]))
         bounds = list(zip([0, *stops], stops, strict=False))
-        self._begin(seats, self._cut(actions, stops[-1] if stops else 0, bounds))
+        self._begin(shards, self._cut(actions, stops[-1] if stops else 0, bounds))
         self._pending = "send"
 
     def recv(self) -> StepResult:
         """Waits for the first environments that finish."""
-        if len(self._flying) < self._batch_seats:
+        if len(self._flying) < self._batch_shards:
             raise self._error.NoAsyncCallError(
                 "recv was called while too few environments have anything to do; send actions first",
                 "recv",
             )
-        self._received = seats = first_finished(self._flying, self._batch_seats)
-        self._flying = [seat for seat in self._flying if seat not in seats]
+        self._received = shards = first_finished(self._flying, self._batch_shards)
+        self._flying = [shard for shard in self._flying if shard not in shards]
         self._pending = "send" if self._flying else ""
-        result = self._gatherer.gather(seats)
-        ranges = [np.arange(seat.share.start, seat.share.stop) for seat in seats]
+        result = self._gatherer.gather(shards)
+        ranges = [np.arange(shard.spec.start, shard.spec.stop) for shard in shards]
         result[-1]["env_id"] = np.concatenate(ranges)
         return result
 
-    def idle(self) -> list[Seat]:
-        """Returns all seats, none of which has anything to finish.
+    def idle(self) -> list[Shard]:
+        """Returns all shards, none of which has anything to finish.
 
         Raises:
             SessionClosedError: The session of one was lost, or all are closed.
             AlreadyPendingCallError: One has.
         """
-        self._seating.check_live()
+        self._pool.check_live()
         if self._pending:
             raise self._untimely("this")
-        return self._seating.taken()
+        return self._pool.live()
 
     def forget(self) -> None:
         """Forgets what was sent: nobody waits for it any more."""
         self._flying, self._pending = [], ""
 
-    def _begin(self, seats: Sequence[Seat], actions: Sequence[Any]) -> None:
-        self._seating.check_live()
-        if self._flying and any(seat in self._flying for seat in seats):
+    def _begin(self, shards: Sequence[Shard], actions: Sequence[Any]) -> None:
+        self._pool.check_live()
+        if self._flying and any(shard in self._flying for shard in shards):
             raise self._untimely("send")
-        for seat, own in zip(seats, actions, strict=True):
-            seat.begin_step(own)
-        self._flying += seats
+        for shard, own in zip(shards, actions, strict=True):
+            shard.begin_step(own)
+        self._flying += shards
 
-    def _seats_of(self, env_id: Any) -> list[Seat]:
-        seats: list[Seat] = []
+    def _shards_of(self, env_id: Any) -> list[Shard]:
+        shards: list[Shard] = []
         left = np.asarray(env_id).tolist()
-        starts = {seat.share.start: seat for seat in self._seats}
+        starts = {shard.spec.start: shard for shard in self._shards}
         while left:
-            seat = starts.get(left[0])
-            size = seat.share.size if seat is not None else 0
-            if seat is None or left[:size] != list(range(seat.share.start, seat.share.stop)):
+            shard = starts.get(left[0])
+            size = shard.spec.size if shard is not None else 0
+            if shard is None or left[:size] != list(range(shard.spec.start, shard.spec.stop)):
                 raise ValueError(
                     f"env_id {left} does not begin with all environments of a session, in order; give whole sessions, "
                     "as recv gave them"
                 )
-            seats.append(seat)
+            shards.append(shard)
             left = left[size:]
-        return seats
+        return shards
 
     def _untimely(self, asked: str) -> Exception:
         """Returns the error for a half that was called out of turn."""

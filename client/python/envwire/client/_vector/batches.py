@@ -37,7 +37,7 @@ class Room:
         ]
 
     @property
-    def places(self) -> list[Area]:
+    def buffers(self) -> list[Area]:
         """The memory of each session."""
         return [np.ndarray(part.nbytes, np.uint8, part.data) for part in self._parts]
 
@@ -75,7 +75,7 @@ def merger(space: Any, family: Family) -> Merge:
     if isinstance(space, spaces.Tuple):
         rules = [merger(part, family) for part in space]
         return lambda batches: tuple(
-            merge([batch[place] for batch in batches]) for place, merge in enumerate(rules)
+            merge([batch[index] for batch in batches]) for index, merge in enumerate(rules)
         )
     if isinstance(space, _numeric(family)):
         return np.concatenate
@@ -104,17 +104,17 @@ def cutter(space: Any, family: Family) -> Cut:
     if isinstance(space, spaces.Tuple):
         rules = [cutter(part, family) for part in space]
         return lambda actions, size, bounds: _tuples(
-            [cut(actions[place], size, bounds) for place, cut in enumerate(rules)], len(bounds)
+            [cut(actions[index], size, bounds) for index, cut in enumerate(rules)], len(bounds)
         )
     return _slices
 
 
 def _dicts(columns: dict[Any, list[Any]], count: int) -> list[Any]:
-    return [{key: cuts[place] for key, cuts in columns.items()} for place in range(count)]
+    return [{key: cuts[index] for key, cuts in columns.items()} for index in range(count)]
 
 
 def _tuples(columns: list[list[Any]], count: int) -> list[Any]:
-    return [tuple(cuts[place] for cuts in columns) for place in range(count)]
+    return [tuple(cuts[index] for cuts in columns) for index in range(count)]
 
 
 def _slices(actions: Any, size: int, bounds: Bounds) -> list[Any]:

@@ -15,7 +15,7 @@ from envwire.v1 import environment_pb2 as pb
 NATIVE = "vector_entry_point"
 
 
-class Shown(NamedTuple):
+class VectorEnvInfo(NamedTuple):
     """What `VectorEnv` calls by these names, and the name of the autoreset mode."""
 
     metadata: dict[str, Any]
@@ -27,9 +27,9 @@ class Shown(NamedTuple):
     autoreset: str
 
 
-def shown(
+def vector_env_info(
     made: Sequence[pb.MakeResponse], targets: Sequence[str | None], num_envs: int, family: Family
-) -> Shown:
+) -> VectorEnvInfo:
     """Returns what is shown of environments.
 
     Args:
@@ -49,7 +49,7 @@ def shown(
                 f"the environments on {target} have other spaces than those on {targets[0]}; serve the same version "
                 "on all targets"
             )
-    return Shown(
+    return VectorEnvInfo(
         decode_mapping(first.metadata, family),
         first.render_mode if first.HasField("render_mode") else None,
         *_batch_spaces(made, singles, num_envs, family),
@@ -78,7 +78,7 @@ def _batch_spaces(
     return observation, action
 
 
-def shown_spec(
+def vector_env_spec(
     made: pb.MakeResponse,
     num_envs: int,
     render_mode: str | None,

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from operator import methodcaller
 from typing import Any
 
 import numpy as np
 
-from envwire.client._drivers.concurrently import outcomes
+from envwire.client._drivers.concurrently import at_once
 from envwire.client._vector.batches import Merge, Room, merger, row_bytes
 from envwire.client._vector.infos import Infos
-from envwire.client._vector.shards import Seat, StepResult
+from envwire.client._vector.shards import Shard, StepResult
+from envwire.client.errors import RemoteError
 from envwire.codec import Family
 from envwire.wire.frames import ATTACHED_FROM
 
-#: Seats differ in how they do it.
-_FINISH: Callable[[Seat], StepResult] = methodcaller("finish")
 #: Puts infos together: how many environments each session has, and the infos of each.
 JoinInfos = Callable[[Sequence[int], Sequence[Infos]], Any]
 
@@ -36,26 +34,26 @@ class Gatherer:
         self._row_bytes = row_bytes(space, family)
         self._join_infos = join_infos
 
-    def gather(self, seats: Sequence[Seat]) -> StepResult:
-        """Waits for seats, all of them whatever one answers, and returns their batch.
+    def gather(self, shards: Sequence[Shard]) -> StepResult:
+        """Waits for shards, all of them whatever one answers, and returns their batch.
 
         Raises:
             Exception: The first of what they raised.
         """
-        sizes = [seat.share.size for seat in seats]
-        merge = self._merge_in_place(seats, sizes)
-        results, failures = outcomes(_FINISH, seats)
-        if failures:
-            raise failures[0]
-        return self._joined(sizes, results, merge)
+        sizes = [shard.spec.size for shard in shards]
+        merge = self._merge_in_place(shards, sizes)
+        answers = [_finished(shard) for shard in shards]
+        if any(isinstance(answer, Exception) for answer in answers):
+            answers = at_once(_recovered, list(zip(shards, answers, strict=True)))
+        return self._joined(sizes, _whole(answers), merge)
 
-    def _merge_in_place(self, seats: Sequence[Seat], sizes: Sequence[int]) -> Merge:
+    def _merge_in_place(self, shards: Sequence[Shard], sizes: Sequence[int]) -> Merge:
         """Returns the rule for observations; large ones are received where they stay."""
         if len(sizes) == 1 or self._row_bytes * min(sizes) < ATTACHED_FROM:
             return self._merge
         room = Room(self._space, sizes)
-        for seat, place in zip(seats, room.places, strict=True):
-            seat.offer(place)
+        for shard, buffer in zip(shards, room.buffers, strict=True):
+            shard.offer(buffer)
         return room.merged
 
     def _joined(
@@ -72,3 +70,36 @@ class Gatherer:
             np.concatenate(truncations),
             self._join_infos(sizes, infos),
         )
+
+
+def _finished(shard: Shard) -> StepResult | Exception:
+    """Waits for a shard; what it raises must not keep the others from being waited for."""
+    try:
+        return shard.finish()
+    except Exception as error:
+        return error
+
+
+def _recovered(answered: tuple[Shard, StepResult | Exception]) -> StepResult | Exception:
+    """Recovers a shard that turned out to be lost: all that are lost side by side."""
+    shard, answer = answered
+    if not isinstance(answer, RemoteError) or not shard.is_loss(answer):
+        return answer
+    try:
+        return shard.recover(answer)
+    except Exception as error:
+        return error
+
+
+def _whole(answers: Sequence[StepResult | Exception]) -> list[StepResult]:
+    """Returns the results.
+
+    Raises:
+        Exception: The first of what shards raised.
+    """
+    results: list[StepResult] = []
+    for answer in answers:
+        if isinstance(answer, Exception):
+            raise answer
+        results.append(answer)
+    return results

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Share(NamedTuple):
-    """The environments of one session: from `start` up to `stop`.
+class ShardSpec(NamedTuple):
+    """The environments of one shard, which share a session: from `start` up to `stop`.
 
     Attributes:
-        place: Which of the targets holds it.
+        target_index: Which of the targets holds it.
         start: Index of its first environment.
         stop: Index behind its last one.
     """
 
-    place: int
+    target_index: int
     start: int
     stop: int
 
@@ -39,8 +39,8 @@ class Capacity(NamedTuple):
 
 def lay_out(
     num_envs: int, sessions: int | None, batch_size: int, capacities: Sequence[Capacity]
-) -> list[Share]:
-    """Returns the shares in the order of their environments.
+) -> list[ShardSpec]:
+    """Returns the shards in the order of their environments.
 
     Args:
         num_envs: How many environments there are.
@@ -62,11 +62,11 @@ def lay_out(
             f"batch_size={batch_size} is not made up of whole sessions of {num_envs}/{count} environments each; "
             "choose sessions= or batch_size= so that it is"
         )
-    places = _places(count, capacities)
+    indices = _target_indices(count, capacities)
     bounds = _bounds(num_envs, count)
     return [
-        Share(place, start, stop)
-        for place, start, stop in zip(places, bounds, bounds[1:], strict=False)
+        ShardSpec(index, start, stop)
+        for index, start, stop in zip(indices, bounds, bounds[1:], strict=False)
     ]
 
 
@@ -88,10 +88,10 @@ def _default_sessions(num_envs: int, batch_size: int, capacities: Sequence[Capac
     )
 
 
-def _places(count: int, capacities: Sequence[Capacity]) -> list[int]:
+def _target_indices(count: int, capacities: Sequence[Capacity]) -> list[int]:
     """Returns the target of each session: by their processors where there is a session for each, else evenly."""
     by_processor = [
-        place for place, capacity in enumerate(capacities) for _ in range(capacity.processors)
+        index for index, capacity in enumerate(capacities) for _ in range(capacity.processors)
     ]
     if len(by_processor) == count:
         return by_processor

@@ -2,161 +2,113 @@
 
 from __future__ import annotations
 
-import os
-import weakref
-from collections.abc import Sequence
-from typing import Any
+import time
+from functools import partial
 
 from envwire.client._drivers.concurrently import at_once
-from envwire.client._session import lifetime as _lifetime
-from envwire.client._session.recording import Recording
-from envwire.client._transports.by_name import open_transport
-from envwire.client._transports.servers import Servers
+from envwire.client._recovery.making import SessionMaker, SessionPlan
+from envwire.client._transports.servers import Refusals, Servers, Targets
 from envwire.client._transports.transport import Transport, call
 from envwire.client._vector.env_info import NATIVE
-from envwire.client._vector.layout import Capacity, Share, lay_out
-from envwire.client._vector.session import VectorSession
-from envwire.client.credentials import Credentials
+from envwire.client._vector.layout import Capacity, ShardSpec, lay_out
+from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
 _INFO_SECONDS = 60.0
 
 
-class Maker:
-    """Makes sessions.
+class Fleet:
+    """The servers of a vector environment, and how its sessions are made there.
 
     Args:
-        target: HOST:PORT of the server, or several.
-        transport: Name of a transport, or the one to use.
-        connect_timeout: Seconds to wait for a server to appear.
-        credentials: Certificates and token.
+        targets: HOST:PORT of the server, or several.
+        options: How they are reached.
         request: What to make, but for the number of environments.
         family: Classes to build of.
-        timeout: Seconds to wait for an answer; None for a little more than the server allows itself.
+
+    Attributes:
+        options: How they are reached.
     """
 
     def __init__(
-        self,
-        target: str | Sequence[str] | None,
-        transport: str | Transport | None,
-        connect_timeout: float,
-        credentials: Credentials | None,
-        request: pb.MakeRequest,
-        family: Family,
-        timeout: float | None,
+        self, targets: Targets, options: ConnectionOptions, request: pb.MakeRequest, family: Family
     ) -> None:
-        self.targets: list[str | None] = (
-            [target] if isinstance(target, str) or target is None else list(target)
-        )
-        self._shared = isinstance(transport, Transport)
-        self._arguments = transport, connect_timeout, credentials
+        self.options = options
+        self._servers = Servers(targets, options)
+        self._shared = isinstance(options.transport, Transport)
         self._request = request
         self._family = family
-        self._timeout = timeout
-        self._opened: dict[int, Transport] = {}
 
-    def lay_out(self, num_envs: int, sessions: int | None, batch_size: int) -> list[Share]:
+    @property
+    def render_mode(self) -> str | None:
+        """The environments' render mode."""
+        return self._request.render_mode if self._request.HasField("render_mode") else None
+
+    def lay_out(self, num_envs: int, sessions: int | None, batch_size: int) -> list[ShardSpec]:
         """Returns which environments each session is to have (see `envwire.client._vector.layout.lay_out`).
 
         Raises:
             ValueError: The numbers do not go together.
+            ServerUnavailableError: No server answers.
         """
-        known = sessions is not None
-        capacities = [Capacity(1, 0)] * len(self.targets) if known else self._look_at_all()
-        shares = lay_out(num_envs, sessions, batch_size, capacities)
-        if self._shared and len(shares) > 1:
+        found = self._unasked() if sessions is not None or self._shared else self._look_at_all()
+        specs = lay_out(num_envs, sessions, batch_size, list(found.values()))
+        if self._shared and len(specs) > 1:
             raise ValueError("an open transport takes one session; name a transport for more")
-        return shares
+        indices = list(found)
+        return [spec._replace(target_index=indices[spec.target_index]) for spec in specs]
 
-    def _look_at_all(self) -> list[Capacity]:
-        """Returns what the servers say of themselves; the transports to them are kept for their first sessions."""
-        if self._shared:
-            return [Capacity(1, 0)]
-        return at_once(self._look, range(len(self.targets)))
+    def _unasked(self) -> dict[int, Capacity]:
+        return dict.fromkeys(range(len(self._servers.targets)), Capacity(1, 0))
 
-    def _look(self, place: int) -> Capacity:
-        transport = self._opened[place] = self._open(place)
-        request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
-        info = call(transport, request, self._timeout or _INFO_SECONDS).get_server_info
-        # What steps as arrays steps many environments in hardly more time than one, and draws from one generator.
+    def _look_at_all(self) -> dict[int, Capacity]:
+        """Returns what the servers that answer say of themselves, by their indices."""
+        targets = self._servers.targets
+        refusals = Refusals(targets, self.options.connect_timeout)
+        while True:
+            answers = at_once(partial(self._look, refusals.patience), range(len(targets)))
+            found = {
+                index: each for index, each in enumerate(answers) if isinstance(each, Capacity)
+            }
+            for index, each in enumerate(answers):
+                if isinstance(each, Exception):
+                    refusals.add(targets[index], each)
+            if found:
+                return found
+            time.sleep(refusals.pause())
+
+    def _look(self, patience: float, index: int) -> Capacity | Exception:
+        """Asks a server; the transport to it is kept for its first session."""
+        target = self._servers.targets[index]
+        try:
+            transport = self._servers.open(target, patience)
+            self._servers.keep(target, transport)
+            request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
+            answer = call(transport, request, self.options.timeout or _INFO_SECONDS)
+        except Exception as error:
+            return error
+        return self.capacity(answer.get_server_info)
+
+    def capacity(self, info: pb.GetServerInfoResponse) -> Capacity:
+        """Returns how much of the vector environment a server can hold.
+
+        What steps as arrays steps many environments in hardly more time than one, and draws from one generator.
+        """
         native = self._request.vector.vectorization_mode == NATIVE
         return Capacity(1 if native else max(1, info.cpu_count), info.max_envs_per_session)
 
-    def _open(self, place: int) -> Transport:
-        transport, connect_timeout, credentials = self._arguments
-        return open_transport(transport, self.targets[place], connect_timeout, credentials)
-
-    def recording(self, limit: int) -> Recording:
-        """Returns a recording of one session's requests, so many at most."""
-        mode = self._request.render_mode if self._request.HasField("render_mode") else None
-        return Recording(limit, mode)
-
-    def make(
-        self, share: Share, recording: Recording | None = None
-    ) -> tuple[VectorSession, pb.MakeResponse]:
-        """Makes a session for these environments.
-
-        Args:
-            share: The environments.
-            recording: Takes what changes them; None to record nothing.
-
-        Raises:
-            RemoteError: The server refused, or cannot be reached.
-            Exception: Whatever an environment raised while it was made.
-        """
-        transport = self._opened.pop(share.place, None) or self._open(share.place)
-        return self._make_over(transport, share, recording)
-
-    def make_again(
-        self, share: Share, recording: Recording | None = None
-    ) -> tuple[VectorSession, pb.MakeResponse]:
-        """Does as `make`, on another of the servers where theirs is gone or has no room."""
-        targets = self.targets[share.place :] + self.targets[: share.place]
-        servers = Servers(targets, *self._arguments)
-        return servers.make(lambda _, transport: self._make_over(transport, share, recording))
-
-    def _make_over(
-        self, transport: Transport, share: Share, recording: Recording | None
-    ) -> tuple[VectorSession, pb.MakeResponse]:
-        label = f"<remote {self._request.env_id}>"
-        session = VectorSession(transport, self._family, self._timeout, label, recording)
+    def plan(self, spec: ShardSpec) -> SessionPlan:
+        """Returns what the sessions of a shard are like."""
         request = pb.MakeRequest()
         request.CopyFrom(self._request)
-        request.vector.num_envs = share.size
-        try:
-            return session, session.make(request)
-        except BaseException:
-            session.drop()
-            raise
+        request.vector.num_envs = spec.size
+        return SessionPlan(request, self._family, self.options.timeout)
+
+    def maker(self, spec: ShardSpec) -> SessionMaker:
+        """Returns what makes the sessions of a shard: on its own server, or where there is room."""
+        return SessionMaker(self._servers.starting_at(spec.target_index), self.plan(spec))
 
     def close(self) -> None:
         """Frees the transports that no session took."""
-        while self._opened:
-            self._opened.popitem()[1].close()
-
-
-class Owner:
-    """Whose sessions they are, for their life and death.
-
-    Args:
-        env: The vector environment. It is not kept alive.
-    """
-
-    def __init__(self, env: Any) -> None:
-        self._env = weakref.ref(env)
-
-    def __str__(self) -> str:
-        env = self._env()
-        return "a vector environment that is gone" if env is None else str(env)
-
-    def take(self, session: VectorSession) -> None:
-        """Has the session closed when the environment is collected, and its lease kept until then."""
-        if (env := self._env()) is not None:
-            _lifetime.look_after(env, session)
-
-    def leave(self, session: VectorSession) -> None:
-        """Lets go of a session that is no more, or is another process's."""
-        if session.pid == os.getpid():
-            _lifetime.forget(session)
-            session.drop()
+        self._servers.close()

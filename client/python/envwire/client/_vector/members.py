@@ -7,9 +7,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers.concurrently import at_once
-from envwire.client._vector.async_calls import Halves
-from envwire.client._vector.session import VectorSession
-from envwire.client._vector.shards import Seat
+from envwire.client._session.operations import (
+    CallMethod,
+    GetAttribute,
+    GetGenerators,
+    Render,
+    SetAttribute,
+)
+from envwire.client._vector.async_calls import AsyncCalls
+from envwire.client._vector.shards import Shard
 from envwire.envs.type_guards import is_tuple_or_list
 
 _T = TypeVar("_T")
@@ -19,17 +25,17 @@ class Members:
     """The environments; `VectorProxy` says what its methods of the same names do.
 
     Args:
-        halves: Says which sessions they are in, when these are free to answer.
+        calls: Says which sessions they are in, when these are free to answer.
         native: Whether those of a session are one that steps as arrays: what they have, they have once.
     """
 
-    def __init__(self, halves: Halves, native: bool) -> None:
-        self._halves = halves
+    def __init__(self, calls: AsyncCalls, native: bool) -> None:
+        self._calls = calls
         self._native = native
 
     def render(self) -> Any:
         """Returns the frames."""
-        return self._joined(self._each(VectorSession.render))
+        return self._joined(self._each(_render))
 
     def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         """Calls a method, or reads an attribute."""
@@ -42,9 +48,9 @@ class Members:
             ValueError: There are not as many values as environments.
         """
         if self._native:
-            self._each(lambda session: session.set_attribute(name, values, True))
+            self._each(lambda shard: shard.serve(SetAttribute(name, values)))
             return
-        bounds = self._halves.bounds
+        bounds = self._calls.bounds
         count = bounds[-1][1]
         each = list(values) if is_tuple_or_list(values) else [values] * count
         if len(each) != count:
@@ -52,42 +58,42 @@ class Members:
                 f"{len(each)} values of {name!r} for {count} environments; give one for each, or one for all"
             )
         own = [each[start:stop] for start, stop in bounds]
-        pairs = list(zip(self._halves.idle(), own, strict=True))
-        at_once(lambda pair: pair[0].serve(_setter(name, pair[1])), pairs)
+        pairs = list(zip(self._calls.idle(), own, strict=True))
+        at_once(lambda pair: pair[0].serve(SetAttribute(name, pair[1])), pairs)
 
     def call_on(
         self, indices: Sequence[int], name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> list[Any]:
         """Calls a method, or reads an attribute, of some of them."""
         found: dict[int, Any] = {}
-        for seat, members in self._chosen(indices):
-            results = seat.serve(partial(_call, name, args, kwargs, members=members))
-            own = [seat.share.start + member for member in members]
+        for shard, members in self._chosen(indices):
+            results = _call(name, args, kwargs, shard, members)
+            own = [shard.spec.start + member for member in members]
             found.update(zip(own, results, strict=True))
         return [found[index] for index in indices]
 
     def set_attr_on(self, indices: Sequence[int], name: str, value: Any) -> None:
         """Sets an attribute of some of them."""
-        for seat, members in self._chosen(indices):
-            seat.serve(_setter(name, [value] * len(members), members))
+        for shard, members in self._chosen(indices):
+            shard.serve(SetAttribute(name, [value] * len(members), True, members))
 
-    def _chosen(self, indices: Sequence[int]) -> list[tuple[Seat, list[int]]]:
-        """Returns the seats that have some of these, and which of their own they are."""
-        chosen: list[tuple[Seat, list[int]]] = []
-        for seat in self._halves.idle():
-            start, stop = seat.share.start, seat.share.stop
+    def _chosen(self, indices: Sequence[int]) -> list[tuple[Shard, list[int]]]:
+        """Returns the shards that have some of these, and which of their own they are."""
+        chosen: list[tuple[Shard, list[int]]] = []
+        for shard in self._calls.idle():
+            start, stop = shard.spec.start, shard.spec.stop
             members = [index - start for index in range(start, stop) if index in indices]
             if members:
-                chosen.append((seat, members))
+                chosen.append((shard, members))
         return chosen
 
-    def _each(self, request: Callable[[VectorSession], _T]) -> list[_T]:
+    def _each(self, request: Callable[[Shard], _T]) -> list[_T]:
         """Serves a request in every session, at the same time."""
-        return at_once(lambda seat: seat.serve(request), self._halves.idle())
+        return at_once(request, self._calls.idle())
 
     def generators(self) -> Any:
         """Returns copies of the generators."""
-        generators = [each for one in self._each(VectorSession.get_generators) for each in one]
+        generators = [each for one in self._each(_generators) for each in one]
         return generators[0] if self._native and len(generators) == 1 else tuple(generators)
 
     def _joined(self, results: Sequence[Any]) -> Any:
@@ -97,16 +103,20 @@ class Members:
         return tuple(one for result in results for one in result)
 
 
-def _setter(name: str, values: Any, members: Sequence[int] = ()) -> Callable[[VectorSession], bool]:
-    return lambda session: session.set_attribute(name, values, True, members)
+def _render(shard: Shard) -> Any:
+    return shard.serve(Render())
+
+
+def _generators(shard: Shard) -> list[Any]:
+    return shard.serve(GetGenerators())
 
 
 def _call(
     name: str,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    session: VectorSession,
+    shard: Shard,
     members: Sequence[int] = (),
 ) -> Any:
-    value, method = session.get_attribute(name, members)
-    return session.call_method(name, args, kwargs, members) if method else value
+    value, method = shard.serve(GetAttribute(name, members))
+    return shard.serve(CallMethod(name, args, kwargs, members)) if method else value

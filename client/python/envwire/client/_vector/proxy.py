@@ -10,22 +10,23 @@ from functools import partial
 from typing import Any
 
 from envwire.client._env.viewer import HUMAN
-from envwire.client._recovery.vector_strategies import POLICIES
 from envwire.client._session.requests import WrapperLike, make_request, set_vector
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.async_calls import Halves
+from envwire.client._vector.async_calls import AsyncCalls
 from envwire.client._vector.batches import cutter
-from envwire.client._vector.env_info import NATIVE, Shown, shown, shown_spec
+from envwire.client._vector.env_info import NATIVE, VectorEnvInfo, vector_env_info, vector_env_spec
 from envwire.client._vector.gathering import Gatherer, JoinInfos
 from envwire.client._vector.infos import Infos, join_infos
-from envwire.client._vector.making import Maker
+from envwire.client._vector.making import Fleet
 from envwire.client._vector.members import Members
-from envwire.client._vector.shard_pool import Seating
+from envwire.client._vector.shard_pool import ShardPool
 from envwire.client._vector.shards import StepResult
 from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError
+from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
+from envwire.v1 import environment_pb2 as pb
 
 
 class VectorProxy:
@@ -101,69 +102,61 @@ class VectorProxy:
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._seating = Seating(self)
+        self._pool = ShardPool(self)
         self.num_envs = num_envs
-        settings: dict[str, Any] = {
-            "sessions": sessions,
-            "batch_size": batch_size,
-            "autoreset_mode": autoreset_mode,
-            "vectorization_mode": vectorization_mode,
-            "wrappers": tuple(wrappers),
-            "transport": transport,
-            "library": library,
-            "timeout": timeout,
-            "connect_timeout": connect_timeout,
-            "credentials": credentials,
-            "lease": lease,
-            "on_lost": on_lost,
-            "replay_limit": replay_limit,
-            "env_kwargs": {**(env_kwargs or {}), **kwargs},
-        }
         if render_mode == HUMAN:
             raise InvalidRequestError(
                 "render_mode='human' shows one environment; give a vector environment 'rgb_array'"
             )
-        if on_lost not in POLICIES:
-            raise ValueError(f"on_lost={on_lost!r} is not one of {', '.join(POLICIES)}")
-        request = make_request(
-            env_id,
-            render_mode,
-            settings["wrappers"],
-            library,
-            self._family,
-            lease,
-            settings["env_kwargs"],
+        options = ConnectionOptions(
+            transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
+        wrappers, kwargs = tuple(wrappers), {**(env_kwargs or {}), **kwargs}
+        request = make_request(env_id, render_mode, wrappers, library, self._family, lease, kwargs)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
-        maker = Maker(
-            target, transport, connect_timeout, credentials, request, self._family, timeout
+        remake = partial(
+            type(self),
+            target,
+            env_id,
+            sessions=sessions,
+            batch_size=batch_size,
+            autoreset_mode=autoreset_mode,
+            vectorization_mode=vectorization_mode,
+            wrappers=wrappers,
+            library=library,
+            env_kwargs=kwargs,
+            **options.keywords,
         )
-        remake = partial(type(self), target, env_id, **settings)
-        try:
-            shares = maker.lay_out(num_envs, sessions, batch_size or num_envs)
-            made = self._seating.make(shares, maker, on_lost, replay_limit)
-            targets = [maker.targets[share.place] for share in shares]
-            self._show(shown(made, targets, num_envs, self._family))
-        except BaseException:
-            self._seating.drop()
-            raise
-        finally:
-            maker.close()
-        self.spec = shown_spec(made[0], num_envs, self.render_mode, self._family, remake)
+        made = self._make(Fleet(target, options, request, self._family), sessions, batch_size)
+        self.spec = vector_env_spec(made, num_envs, self.render_mode, self._family, remake)
         cut = cutter(self.single_action_space, self._family)
         gatherer = Gatherer(self.single_observation_space, self._family, self._join_infos)
-        self._halves = Halves(self._seating, batch_size or num_envs, cut, gatherer, self._family)
-        self._members = Members(self._halves, vectorization_mode == NATIVE)
+        self._calls = AsyncCalls(self._pool, batch_size or num_envs, cut, gatherer, self._family)
+        self._members = Members(self._calls, vectorization_mode == NATIVE)
         self.closed = False
 
-    def _show(self, of: Shown) -> None:
+    def _make(self, fleet: Fleet, sessions: int | None, batch_size: int | None) -> pb.MakeResponse:
+        """Makes all sessions; returns what the first server says of its own."""
+        try:
+            specs = fleet.lay_out(self.num_envs, sessions, batch_size or self.num_envs)
+            made = self._pool.make(specs, fleet)
+            targets = [shard.handle.target for shard in self._pool.shards]
+            self._show(vector_env_info(made, targets, self.num_envs, self._family))
+        except BaseException:
+            self._pool.kill()
+            raise
+        finally:
+            fleet.close()
+        return made[0]
+
+    def _show(self, of: VectorEnvInfo) -> None:
         """Takes over what the environments are like."""
         self.metadata, self.render_mode = of.metadata, of.render_mode
         self.observation_space, self.action_space = of.observation_space, of.action_space
         self.single_observation_space = of.single_observation_space
         self.single_action_space = of.single_action_space
-        for seat in self._seating.seats:
-            seat.follow(of.autoreset, of.single_observation_space, self._family)
+        for shard in self._pool.shards:
+            shard.follow(of.autoreset, of.single_observation_space, self._family)
 
     def reset(
         self,
@@ -189,25 +182,25 @@ class VectorProxy:
 
     def reset_async(self, *, seed: Any = None, options: Any = None) -> None:
         """Sends a reset; `reset_wait`, or `recv`, returns what it led to. Arguments are those of `reset`."""
-        self._halves.reset_async(seed, options)
+        self._calls.reset_async(seed, options)
 
     def reset_wait(self) -> tuple[Any, Infos]:
         """Waits for what `reset_async` began, and returns it as `reset` does."""
-        return self._halves.reset_wait()
+        return self._calls.reset_wait()
 
     def step(self, actions: Any) -> StepResult:
         """Steps every environment (see `VectorEnv.step`)."""
-        halves = self._halves
-        halves.step_async(actions)
-        return halves.step_wait()
+        calls = self._calls
+        calls.step_async(actions)
+        return calls.step_wait()
 
     def step_async(self, actions: Any) -> None:
         """Sends actions, one for each environment; `step_wait` returns what they led to."""
-        self._halves.step_async(actions)
+        self._calls.step_async(actions)
 
     def step_wait(self) -> StepResult:
         """Waits for what `step_async` began, and returns it as `step` does."""
-        return self._halves.step_wait()
+        return self._calls.step_wait()
 
     def send(self, actions: Any, env_id: Any = None) -> None:
         """Sends actions to some of the environments; `recv` returns what they led to.
@@ -219,7 +212,7 @@ class VectorProxy:
         Raises:
             ValueError: They are not the environments of whole sessions, or the actions are not as many.
         """
-        self._halves.send(actions, env_id)
+        self._calls.send(actions, env_id)
 
     def recv(self) -> StepResult:
         """Waits for the first `batch_size` environments that finish what was sent to them.
@@ -231,7 +224,7 @@ class VectorProxy:
         Raises:
             NoAsyncCallError: Fewer of them have anything to finish.
         """
-        return self._halves.recv()
+        return self._calls.recv()
 
     def render(self) -> Any:
         """Returns a tuple with a frame of each environment."""
@@ -277,22 +270,22 @@ class VectorProxy:
     @property
     def connection_stats(self) -> ConnectionStats:
         """What sessions and connections went through so far."""
-        return self._seating.stats()
+        return self._pool.stats()
 
     @property
     def closed(self) -> bool:
         """Whether the environments are closed."""
-        return self._seating.closed
+        return self._pool.closed
 
     @closed.setter
     def closed(self, value: bool) -> None:
-        self._seating.closed = value
+        self._pool.closed = value
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the environments on the servers and the connections to them."""
         del kwargs
-        self._halves.forget()
-        self._seating.close()
+        self._calls.forget()
+        self._pool.close()
 
     def __reduce__(self) -> Any:
         raise TypeError(

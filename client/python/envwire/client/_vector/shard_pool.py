@@ -1,69 +1,85 @@
-"""The seats of a vector environment together: laid out and made, made again when closed or lost, closed."""
+"""The shards of a vector environment together: laid out and made, made again when closed or lost, closed."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import weakref
 from collections.abc import Callable, Sequence
 from operator import methodcaller
-from typing import Any
+from typing import Any, NamedTuple
 
+from envwire.client._drivers.closing import close_all
 from envwire.client._drivers.concurrently import at_once
-from envwire.client._recovery.vector_strategies import POLICIES
-from envwire.client._session import lifetime as _lifetime
-from envwire.client._session.closing import close_all
+from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._recovery.strategies import SHARD_STRATEGIES
 from envwire.client._session.stats import ConnectionStats
-from envwire.client._vector.layout import Share
-from envwire.client._vector.making import Maker, Owner
-from envwire.client._vector.shards import Seat
+from envwire.client._vector.layout import ShardSpec
+from envwire.client._vector.making import Fleet
+from envwire.client._vector.shards import Shard
+from envwire.client._vector.truncation import TruncatingShard
 from envwire.client.errors import not_live
 from envwire.v1 import environment_pb2 as pb
 
-#: Seats differ in how they do it.
-_MAKE: Callable[[Seat], pb.MakeResponse] = methodcaller("make")
+#: Shards differ in how they do it.
+_MAKE: Callable[[Shard], pb.MakeResponse] = methodcaller("make")
 
 
-class Seating:
-    """The seats.
+class ShardLabel(NamedTuple):
+    """Names a shard in messages, as its vector environment prints by then."""
+
+    pool: ShardPool
+    spec: ShardSpec
+
+    def __str__(self) -> str:
+        return f"{self.pool}, environments {self.spec.start} to {self.spec.stop - 1}"
+
+
+class ShardPool:
+    """The shards.
 
     Args:
         env: The vector environment. It is not kept alive.
 
     Attributes:
-        seats: The seats in the order of their environments.
+        shards: The shards in the order of their environments.
         closed: Whether the environments are closed, or were not made yet.
     """
 
     def __init__(self, env: Any) -> None:
-        self.seats: list[Seat] = []
+        self.shards: list[Shard] = []
         self.closed = True
-        self._owner = Owner(env)
+        self._env = weakref.ref(env)
         self._pid = os.getpid()
 
-    def make(
-        self, shares: Sequence[Share], maker: Maker, on_lost: str, replay_limit: int
-    ) -> list[pb.MakeResponse]:
+    def __str__(self) -> str:
+        env = self._env()
+        return "a vector environment that is gone" if env is None else str(env)
+
+    def make(self, specs: Sequence[ShardSpec], fleet: Fleet) -> list[pb.MakeResponse]:
         """Makes every session, and returns what the servers say of them.
 
         Args:
-            shares: The environments of each.
-            maker: Makes sessions.
-            on_lost: What becomes of environments whose session is lost, by name.
-            replay_limit: How many requests of each session are recorded at most.
+            specs: The environments of each.
+            fleet: Makes sessions.
         """
-        seat = POLICIES[on_lost]
-        self.seats = [
-            seat(share, maker, self._owner, maker.recording(replay_limit)) for share in shares
-        ]
-        return at_once(_MAKE, self.seats)
+        self.shards = [self._shard(spec, fleet) for spec in specs]
+        return at_once(_MAKE, self.shards)
+
+    def _shard(self, spec: ShardSpec, fleet: Fleet) -> Shard:
+        options = fleet.options
+        kind = TruncatingShard if options.on_lost == "truncate" else Shard
+        strategy = SHARD_STRATEGIES[options.on_lost](options, fleet.render_mode)
+        label = ShardLabel(self, spec)
+        return kind(spec, SessionHandle(fleet.maker(spec), strategy, label))
 
     def make_missing(self) -> None:
         """Makes the sessions that this process does not have."""
         if self._pid != os.getpid():
-            for seat in self.seats:
-                seat.leave()
+            for shard in self.shards:
+                shard.handle.kill()
             self._pid = os.getpid()
-        at_once(_MAKE, [seat for seat in self.seats if seat.session is None])
+        at_once(_MAKE, [shard for shard in self.shards if shard.handle.session is None])
         self.closed = False
 
     def check_live(self) -> None:
@@ -73,21 +89,21 @@ class Seating:
             SessionClosedError: The environments are closed, or a parent process's.
         """
         if self.closed or self._pid != os.getpid():
-            raise not_live(self._owner, None if self.closed else self._pid)
+            raise not_live(self, None if self.closed else self._pid)
 
-    def taken(self) -> list[Seat]:
-        """Returns the seats, each of which has a session.
+    def live(self) -> list[Shard]:
+        """Returns the shards, each of which has a session.
 
         Raises:
             SessionClosedError: A session was lost.
         """
-        if any(seat.session is None for seat in self.seats):
-            raise not_live(self._owner)
-        return self.seats
+        if any(shard.handle.session is None for shard in self.shards):
+            raise not_live(self)
+        return self.shards
 
     def stats(self) -> ConnectionStats:
-        """Returns what connections and sessions of all seats went through."""
-        return ConnectionStats(*map(sum, zip(*(seat.stats for seat in self.seats), strict=True)))
+        """Returns what connections and sessions of all shards went through."""
+        return ConnectionStats(*map(sum, zip(*(shard.stats for shard in self.shards), strict=True)))
 
     def close(self) -> None:
         """Closes the sessions of this process, and leaves a parent's to it.
@@ -95,18 +111,11 @@ class Seating:
         Raises:
             Exception: The first of what the environments raised.
         """
-        sessions = [seat.session for seat in self.seats if seat.session is not None]
-        for seat in self.seats:
-            seat.session = None
-        own = [session for session in sessions if session.pid == os.getpid()]
-        for session in own:
-            _lifetime.forget(session)
-        close_all(own)
+        sessions = [shard.handle.release() for shard in self.shards]
+        close_all([each for each in sessions if each is not None and each.pid == os.getpid()])
 
-    def drop(self) -> None:
+    def kill(self) -> None:
         """Closes what was made of environments that could not all be made."""
-        for seat in self.seats:
-            if seat.session is not None:
-                with contextlib.suppress(Exception):
-                    seat.session.close()
-                seat.leave()
+        for shard in self.shards:
+            with contextlib.suppress(Exception):
+                shard.handle.kill(close=True)

@@ -1,26 +1,22 @@
-"""The place of one session in a vector environment: its environments, and whichever session holds them now.
-
-A session that was lost leaves its seat empty, and whoever asked for something gets the error. Other policies are in
-`envwire.client._recovery.vector_strategies`.
-"""
+"""One shard of a vector environment: its environments, and what happens to them when their session is lost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import secrets
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from envwire.client._session.recording import Recording
+from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.infos import Infos
-from envwire.client._vector.layout import Share
-from envwire.client._vector.making import Maker, Owner
+from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.resets import ResetOptions
-from envwire.client._vector.session import LOST, VectorSession
-from envwire.client.errors import SessionClosedError, not_live
+from envwire.client.errors import RemoteError, SessionClosedError
 from envwire.codec import Family
+from envwire.envs.type_guards import is_tuple_or_list
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area
 
@@ -29,49 +25,29 @@ _T = TypeVar("_T")
 #: What `VectorEnv.step` returns.
 StepResult = tuple[Any, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Infos]
 
+#: Of a seed that every environment takes, and those that follow it.
+_SEED_BITS = 30
 
-class Seat:
-    """The seat of one session.
+
+class Shard:
+    """The environments of one session.
 
     Args:
-        share: Which environments it is for.
-        maker: Makes sessions.
-        owner: Whose sessions they are.
-        recording: Takes what the environments are asked, for a policy that needs it.
-
-    Attributes:
-        session: The session; None when there is none.
+        spec: Which environments they are.
+        handle: Whichever session holds them now.
     """
 
-    def __init__(
-        self, share: Share, maker: Maker, owner: Owner, recording: Recording | None = None
-    ) -> None:
-        self.share = share
-        self.session: VectorSession | None = None
-        self._recording = recording
-        self._maker = maker
-        self._make = maker.make
-        self._owner = owner
-        self._resets = False
+    def __init__(self, spec: ShardSpec, handle: SessionHandle) -> None:
+        self.spec = spec
+        self.handle = handle
         self._is_new = False
-        self._failure: Exception | None = None
-        self._stats = ConnectionStats()
-
-    def __str__(self) -> str:
-        return f"{self._owner}, environments {self.share.start} to {self.share.stop - 1}"
+        self._operation: Operation[Any] = Reset()
+        self._failure: RemoteError | None = None
 
     def make(self) -> pb.MakeResponse:
         """Makes the session, and returns what the server says of it."""
-        if self._recording is not None:
-            self._recording.begin()
-        return self._make_session()
-
-    def _make_session(self) -> pb.MakeResponse:
-        self.session, made = self._make(self.share, self._recording)
-        self._make = self._maker.make_again
-        self._owner.take(self.session)
         self._is_new = True
-        return made
+        return self.handle.make()
 
     def follow(self, autoreset: str, space: Any, family: Family) -> None:
         """Takes note of what the environments are like.
@@ -88,11 +64,10 @@ class Seat:
         Raises:
             SessionClosedError: There is no session.
         """
-        if self.session is None:
+        if self.handle.session is None:
             self.restart()
         else:
-            self._resets = False
-            self._begin(VectorSession.begin_step, actions)
+            self._begin(Step(actions))
 
     def restart(self) -> None:
         """Begins what stands for a step where the session was lost.
@@ -101,52 +76,57 @@ class Seat:
             SessionClosedError: Nothing does.
         """
         raise SessionClosedError(
-            f"the session of environments {self.share.start} to {self.share.stop - 1} was lost; reset() makes "
+            f"the session of environments {self.spec.start} to {self.spec.stop - 1} was lost; reset() makes "
             "them again"
         )
 
     def begin_reset(self, seed: Any, options: ResetOptions) -> None:
         """Sends a reset, all of which has to be reset when the session is new."""
-        self._resets = True
+        recording = self.handle.strategy.recording
+        if recording is not None and not recording.rooted:
+            seed = _drawn(seed, self.spec.size)  # one that was never given could not be given again
         common, each = options.unmasked if self._is_new else options
         self._is_new = False
-        self._begin(VectorSession.begin_reset, seed, common, each)
+        self._begin(Reset(seed, common, member_options=each))
 
-    def _begin(self, begin: Callable[..., None], *args: Any) -> None:
-        self._failure = None
+    def _begin(self, operation: Operation[Any]) -> None:
+        self._operation, self._failure = operation, None
         try:
-            begin(self.live(), *args)
-        except LOST as error:  # told when it is waited for, as any loss
-            self._failure = error
-
-    def live(self) -> VectorSession:
-        """Returns the session.
-
-        Raises:
-            SessionClosedError: There is none.
-        """
-        if self.session is None:
-            raise not_live(self._owner)
-        return self.session
+            self.handle.begin(operation)
+        except RemoteError as error:
+            if not self.handle.is_loss(error):
+                raise
+            self._failure = error  # told when it is waited for, as any loss
 
     def finish(self) -> StepResult:
         """Waits for what was begun; a reset gives rewards and flags of zero.
 
         Raises:
-            RemoteError: The session was lost, and that is to be raised.
+            RemoteError: The session was lost, if `is_loss` says so: `recover` goes on from there.
             Exception: Whatever an environment raised.
         """
-        try:
-            if self._failure is not None:
-                raise self._failure
-            result = self.live().finish()
-        except LOST:
-            self._lose()
-            raise
-        return self._as_step(*result) if self._resets else result
+        if self._failure is not None:
+            raise self._failure
+        return self._as_step(self.handle.finish())
 
-    def _as_step(self, observations: Any, infos: Infos) -> StepResult:
-        size = self.share.size
+    def is_loss(self, error: Exception) -> bool:
+        """Returns whether the session was lost, by what `finish` raised."""
+        return isinstance(error, RemoteError) and self.handle.is_loss(error)
+
+    def recover(self, loss: RemoteError) -> StepResult:
+        """Returns what `finish` would have returned, had the session not been lost.
+
+        Raises:
+            RemoteError: That cannot be told.
+        """
+        result = self.handle.recover(self._operation, loss)
+        return self._as_step(result)
+
+    def _as_step(self, result: Any) -> StepResult:
+        if isinstance(self._operation, Step):
+            step: StepResult = result[0]
+            return step
+        (observations, infos), size = result[0], self.spec.size
         return (
             observations,
             np.zeros(size),
@@ -155,46 +135,42 @@ class Seat:
             infos,
         )
 
-    def serve(self, request: Callable[[VectorSession], _T]) -> _T:
+    def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request that is neither a step nor a reset.
-
-        Args:
-            request: Called with the session.
 
         Raises:
             SessionClosedError: There is no session.
-            Exception: Whatever it raises.
+            Exception: Whatever the environment raised.
         """
-        return request(self.live())
+        return self.handle.serve(operation)
 
-    def offer(self, place: Area) -> None:
-        """Says where observations may go (see `VectorSession.offer`)."""
-        if self.session is not None:
-            self.session.offer(place)
+    def offer(self, buffer: Area) -> None:
+        """Says where observations may go (see `SessionHandle.offer`)."""
+        self.handle.offer(buffer)
 
     def fileno(self) -> int:
         """Returns what is readable once `finish` need not wait; -1 where only `finish` can tell."""
-        return -1 if self.session is None or self._failure else self.session.fileno()
+        session = self.handle.session
+        return -1 if session is None or self._failure else session.fileno()
 
     @property
     def timeout(self) -> float:
         """Seconds to wait for a reply."""
-        return 0.0 if self.session is None else self.session.timeout
+        session = self.handle.session
+        return 0.0 if session is None else session.session.timeout
 
     @property
     def stats(self) -> ConnectionStats:
         """What connections and sessions here went through."""
-        resumed = 0 if self.session is None else self.session.resumed
-        return self._stats.plus(resumed=resumed)
+        return self.handle.stats
 
-    def _lose(self) -> None:
-        """Lets go of a session that was lost."""
-        self._stats = self._stats.plus(lost=1)
-        self.leave()
 
-    def leave(self) -> None:
-        """Lets go of the session, which is no more."""
-        session, self.session = self.session, None
-        if session is not None:
-            self._stats = self._stats.plus(resumed=session.resumed)
-            self._owner.leave(session)
+def _drawn(seed: Any, size: int) -> Any:
+    """Returns a seed for each environment, as `reset` takes them: its own, or one that is drawn for it."""
+    first = secrets.randbits(_SEED_BITS)
+    if seed is None:
+        return first
+    if not is_tuple_or_list(seed):
+        return seed
+    drawn = range(first, first + size)
+    return [own if each is None else each for each, own in zip(seed, drawn, strict=True)]

@@ -1,13 +1,12 @@
-"""Closing sessions. One that is gone, or whose server is or lets nobody in, is closed already."""
+"""Closing is idempotent: a session that is already gone, or whose server is unreachable, counts as closed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.concurrently import outcomes
-from envwire.client._session.remote_session import RemoteSession
-from envwire.client._vector.session import VectorSession
 from envwire.client.errors import (
     NotAllowedError,
     RemoteError,
@@ -20,7 +19,7 @@ from envwire.client.errors import (
 _GONE = (SessionError, ServerUnavailableError, NotAllowedError)
 
 
-def close(session: RemoteSession) -> None:
+def close(session: BlockingDriver) -> None:
     """Closes a session.
 
     Raises:
@@ -29,32 +28,30 @@ def close(session: RemoteSession) -> None:
     try:
         session.close()
     except RemoteError as error:
-        if _is_news(error):
+        if is_news(error):
             raise
 
 
-def close_all(sessions: Sequence[VectorSession]) -> None:
+def close_all(sessions: Sequence[BlockingDriver]) -> None:
     """Closes sessions at the same time.
 
     Raises:
         Exception: The first of what the environments raised.
     """
-    failures: list[Exception] = []
-    begun = list(sessions)
-    for half in (VectorSession.begin_close, VectorSession.finish):
-        begun, failed = outcomes(partial(_closing, half), begun)
-        failures += failed
+    begun, failures = outcomes(partial(_each, BlockingDriver.begin_close), sessions)
+    waited = [session for session in begun if session.session.pending]
+    failures += outcomes(partial(_each, BlockingDriver.finish), waited)[1]
     for session in sessions:
-        session.drop()
-    for error in filter(_is_news, failures):
+        session.kill()
+    for error in filter(is_news, failures):
         raise error
 
 
-def _closing(half: Callable[[VectorSession], object], session: VectorSession) -> VectorSession:
-    half(session)
+def _each(function: Callable[[BlockingDriver], object], session: BlockingDriver) -> BlockingDriver:
+    function(session)
     return session
 
 
-def _is_news(error: Exception) -> bool:
+def is_news(error: Exception) -> bool:
     """Tells whether a session did not just turn out to be gone; an environment that hung while it closed is news."""
     return isinstance(error, StepTimeoutError) or not isinstance(error, _GONE)

@@ -14,19 +14,19 @@ import time
 import weakref
 from queue import Empty, SimpleQueue
 
-from envwire.client._session.remote_session import RemoteSession
+from envwire.client._drivers.blocking import BlockingDriver
 
-_open: weakref.WeakSet[RemoteSession] = weakref.WeakSet()
-_abandoned: SimpleQueue[RemoteSession] = SimpleQueue()
+_open: weakref.WeakSet[BlockingDriver] = weakref.WeakSet()
+_abandoned: SimpleQueue[BlockingDriver] = SimpleQueue()
 #: Sessions of a parent process: never touched again, not even to be freed.
-_inherited: list[RemoteSession] = []
+_inherited: list[BlockingDriver] = []
 _keepers: dict[int, threading.Thread] = {}
 _lock = threading.Lock()
 _PERIOD_SECONDS = 0.2
 _ABANDONED_SECONDS, _EXIT_SECONDS = 2.0, 5.0
 
 
-def look_after(owner: object, session: RemoteSession) -> None:
+def look_after(owner: object, session: BlockingDriver) -> None:
     """Closes `session` when `owner` is collected or the program exits, and keeps its lease until then."""
     weakref.finalize(owner, _abandoned.put, session).atexit = False
     with _lock:
@@ -37,15 +37,15 @@ def look_after(owner: object, session: RemoteSession) -> None:
             keeper.start()
 
 
-def forget(session: RemoteSession) -> None:
-    """Notes that `session` was closed."""
+def release(session: BlockingDriver) -> None:
+    """Looks after `session` no more: it is closed, or gone."""
     with _lock:
         _open.discard(session)
 
 
 def _keep() -> None:
     """Closes what was abandoned and renews leases; neither waits long, whatever servers do."""
-    renewed: weakref.WeakKeyDictionary[RemoteSession, float] = weakref.WeakKeyDictionary()
+    renewed: weakref.WeakKeyDictionary[BlockingDriver, float] = weakref.WeakKeyDictionary()
     while True:
         with contextlib.suppress(Empty):
             _close(_abandoned.get(timeout=_PERIOD_SECONDS), _ABANDONED_SECONDS)
@@ -60,8 +60,8 @@ def _keep() -> None:
                     session.keep_alive()
 
 
-def _close(session: RemoteSession, timeout: float) -> None:
-    forget(session)
+def _close(session: BlockingDriver, timeout: float) -> None:
+    release(session)
     with contextlib.suppress(Exception):
         session.close(timeout)
 
@@ -74,14 +74,14 @@ def _close_all() -> None:
         if left > 0:
             _close(session, min(left, _ABANDONED_SECONDS))
         else:
-            session.drop()
+            session.kill()
 
 
 def _after_fork() -> None:
     global _open, _abandoned, _lock  # noqa: PLW0603 - the parent's locks and threads are not in the child
     _inherited.extend(_open)
-    _open = weakref.WeakSet[RemoteSession]()
-    _abandoned = SimpleQueue[RemoteSession]()
+    _open = weakref.WeakSet[BlockingDriver]()
+    _abandoned = SimpleQueue[BlockingDriver]()
     _lock = threading.Lock()
     _keepers.clear()
 

@@ -1,0 +1,247 @@
+"""Drives a session over a blocking transport: sends what it says, waits, and hands over what came of it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import threading
+import time
+from typing import Any, TypeVar
+
+from envwire.client._drivers.outcome import Outcome
+from envwire.client._session.client_session import ClientSession
+from envwire.client._session.events import Answered, Event, Refused, RetryAfter, SendAgain
+from envwire.client._session.operations import Close, Operation
+from envwire.client._transports.transport import InPlace, Transport
+from envwire.client.errors import ServerUnavailableError
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Area
+
+_log = logging.getLogger("envwire.client")
+_T = TypeVar("_T")
+
+
+class BlockingDriver:
+    """A session and the connection to it.
+
+    Args:
+        session: The session, not made yet.
+        transport: Makes the connections.
+        label: Names the session in the log, and as the place of warnings that the environment gave.
+
+    Attributes:
+        session: The session.
+        pid: The process that it was made in.
+    """
+
+    def __init__(self, session: ClientSession, transport: Transport, label: str) -> None:
+        self.session = session
+        self.pid = os.getpid()
+        self._transport = transport
+        self._in_place = transport if isinstance(transport, InPlace) else None
+        self._label = label
+        self._outcome = Outcome(label)
+        self._lock = threading.Lock()
+        self._failure: ServerUnavailableError | None = None
+
+    @property
+    def lease(self) -> float:
+        """Seconds that the session outlives this program."""
+        return self.session.lease
+
+    def make(self, request: pb.MakeRequest) -> pb.MakeResponse:
+        """Makes the environment.
+
+        Raises:
+            RemoteError: The server refused, or the environment could not be made.
+        """
+        session = self.session
+        raw = session.make_request(request)
+        try:
+            reply = self._transport.exchange(raw, session.timeout)
+        except BaseException as failure:
+            event = self._try_again(failure)
+        else:
+            event = session.receive(*reply)
+        made: pb.MakeResponse = self._outcome.of(event)
+        return made
+
+    def serve(self, operation: Operation[_T]) -> _T:
+        """Sends a request and returns what its answer says.
+
+        Raises:
+            RemoteError: The session cannot serve it, or ended.
+            Exception: Whatever the environment raised.
+        """
+        session = self.session
+        with self._lock:
+            if session.pending:
+                self._drop_pending()
+            request = session.next_request(operation)
+            try:
+                reply = self._transport.exchange(request, session.timeout, session.header)
+            except BaseException as failure:
+                event = self._try_again(failure)
+            else:
+                event = session.receive(reply.message, reply.area)
+            if type(event) is not Answered:
+                event = self._settled(event)
+        return self._outcome.of(event)  # type: ignore[no-any-return]
+
+    def begin(self, operation: Operation[Any]) -> None:
+        """Sends a request; `finish` returns what its answer says. In between, other sessions work at the same time."""
+        session = self.session
+        with self._lock:
+            if session.pending:
+                self._drop_pending()
+            self._failure = None
+            request = session.next_request(operation)
+            try:
+                self._transport.send(request, session.timeout, session.header)
+            except ServerUnavailableError as failure:  # told when it is waited for, as any
+                self._failure = failure
+            except BaseException:
+                session.abandon()
+                raise
+
+    def finish(self) -> Any:
+        """Waits for the answer to what was begun, and returns what it says.
+
+        Raises:
+            RemoteError: The session cannot serve it, or ended.
+            Exception: Whatever the environment raised.
+        """
+        with self._lock:
+            event = self._receive()
+        return self._outcome.of(event)
+
+    def _receive(self) -> Event:
+        """Waits for the answer to the pending request."""
+        failure: BaseException | None = self._failure
+        self._failure = None
+        if failure is None:
+            try:
+                reply = self._transport.receive()
+            except BaseException as error:
+                failure = error
+            else:
+                return self._settled(self.session.receive(*reply))
+        return self._settled(self._try_again(failure))
+
+    def _drop_pending(self) -> None:
+        """Takes the answer that nobody came for, because whoever asked was interrupted.
+
+        Raises:
+            RemoteError: It says that the session is no more.
+        """
+        event = self._receive()
+        if isinstance(event, Refused) and not self.session.closable:
+            raise event.error
+
+    def _settled(self, event: Event) -> Event:
+        """Sends the pending request under other numbers for as long as the server asks for them."""
+        session = self.session
+        while isinstance(event, SendAgain):
+            try:
+                reply = self._transport.exchange(event.request, session.time_left(), session.header)
+            except BaseException as failure:  # noqa: PERF203 - it is sent again on another connection
+                event = self._try_again(failure)
+            else:
+                event = session.receive(*reply)
+        return event
+
+    def _try_again(self, failure: BaseException) -> Event:
+        """Sends the pending request again, on new connections, for as long as that makes sense.
+
+        Raises:
+            BaseException: The last failure.
+        """
+        session = self.session
+        told = False
+        while True:
+            if not isinstance(failure, ServerUnavailableError):
+                session.abandon()
+                raise failure
+            event = session.connection_lost(failure)
+            if not isinstance(event, RetryAfter):
+                raise failure
+            if not told and session.lease:
+                span = min(session.lease, session.timeout)
+                _log.warning("%s: %s; trying to go on with it for %g s", self._label, failure, span)
+                told = True
+            time.sleep(event.pause)
+            outage = session.outage
+            try:
+                reply = self._transport.exchange(
+                    session.repeat(), session.time_left(), session.header
+                )
+            except BaseException as again:
+                failure = again
+            else:
+                _log.info("%s: goes on after %.1f s", self._label, outage)
+                return session.receive(*reply)
+
+    def fileno(self) -> int:
+        """Returns what is readable once `finish` need not wait; -1 where only `finish` can tell."""
+        return -1 if self._failure is not None else self._transport.fileno()
+
+    def offer(self, buffer: Area) -> None:
+        """Says where the attachments of the next reply may go, to a transport that receives them in place."""
+        if self._in_place is not None:
+            self._in_place.offer(buffer)
+
+    def keep_alive(self) -> None:
+        """Renews the lease, without waiting."""
+        self._transport.keep_alive(self.session.renewal(), self.session.header)
+
+    def stats(self) -> pb.GetSessionStatsResponse:
+        """Returns how the session's time was spent on the server."""
+        session = self.session
+        reply = self._transport.exchange(session.stats_request(), session.timeout, session.header)
+        return self._outcome.of_unnumbered(reply).get_session_stats
+
+    def close(self, timeout: float | None = None) -> None:
+        """Closes the environment and frees the transport.
+
+        Args:
+            timeout: Seconds that it may take in all; by default as long as any request.
+
+        Raises:
+            RemoteError: The environment was not closed, or told an error; the transport is freed all the same.
+        """
+        try:
+            self.begin_close(timeout)
+            if self.session.pending:
+                self.finish()
+        finally:
+            self.kill()
+
+    def begin_close(self, timeout: float | None = None) -> None:
+        """Sends a Close; for its arguments see `close`.
+
+        A session that is abandoned in the middle of a request is left to its lease if the answer is not there yet.
+        """
+        session = self.session
+        if timeout is not None:
+            session.timeout = min(session.timeout, timeout)
+        free = self._lock.acquire(timeout=session.timeout)
+        if free:
+            self._lock.release()
+        if not free or not session.closable or not self._is_idle(timeout):
+            return
+        self.begin(Close())
+
+    def _is_idle(self, timeout: float | None) -> bool:
+        """Tells whether no answer is missing, or it comes in time."""
+        if timeout is None or not self.session.pending:
+            return True
+        if (descriptor := self.fileno()) < 0:
+            return False
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        return bool(poll.poll(timeout * 1000))
+
+    def kill(self) -> None:
+        """Frees the connection of a session that is no more, or that its lease shall end."""
+        self._transport.close()

@@ -1,0 +1,54 @@
+"""What becomes of the end of a request: its result, its error raised, its warnings given here."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+from envwire.client._session.events import Answered, Event, Refused
+from envwire.client._session.states import ProtocolError
+from envwire.client.errors import exception
+from envwire.codec import decode_fault, decode_warnings, envwire_family
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+from envwire.wire.frames import Reply
+
+
+class Outcome:
+    """Turns events into results.
+
+    Args:
+        label: Shown as the place of warnings that the environment gave.
+    """
+
+    def __init__(self, label: str) -> None:
+        self._label = label
+        self._warned: dict[str | tuple[Any, ...], Any] = {}
+
+    def of(self, event: Event) -> Any:
+        """Returns the result of a request.
+
+        Raises:
+            Exception: What it was answered with.
+        """
+        if type(event) is Answered:
+            if event.warnings:
+                self._warn(event.warnings)
+            return event.result
+        if isinstance(event, Refused):
+            raise event.error
+        raise ProtocolError(f"{event} is not the end of a request")
+
+    def of_unnumbered(self, reply: Reply) -> pb.InteractResponse:
+        """Returns the answer to a request that has no number."""
+        answer = pb.InteractResponse.FromString(reply.message)
+        if answer.HasField("error"):
+            family = envwire_family()
+            raise exception(decode_fault(answer.error, family), family)
+        return answer
+
+    def _warn(self, given: Iterable[status_pb2.Warning]) -> None:
+        """Gives the environment's warnings here, where this program's filters apply to them."""
+        for category, text in decode_warnings(given):
+            warnings.warn_explicit(text, category, self._label, 0, "envwire.remote", self._warned)

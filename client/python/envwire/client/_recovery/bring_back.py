@@ -1,0 +1,89 @@
+"""Making an environment again and replaying a recording to it."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from envwire.client._recovery.flows import Ask, Flow, LetGo, MakeAgain, Pause
+from envwire.client._session.operations import Replay
+from envwire.client._session.recording import Recording, Tape
+from envwire.client.errors import ENDS, RemoteError, ReplayError, ReplayMismatchError, is_lost
+from envwire.v1 import environment_pb2 as pb
+
+_log = logging.getLogger("envwire.client")
+
+#: A new session may be lost as well while it is made and brought forward; seconds to wait before the next one.
+_PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+
+
+def bring_back(label: object, recording: Recording, error: Exception) -> Flow[None]:
+    """Makes an environment again and replays a recording to it; tries again when that session is lost as well.
+
+    Args:
+        label: Names the environment in the log.
+        recording: What it was asked.
+        error: How it was lost.
+
+    Raises:
+        ReplayError: It cannot be replayed, or went another way.
+        RemoteError: No server makes it.
+    """
+    begun = time.monotonic()
+    recording.check_whole(error)
+    _log.warning("%s: %s; replaying %d requests", label, error, len(recording))
+    for pause in _PAUSES:
+        made = False
+        try:
+            yield MakeAgain()
+            made = True
+            yield from replayed(recording)
+        except RemoteError as failure:
+            yield LetGo(close=True)
+            if not made and failure.reason not in ENDS:
+                raise
+            if not is_lost(failure) or isinstance(failure, ReplayError):
+                raise _cannot(failure) from error
+            error = failure
+            yield Pause(pause)
+        else:
+            _log.info("%s: goes on after %.1f s", label, time.monotonic() - begun)
+            return
+    raise error
+
+
+def replayed(recording: Recording) -> Flow[None]:
+    """Brings a new environment to where a recording ends: by its short tape, or else by its long one.
+
+    Raises:
+        ReplayMismatchError: It went another way.
+        ReplayError: It cannot be replayed here.
+    """
+    first, *others = recording.tapes()
+    try:
+        yield from _played(first)
+    except ReplayMismatchError:
+        if not others:
+            raise
+        _log.info("an episode alone does not bring it back; replaying %d requests", len(others[0]))
+        yield LetGo(close=True)
+        yield MakeAgain()
+        yield from _played(others[0])
+
+
+def _played(tape: Tape) -> Flow[None]:
+    served = 0
+    while served < len(tape):
+        part = pb.ReplayRequest()
+        tape.part(served, part)
+        answer: pb.ReplayResponse = yield Ask(Replay(part))
+        tape.check(served, answer)
+        if answer.served <= served:
+            raise ReplayError(f"the server served none of the requests from {served} on")
+        served = answer.served
+
+
+def _cannot(failure: RemoteError) -> ReplayError:
+    if isinstance(failure, ReplayError):
+        return failure
+    return ReplayError(f"the session was lost, and its requests could not be replayed: {failure}")

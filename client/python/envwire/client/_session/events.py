@@ -1,0 +1,64 @@
+"""What a `ClientSession` tells its driver: what came of a request, or what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from envwire.v1.status_pb2 import Warning as RemoteWarning
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The request was served.
+
+    Attributes:
+        result: What its operation reads from the answer.
+        warnings: What the environment warned of meanwhile.
+    """
+
+    result: Any
+    warnings: Sequence[RemoteWarning] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The request was answered with an error: the environment's, or the server's.
+
+    Attributes:
+        error: The exception to raise.
+    """
+
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
+class SendAgain:
+    """The server asked for another number; the request is to be sent under it.
+
+    Attributes:
+        request: The request.
+    """
+
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RetryAfter:
+    """The connection broke; `ClientSession.repeat` returns what to send on a new one.
+
+    Attributes:
+        pause: Seconds to wait first.
+    """
+
+    pause: float
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """The request stays without an answer: no connection came about in time."""
+
+
+Event: TypeAlias = Answered | Refused | SendAgain | RetryAfter | GivenUp

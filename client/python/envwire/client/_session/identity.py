@@ -1,0 +1,31 @@
+"""How requests name the session that they belong to. Nothing else in the client knows how that is written."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import session_header
+
+
+class SessionIdentity(NamedTuple):
+    """A session's name, and the secret that proves that a request comes from its owner."""
+
+    session_id: str
+    secret: bytes
+
+    def header(self) -> bytes:
+        """Returns what says whose a request is, for transports to put before it."""
+        return session_header(self.session_id, self.secret)
+
+    @property
+    def reference(self) -> pb.SessionHeader:
+        """Names the session in a request that is another session's."""
+        return pb.SessionHeader(session_id=self.session_id, secret=self.secret)
+
+
+def without_number(raw: bytes) -> bytes:
+    """Returns a request as a recording sends it: for whichever session, under no number."""
+    request = pb.InteractRequest.FromString(raw)
+    getattr(request, request.WhichOneof("request") or "").ClearField("sequence")
+    return request.SerializeToString()

@@ -1,0 +1,405 @@
+"""What a session can be asked: one class for each request, which writes the request and reads its answer.
+
+The names of results are those of `Env` and `VectorEnv`. An operation holds no state: it may be sent again, to the same
+session or to another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from envwire.client._session.requests import encoded
+from envwire.client.errors import exception
+from envwire.codec import (
+    Family,
+    decode_fault,
+    decode_mapping,
+    decode_random_state,
+    decode_value,
+    encode_mapping,
+    encode_value,
+    encode_values,
+)
+from envwire.codec.fastpath.steps import StepResult
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import spaces_pb2
+from envwire.wire.frames import Area
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Operation(Protocol[T_co]):
+    """A request of a session, and how its answer is read."""
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest that it goes in; its answer comes in the field of the same name."""
+        ...
+
+    def write(self, body: Any, /) -> None:
+        """Writes all of the request but the session and the number.
+
+        Raises:
+            InvalidRequestError: A value has no wire form.
+        """
+        ...
+
+    def read(self, answer: Any, area: Area | None, family: Family, /) -> T_co:
+        """Reads the answer, with what was attached to it, and builds of the family's classes."""
+        ...
+
+
+class Step(NamedTuple):
+    """One step; read as (the five of `step`, the generator's mirror or None).
+
+    Attributes:
+        action: The action, or a batch of them.
+        random_state: State to give the environment's generator first; None to leave it.
+        mirror: Whether to tell the generator's state afterwards.
+    """
+
+    action: Any
+    random_state: spaces_pb2.RandomState | None = None
+    mirror: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "step"
+
+    def write(self, body: pb.StepRequest) -> None:
+        """Writes the request."""
+        encoded(encode_value, self.action, body.action, "action")
+        _write_random(body, self.random_state, self.mirror)
+
+    def read(
+        self, answer: pb.StepResponse, area: Area | None, family: Family
+    ) -> tuple[StepResult, pb.RandomMirror | None]:
+        """Reads the answer; reward and flags have the types that the environment gave them."""
+        return _step_result(answer, area, family), answer.random if self.mirror else None
+
+
+class StepMany(NamedTuple):
+    """Several steps in one request; read as (what each that was taken led to, what the next one failed with or None).
+
+    Fewer may be taken than were asked for without an error: the rest is for another request.
+    """
+
+    actions: Sequence[Any]
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "step"
+
+    def write(self, body: pb.StepRequest) -> None:
+        """Writes the request."""
+        for index, action in enumerate(self.actions):
+            encoded(encode_value, action, body.actions.add(), f"actions[{index}]")
+
+    def read(
+        self, answer: pb.StepResponse, _: Area | None, family: Family
+    ) -> tuple[list[StepResult], BaseException | None]:
+        """Reads the answers."""
+        results = [_step_result(each, None, family) for each in answer.steps]
+        if not answer.HasField("error"):
+            return results, None
+        return results, exception(decode_fault(answer.error, family), family)
+
+
+class Reset(NamedTuple):
+    """The start of an episode; read as ((observation, info), the generator's mirror or None).
+
+    Attributes:
+        seed: None, a number (which grows by one from environment to environment of a vector), or one for each.
+        options: Options of all; None for none.
+        random_state: State to give the environment's generator first; None to leave it.
+        mirror: Whether to tell the generator's state afterwards.
+        member_options: Options of each environment of a vector, in place of those of all.
+    """
+
+    seed: Any = None
+    options: Mapping[Any, Any] | None = None
+    random_state: spaces_pb2.RandomState | None = None
+    mirror: bool = False
+    member_options: Sequence[Mapping[Any, Any]] = ()
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "reset"
+
+    def write(self, body: pb.ResetRequest) -> None:
+        """Writes the request."""
+        if self.seed is not None:
+            encoded(encode_value, self.seed, body.seed, "seed")
+        if self.options is not None:
+            body.options.SetInParent()
+            encoded(encode_mapping, self.options, body.options, "options")
+        for each in self.member_options:
+            encoded(encode_mapping, each, body.member_options.add(), "options")
+        _write_random(body, self.random_state, self.mirror)
+
+    def read(
+        self, answer: pb.ResetResponse, area: Area | None, family: Family
+    ) -> tuple[tuple[Any, dict[Any, Any]], pb.RandomMirror | None]:
+        """Reads the answer."""
+        observation = decode_value(answer.observation, family, area=area)
+        info = decode_mapping(answer.info, family, area=area)
+        return (observation, info), answer.random if self.mirror else None
+
+
+class Render(NamedTuple):
+    """A frame of the present state."""
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "render"
+
+    def write(self, body: pb.RenderRequest) -> None:
+        """Writes the request, which is empty."""
+
+    def read(self, answer: pb.RenderResponse, area: Area | None, family: Family) -> Any:
+        """Reads the frame."""
+        return decode_value(answer.frame, family, area=area)
+
+
+class GetAttribute(NamedTuple):
+    """An attribute; read as (its value, whether it is a method instead).
+
+    Attributes:
+        name: Its name.
+        members: Environments of a vector to look at, by index; empty for all.
+    """
+
+    name: str
+    members: Sequence[int] = ()
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "get_attribute"
+
+    def write(self, body: pb.GetAttributeRequest) -> None:
+        """Writes the request."""
+        body.name = self.name
+        body.members.extend(self.members)
+
+    def read(
+        self, answer: pb.GetAttributeResponse, area: Area | None, family: Family
+    ) -> tuple[Any, bool]:
+        """Reads the value."""
+        method = answer.WhichOneof("result") == "callable"
+        return (None if method else decode_value(answer.value, family, area=area)), method
+
+
+class HasAttribute(NamedTuple):
+    """Whether an attribute exists."""
+
+    name: str
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "get_attribute"
+
+    def write(self, body: pb.GetAttributeRequest) -> None:
+        """Writes the request."""
+        body.name, body.probe = self.name, True
+
+    def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> bool:
+        """Reads whether it does."""
+        return answer.exists
+
+
+class GetRandom(NamedTuple):
+    """The mirror of the environment's generator; reading "np_random" creates it when there is none."""
+
+    name: str = "np_random"
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "get_attribute"
+
+    def write(self, body: pb.GetAttributeRequest) -> None:
+        """Writes the request."""
+        body.name = self.name
+
+    def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> pb.RandomMirror:
+        """Reads the mirror."""
+        return answer.random
+
+
+class GetGenerators(NamedTuple):
+    """Copies of the generators of a vector environment: one for each environment, or one for all."""
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "get_attribute"
+
+    def write(self, body: pb.GetAttributeRequest) -> None:
+        """Writes the request."""
+        body.name = "np_random"
+
+    def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> list[Any]:
+        """Reads the generators."""
+        mirrors = answer.member_random or [answer.random]
+        return [decode_random_state(mirror.np_random) for mirror in mirrors]
+
+
+class SetAttribute(NamedTuple):
+    """Sets an attribute; read as whether it was set.
+
+    Attributes:
+        name: Its name.
+        value: Its value.
+        force: Whether to create it where there is none.
+        members: Environments of a vector to set it on, by index; empty for all.
+    """
+
+    name: str
+    value: Any
+    force: bool = True
+    members: Sequence[int] = ()
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "set_attribute"
+
+    def write(self, body: pb.SetAttributeRequest) -> None:
+        """Writes the request."""
+        body.members.extend(self.members)
+        body.name, body.force = self.name, self.force
+        encoded(encode_value, self.value, body.value, self.name)
+
+    def read(self, answer: pb.SetAttributeResponse, _: Area | None, __: Family) -> bool:
+        """Reads whether it was set."""
+        return answer.set
+
+
+class CallMethod(NamedTuple):
+    """Calls a method; read as its result.
+
+    Attributes:
+        name: Its name.
+        args: Its arguments.
+        kwargs: Its keyword arguments.
+        members: Environments of a vector to call it on, by index; empty for all.
+    """
+
+    name: str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    members: Sequence[int] = ()
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "call_method"
+
+    def write(self, body: pb.CallMethodRequest) -> None:
+        """Writes the request."""
+        body.members.extend(self.members)
+        body.name = self.name
+        encoded(encode_values, self.args, body.args, "args")
+        encoded(encode_mapping, self.kwargs, body.kwargs, "kwargs")
+
+    def read(self, answer: pb.CallMethodResponse, area: Area | None, family: Family) -> Any:
+        """Reads the result."""
+        return decode_value(answer.result, family, area=area)
+
+
+class Replay(NamedTuple):
+    """A part of a recording, to be served by another session."""
+
+    part: pb.ReplayRequest
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "replay"
+
+    def write(self, body: pb.ReplayRequest) -> None:
+        """Writes the request."""
+        body.CopyFrom(self.part)
+
+    def read(self, answer: pb.ReplayResponse, _: Area | None, __: Family) -> pb.ReplayResponse:
+        """Returns the answer, for the recording to check."""
+        return answer
+
+
+class SaveState(NamedTuple):
+    """Keeps the environment's state in the session; read as its number."""
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "save_state"
+
+    def write(self, body: pb.SaveStateRequest) -> None:
+        """Writes the request, which is empty."""
+
+    def read(self, answer: pb.SaveStateResponse, _: Area | None, __: Family) -> int:
+        """Reads the number."""
+        return answer.state
+
+
+class RestoreState(NamedTuple):
+    """Brings the environment back to a state."""
+
+    state: int
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "restore_state"
+
+    def write(self, body: pb.RestoreStateRequest) -> None:
+        """Writes the request."""
+        body.state = self.state
+
+    def read(self, answer: pb.RestoreStateResponse, _: Area | None, __: Family) -> None:
+        """Reads nothing."""
+
+
+class Close(NamedTuple):
+    """Closes the environment."""
+
+    @property
+    def kind(self) -> str:
+        """The field of InteractRequest."""
+        return "close"
+
+    def write(self, body: pb.CloseRequest) -> None:
+        """Writes the request, which is empty."""
+
+    def read(self, answer: pb.CloseResponse, _: Area | None, __: Family) -> None:
+        """Reads nothing."""
+
+
+def _step_result(answer: pb.StepResponse, area: Area | None, family: Family) -> StepResult:
+    has = answer.HasField
+    return (
+        decode_value(answer.observation, family, area=area),
+        decode_value(answer.typed_reward, family) if has("typed_reward") else answer.reward,
+        decode_value(answer.typed_terminated, family)
+        if has("typed_terminated")
+        else answer.terminated,
+        decode_value(answer.typed_truncated, family)
+        if has("typed_truncated")
+        else answer.truncated,
+        decode_mapping(answer.info, family, area=area),
+    )
+
+
+def _write_random(
+    body: pb.ResetRequest | pb.StepRequest, state: spaces_pb2.RandomState | None, mirror: bool
+) -> None:
+    body.mirror_np_random = mirror
+    if state is not None:
+        body.np_random.CopyFrom(state)

@@ -1,0 +1,91 @@
+"""The life of a session as its client knows it: every state, and every move between states, in this one table.
+
+A number is used up by the request that the server serves under it. A request that nobody waits for any more leaves its
+number in doubt: the next one is sent under the number after it, and the server asks for another number if it has to.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class State(Enum):
+    """Where a session stands."""
+
+    __hash__ = object.__hash__  # each member is one object; Enum would hash its name at every step
+
+    UNMADE = "nothing was sent yet"
+    MAKING = "the Make is sent"
+    MAKE_BROKEN = "as MAKING, but the connection broke: the Make is to be repeated"
+    READY = "every numbered request was answered"
+    AWAITING = "a numbered request is sent, its answer is to come"
+    BROKEN = "as AWAITING, but the connection broke: the request is to be repeated"
+    IN_DOUBT = "nobody waits for the last answer: whether its number is used is unknown"
+    ASKING = "as AWAITING, under a number that was in doubt"
+    ASKING_BROKEN = "as ASKING, but the connection broke"
+    ENDED = "closed, or no more; gone for good"
+
+
+class Move(Enum):
+    """What moves a session."""
+
+    __hash__ = object.__hash__
+
+    MAKE = "the Make is sent"
+    MADE = "the Make is answered"
+    REQUEST = "a numbered request is sent"
+    ANSWER = "it is answered, by a result or an error"
+    RENUMBER = "the server asks for another number"
+    CUT = "the connection breaks"
+    REPEAT = "the same request is sent again"
+    GIVE_UP = "nobody waits for the answer any more"
+    END = "the session is closed, lost, expired or drained, or was never made"
+
+
+_LIVE = tuple(state for state in State if state is not State.ENDED)
+
+TRANSITIONS: dict[tuple[State, Move], State] = {
+    **{(state, Move.END): State.ENDED for state in _LIVE},
+    (State.UNMADE, Move.MAKE): State.MAKING,
+    (State.MAKING, Move.MADE): State.READY,
+    (State.MAKING, Move.CUT): State.MAKE_BROKEN,
+    (State.MAKE_BROKEN, Move.REPEAT): State.MAKING,
+    (State.READY, Move.REQUEST): State.AWAITING,
+    (State.AWAITING, Move.ANSWER): State.READY,
+    (State.AWAITING, Move.CUT): State.BROKEN,
+    (State.AWAITING, Move.GIVE_UP): State.IN_DOUBT,
+    (State.BROKEN, Move.REPEAT): State.AWAITING,
+    (State.BROKEN, Move.GIVE_UP): State.IN_DOUBT,
+    (State.IN_DOUBT, Move.REQUEST): State.ASKING,
+    (State.ASKING, Move.ANSWER): State.READY,
+    (State.ASKING, Move.RENUMBER): State.ASKING,
+    (State.ASKING, Move.CUT): State.ASKING_BROKEN,
+    (State.ASKING, Move.GIVE_UP): State.IN_DOUBT,
+    (State.ASKING_BROKEN, Move.REPEAT): State.ASKING,
+    (State.ASKING_BROKEN, Move.GIVE_UP): State.IN_DOUBT,
+}
+
+#: The Make is on its way, or to be repeated.
+MAKING = frozenset({State.MAKING, State.MAKE_BROKEN})
+#: A numbered request is on its way, or to be repeated.
+PENDING = frozenset({State.AWAITING, State.BROKEN, State.ASKING, State.ASKING_BROKEN})
+#: The connection broke, and the request was not repeated yet.
+CUT_OFF = frozenset({State.BROKEN, State.ASKING_BROKEN})
+
+
+class ProtocolError(RuntimeError):
+    """A driver did something out of turn: a fault in envwire, not in the program that uses it."""
+
+
+def moved(state: State, move: Move) -> State:
+    """Returns the state after a move.
+
+    Raises:
+        ProtocolError: The table has no such move.
+    """
+    try:
+        return TRANSITIONS[state, move]
+    except KeyError:
+        raise ProtocolError(
+            f"{move.name} cannot happen to a session that is {state.name}"
+        ) from None

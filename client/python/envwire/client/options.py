@@ -1,0 +1,62 @@
+"""How an environment is reached, and what becomes of it when it is lost: the options that all proxies share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from envwire.client.credentials import Credentials
+
+if TYPE_CHECKING:
+    from envwire.client._transports.transport import Transport
+
+#: What may become of an environment whose session is lost.
+ON_LOST = ("raise", "truncate", "replay")
+
+
+@dataclass(frozen=True)
+class ConnectionOptions:
+    """How servers are reached, and what becomes of environments whose session is lost.
+
+    The keywords of `RemoteEnv` and `RemoteVectorEnv` of the same names say more.
+
+    Attributes:
+        transport: Name of a transport, an open one, or None for the default.
+        timeout: Seconds to wait for an answer; None for a little more than the server allows itself.
+        connect_timeout: Seconds to wait for a server to appear.
+        credentials: Certificates and token; None for those that environment variables name.
+        lease: Seconds that the environment outlives this program; None for the server's default.
+        on_lost: One of `ON_LOST`.
+        replay_limit: How many requests "replay" records at most.
+
+    Raises:
+        ValueError: There is no such `on_lost`.
+    """
+
+    transport: str | Transport | None = None
+    timeout: float | None = None
+    connect_timeout: float = 10.0
+    credentials: Credentials | None = None
+    lease: float | None = None
+    on_lost: str = "raise"
+    replay_limit: int = 100_000
+
+    def __post_init__(self) -> None:
+        """Checks the options that are names."""
+        if self.on_lost not in ON_LOST:
+            raise ValueError(
+                f"unknown on_lost={self.on_lost!r}; choose one of {', '.join(ON_LOST)}"
+            )
+
+    @classmethod
+    def split(cls, keywords: Mapping[str, Any]) -> tuple[ConnectionOptions, dict[str, Any]]:
+        """Returns the options among keyword arguments, and the other keyword arguments."""
+        names = {each.name for each in fields(cls)}
+        own = {name: value for name, value in keywords.items() if name in names}
+        return cls(**own), {name: value for name, value in keywords.items() if name not in names}
+
+    @property
+    def keywords(self) -> dict[str, Any]:
+        """The options as keyword arguments of a proxy."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
