@@ -18,7 +18,7 @@ from tests.equality import identical
 
 TRANSPORTS = ("stream", "unary")
 STEPS = 5
-#: On the link; on the shelf; apart from the message as well; too large for the shelf.
+#: On the link; in a message slot; apart from the message as well; too large for a slot.
 SHAPES = ((100, 600), (500, 400), (900, 1000), (17, 1024, 1024))
 
 

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.session_record import HostedSession
+from envwire.server._front.session_record import SessionRecord
 from envwire.server._front.sessions import Sessions
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import SessionLink
@@ -63,7 +63,7 @@ class _Process:
     """A process that takes what it gets and says nothing."""
 
     def __init__(self) -> None:
-        self.board = _Board()
+        self.scoreboard = _Board()
         self.asked: list[bytes] = []
         self.killed = False
         self.pid = os.getpid()
@@ -72,7 +72,7 @@ class _Process:
     def text(self) -> str:
         return "last words"
 
-    def open(self, session: HostedSession) -> SessionLink:
+    def open(self, session: SessionRecord) -> SessionLink:
         return SessionLink(1, 0, session, lambda _, __, message: self.asked.append(message))
 
     def admit(self, *_: socket.socket) -> None:
@@ -93,16 +93,16 @@ class Scene:
         self.sessions = Sessions(1, lambda: self.now, "test")
         self.process = _Process()
         process = cast("Process", self.process)
-        self.session = HostedSession(10.0, lambda: self.now, 5.0, self.sessions.end, process)
+        self.session = SessionRecord(10.0, lambda: self.now, 5.0, self.sessions.end, process)
         self.sessions.reserve()
         self.sessions.add(self.session)
 
     def pass_time(self, seconds: float, *, asleep: bool = False) -> FaultError | None:
         """Lets time pass, for the front as well if it is asleep; returns the fate of the session."""
         self.now += seconds
-        self.sessions.excuse(seconds if asleep else 0.1)
+        self.sessions.discount_stall(seconds if asleep else 0.1)
         self.sessions.sweep()
-        return self.session.fate
+        return self.session.end_reason
 
 
 def run(scene: Any) -> None:
@@ -112,8 +112,8 @@ def run(scene: Any) -> None:
     asyncio.run(main())
 
 
-def reason(fate: FaultError | None) -> Reason | None:
-    return None if fate is None else fate.reason
+def reason(end_reason: FaultError | None) -> Reason | None:
+    return None if end_reason is None else end_reason.reason
 
 
 def test_a_lease_ends_when_nobody_cares() -> None:
@@ -147,9 +147,9 @@ def test_a_reply_that_waits_while_the_front_stands_still_is_not_late() -> None:
 
 def test_an_open_channel_keeps_a_session_that_shows_signs_of_life() -> None:
     async def play(scene: Scene) -> None:
-        scene.process.board.is_connected = True
+        scene.process.scoreboard.is_connected = True
         for _ in range(20):
-            scene.process.board.count += 1
+            scene.process.scoreboard.count += 1
             assert scene.pass_time(4.0) is None
         assert not scene.process.asked
 
@@ -158,7 +158,7 @@ def test_an_open_channel_keeps_a_session_that_shows_signs_of_life() -> None:
 
 def test_a_silent_process_behind_an_open_channel_is_asked_and_ended() -> None:
     async def play(scene: Scene) -> None:
-        scene.process.board.is_connected = True
+        scene.process.scoreboard.is_connected = True
         assert scene.pass_time(5.5) is None
         assert len(scene.process.asked) == 1, "it is asked for a sign of life"
         assert scene.pass_time(30.0) is None, "a client that reads slowly may keep it so long"
@@ -171,7 +171,7 @@ def test_a_silent_process_behind_an_open_channel_is_asked_and_ended() -> None:
 
 def test_an_idle_process_that_answers_lives_on() -> None:
     async def play(scene: Scene) -> None:
-        scene.process.board.is_connected = True
+        scene.process.scoreboard.is_connected = True
         for times in range(1, 50):
             assert scene.pass_time(5.5) is None
             assert len(scene.process.asked) == times

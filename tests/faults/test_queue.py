@@ -127,7 +127,7 @@ def test_who_waits_is_sent_away_when_the_server_stops() -> None:
     async def scene(hall: Hall) -> None:
         tasks = [hall.ask(owner) for owner in "abcd"]
         await settle()
-        hall.queue.dissolve(FaultError(Reason.DRAINING, "it stops"))
+        hall.queue.reject_all(FaultError(Reason.DRAINING, "it stops"))
         for task in tasks[2:]:
             with pytest.raises(FaultError, match="it stops"):
                 await task

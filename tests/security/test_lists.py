@@ -11,7 +11,7 @@ import pytest
 from envwire.client import NotAllowedError, RemoteEnv
 from envwire.codec import FaultError, Reason, encode_mapping
 from envwire.server import Server, ServerConfig
-from envwire.server._auth.allow_list import Policy
+from envwire.server._auth.allow_list import AllowList
 from envwire.server._auth.argument_rules import read_rules
 from envwire.server._auth.attribute_access import API_ATTRIBUTES, API_METHODS
 from envwire.v1 import environment_pb2 as pb
@@ -71,8 +71,8 @@ REFUSED: list[tuple[str, Any]] = [
 ]
 
 
-def policy(*allow_kwargs: str, any_kwargs: bool = False) -> Policy:
-    return Policy.from_lists(any_kwargs=any_kwargs, allow_kwargs=allow_kwargs, allow_wrappers=())
+def allow_list(*allow_kwargs: str, any_kwargs: bool = False) -> AllowList:
+    return AllowList.from_lists(any_kwargs=any_kwargs, allow_kwargs=allow_kwargs, allow_wrappers=())
 
 
 def asked(**kwargs: Any) -> pb.MakeRequest:
@@ -83,14 +83,14 @@ def asked(**kwargs: Any) -> pb.MakeRequest:
 
 @pytest.mark.parametrize(("name", "value"), ALLOWED)
 def test_values_that_fit(name: str, value: Any) -> None:
-    policy(f"A-v0={RULES}").check(asked(**{name: value}))
+    allow_list(f"A-v0={RULES}").check(asked(**{name: value}))
 
 
 @pytest.mark.parametrize("any_kwargs", [False, True])
 @pytest.mark.parametrize(("name", "value"), REFUSED)
 def test_values_that_do_not(name: str, value: Any, any_kwargs: bool) -> None:
     with pytest.raises(FaultError, match=f"{name} of A-v0 must be") as refused:
-        policy(f"A-v0={RULES}", any_kwargs=any_kwargs).check(asked(**{name: value}))
+        allow_list(f"A-v0={RULES}", any_kwargs=any_kwargs).check(asked(**{name: value}))
     assert refused.value.reason is Reason.KWARGS_NOT_ALLOWED
 
 
@@ -113,7 +113,7 @@ def test_rules_read_well(rule: str, reads: str) -> None:
 )
 def test_rules_that_cannot_be_read(text: str) -> None:
     with pytest.raises(ValueError, match="cannot read"):
-        policy(f"A-v0={text}")
+        allow_list(f"A-v0={text}")
 
 
 def test_a_bomb_is_not_unpacked() -> None:
@@ -123,7 +123,7 @@ def test_a_bomb_is_not_unpacked() -> None:
     array.shape.extend([2**20, 2**20])
     array.data = bytes(8)
     with pytest.raises(FaultError, match="must be a whole number"):
-        policy("A-v0=size:int").check(request)
+        allow_list("A-v0=size:int").check(request)
 
 
 def test_a_name_of_another_kind_passes_by_no_rule() -> None:
@@ -131,7 +131,7 @@ def test_a_name_of_another_kind_passes_by_no_rule() -> None:
     entry = request.kwargs.entries.add()
     entry.other.string_value, entry.value.int_value = "size", 10**6
     with pytest.raises(FaultError) as refused:
-        policy("A-v0=size:int[..9]", any_kwargs=True).check(request)
+        allow_list("A-v0=size:int[..9]", any_kwargs=True).check(request)
     assert refused.value.reason is Reason.INVALID_VALUE
 
 
@@ -192,11 +192,11 @@ def test_listed_methods_of_a_public_server(cart: Any) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "192.0.2.1"])
 def test_names_that_lead_everywhere_are_not_the_apis(host: str) -> None:
-    reach = ServerConfig(("A",), host=host, insecure=True).reach
+    attribute_access = ServerConfig(("A",), host=host, insecure=True).attribute_access
     for name in ("get_wrapper_attr", "set_wrapper_attr", "call", "set_attr", "unwrapped"):
         assert name not in {*API_ATTRIBUTES, *API_METHODS}
-        assert reach.sees(name) is (host == "127.0.0.1")
+        assert attribute_access.sees(name) is (host == "127.0.0.1")
     for name in API_ATTRIBUTES:
-        reach.check_read(name)
+        attribute_access.check_read(name)
     for name in API_METHODS:
-        reach.check_call(name)
+        attribute_access.check_call(name)

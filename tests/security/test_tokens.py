@@ -24,7 +24,7 @@ from envwire.client import (
 )
 from envwire.codec import FaultError, Reason
 from envwire.server import Server
-from envwire.server._auth.access import Access, Shown
+from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.client import Client
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import TokenFile, new_token, read_tokens
@@ -262,7 +262,7 @@ def test_tokens_are_in_no_log_and_no_text(tmp_path: Path) -> None:
         assert secret not in log
         assert secret not in str(refused.value)
         assert secret not in (tmp_path / "tokens").read_text()
-        assert secret not in repr(Shown(authorization=f"Bearer {secret}"))
+        assert secret not in repr(PeerIdentity(authorization=f"Bearer {secret}"))
         assert secret not in repr(Credentials(token=secret, cert=b"c", key=secret.encode()))
 
 
@@ -347,14 +347,14 @@ def test_lines_that_are_no_tokens(text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("shown", "name"),
     [
-        (Shown("192.0.2.7"), "address 192.0.2.7"),
-        (Shown("2001:db8::1:2:3:4"), "address 2001:db8::/64"),
-        (Shown("::1"), "address ::1"),
-        (Shown(), "address of this machine"),
-        (Shown("192.0.2.7", "CN=agent"), "certificate CN=agent"),
+        (PeerIdentity("192.0.2.7"), "address 192.0.2.7"),
+        (PeerIdentity("2001:db8::1:2:3:4"), "address 2001:db8::/64"),
+        (PeerIdentity("::1"), "address ::1"),
+        (PeerIdentity(), "address of this machine"),
+        (PeerIdentity("192.0.2.7", "CN=agent"), "certificate CN=agent"),
     ],
 )
-def test_clients_without_tokens_are_told_apart(shown: Shown, name: str) -> None:
+def test_clients_without_tokens_are_told_apart(shown: PeerIdentity, name: str) -> None:
     config = ServerConfig((ENV,), host="192.0.2.1", insecure=True)
     client = Access(config).identify(shown)
     assert client.name == name

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import sys
 
-from envwire.server._processes.forkserver import TemplateError
+from envwire.server._processes.forkserver import ForkserverError
 from envwire.server.config import ServerConfig
 from envwire.server.serving import run_loop, serve
 
@@ -16,7 +16,7 @@ def main() -> int:
     config = ServerConfig.from_json(sys.stdin.readline())
     try:
         run_loop(_serve(config))
-    except (TemplateError, OSError, ValueError) as error:
+    except (ForkserverError, OSError, ValueError) as error:
         print(error, flush=True)
         return 1
     return 0

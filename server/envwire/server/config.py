@@ -27,8 +27,8 @@ from envwire.server._settings.checks import (
 from envwire.server._settings.setting import About, check_all, settings_of
 
 if TYPE_CHECKING:
-    from envwire.server._auth.allow_list import Policy
-    from envwire.server._auth.attribute_access import Reach
+    from envwire.server._auth.allow_list import AllowList
+    from envwire.server._auth.attribute_access import AttributeAccess
 
 _hosting = partial(About, "Hosting")
 _limits = partial(About, "Limits (times in seconds)")
@@ -229,11 +229,11 @@ class ServerConfig:
             return False
 
     @property
-    def policy(self) -> Policy:
+    def allow_list(self) -> AllowList:
         """What clients may ask for."""
-        from envwire.server._auth.allow_list import Policy
+        from envwire.server._auth.allow_list import AllowList
 
-        return Policy.from_lists(
+        return AllowList.from_lists(
             any_kwargs=self.loopback,
             allow_kwargs=self.allow_kwargs,
             allow_wrappers=self.allow_wrappers,
@@ -241,11 +241,11 @@ class ServerConfig:
         )
 
     @property
-    def reach(self) -> Reach:
+    def attribute_access(self) -> AttributeAccess:
         """Which attributes and methods clients may reach."""
-        from envwire.server._auth.attribute_access import Reach
+        from envwire.server._auth.attribute_access import AttributeAccess
 
-        return Reach.from_lists(
+        return AttributeAccess.from_lists(
             any_name=self.loopback, attributes=self.allow_attributes, methods=self.allow_methods
         )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from envwire.codec import FaultError, Reason, fault_from_exception
-from envwire.server._auth.allow_list import Policy
+from envwire.server._auth.allow_list import AllowList
 from envwire.server._hosting.libraries import list_environments, load_catalogue
 from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.fault_replies import fault_reply
@@ -47,7 +47,7 @@ class InProcessTransport:
         self._catalogue = load_catalogue(
             environments, imports=imports, wrappers=wrappers, version=VERSION
         )
-        self._policy = Policy(wrappers=frozenset(wrappers))
+        self._allow_list = AllowList(wrappers=frozenset(wrappers))
         self._sessions: dict[str, Session] = {}
         self._reply = Reply(b"")
 
@@ -93,7 +93,7 @@ class InProcessTransport:
                 Reason.UNSUPPORTED,
                 "a session in process cannot be forked; it has no process of its own",
             )
-        self._policy.check(request)
+        self._allow_list.check(request)
         env, family = make_environment(self._catalogue, request)
         made = describe(env, family)
         made.session_id = secrets.token_hex(16)

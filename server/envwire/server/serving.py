@@ -25,7 +25,7 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
         stop: Ends it; set it again while draining to skip the rest of the wait.
 
     Raises:
-        TemplateError: An id is unknown, or a module cannot be imported.
+        ForkserverError: An id is unknown, or a module cannot be imported.
         OSError: The address cannot be bound.
     """
     _raise_file_limit()

@@ -18,7 +18,7 @@ _TOKEN = "token "  # noqa: S105 - how such a name begins
 
 
 @dataclass(frozen=True)
-class Shown:
+class PeerIdentity:
     """What a client shows of itself.
 
     Attributes:
@@ -53,21 +53,21 @@ class Access:
         self._listed: tuple[Token, ...] = ()
         self._players: set[str] = set()
 
-    def identify(self, shown: Shown) -> Client:
-        """Returns who shows this.
+    def identify(self, peer: PeerIdentity) -> Client:
+        """Returns who the peer is.
 
         Raises:
             FaultError: UNAUTHENTICATED.
         """
         if self._tokens is not None:
-            return self._by_token(self._tokens, shown.authorization)
-        if shown.certificate:
-            return Client(f"certificate {shown.certificate}", self._scopes)
-        return Client(f"address {_counted(shown.address)}", self._scopes)
+            return self._by_token(self._tokens, peer.authorization)
+        if peer.certificate:
+            return Client(f"certificate {peer.certificate}", self._scopes)
+        return Client(f"address {_counted(peer.address)}", self._scopes)
 
-    def follow(self, shown: Shown) -> Callable[[], Client]:
+    def follow(self, peer: PeerIdentity) -> Callable[[], Client]:
         """Returns a function that identifies a client at each of its requests, at no cost while nothing changes."""
-        tokens, client = self._tokens, self.identify(shown)
+        tokens, client = self._tokens, self.identify(peer)
         if tokens is None:
             return lambda: client
         valid = tokens.tokens()
@@ -75,12 +75,12 @@ class Access:
         def identify() -> Client:
             nonlocal client, valid
             if tokens.tokens() is not valid:
-                client, valid = self.identify(shown), tokens.tokens()
+                client, valid = self.identify(peer), tokens.tokens()
             return client
 
         return identify
 
-    def struck_off(self, name: str) -> bool:
+    def revoked(self, name: str) -> bool:
         """Returns whether a client was let in by a token that is no longer in the file, or no longer for playing."""
         if self._tokens is None or not name.startswith(_TOKEN):
             return False

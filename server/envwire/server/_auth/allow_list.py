@@ -35,7 +35,7 @@ _SEAL = object()
 @final
 @dataclass(frozen=True)
 class MakeOrder:
-    """A Make that the operator's lists allow, as it was when they were asked. Only `Policy.check` gives one.
+    """A Make that the operator's lists allow, as it was when they were asked. Only `AllowList.check` gives one.
 
     It is all that a session process can be ordered to make, so nothing is made that was not checked.
 
@@ -54,11 +54,13 @@ class MakeOrder:
             TypeError: Somebody else tries to make one.
         """
         if seal is not _SEAL:
-            raise TypeError("a MakeOrder comes from Policy.check, which checks what is to be made")
+            raise TypeError(
+                "a MakeOrder comes from AllowList.check, which checks what is to be made"
+            )
 
 
 @dataclass(frozen=True)
-class Policy:
+class AllowList:
     """The operator's lists.
 
     Attributes:
@@ -81,7 +83,7 @@ class Policy:
         allow_kwargs: Iterable[str],
         allow_wrappers: Iterable[str],
         max_envs: int = 1024,
-    ) -> Policy:
+    ) -> AllowList:
         """Reads the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `_rules`).
 
         Raises:

@@ -35,7 +35,7 @@ _ANY = ("*",)
 
 
 @dataclass(frozen=True)
-class Reach:
+class AttributeAccess:
     """The names that clients may reach, as shell patterns.
 
     Attributes:
@@ -51,7 +51,7 @@ class Reach:
     @classmethod
     def from_lists(
         cls, *, any_name: bool, attributes: Iterable[str], methods: Iterable[str]
-    ) -> Reach:
+    ) -> AttributeAccess:
         """Returns what an operator's lists allow beside the API's own; everything when `any_name`."""
         if any_name:
             return cls()
@@ -98,7 +98,7 @@ class Reach:
 
 
 #: The default of a server that only this machine reaches.
-EVERYTHING = Reach()
+EVERYTHING = AttributeAccess()
 
 
 def _matches(name: str, patterns: Iterable[str]) -> bool:

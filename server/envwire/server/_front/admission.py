@@ -10,7 +10,7 @@ from envwire.server._auth.client import Client
 from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._front.make_queue import Queue
 from envwire.server._front.rate_limit import Rate
-from envwire.server._front.session_record import HostedSession
+from envwire.server._front.session_record import SessionRecord
 from envwire.server._front.sessions import Sessions
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server.config import ServerConfig
@@ -34,14 +34,14 @@ class Admission:
         sessions: Sessions,
         served: Iterable[tuple[str, str]],
     ) -> None:
-        self._policy = config.policy
+        self._allow_list = config.allow_list
         self._sessions = sessions
         self._served = frozenset(served)
         self._rate = Rate(config.max_makes_per_minute, clock)
         self._queue = Queue(sessions, config.queue, config.queue_timeout)
         self.draining = False
 
-    def check(self, request: pb.MakeRequest) -> MakeOrder | HostedSession:
+    def check(self, request: pb.MakeRequest) -> MakeOrder | SessionRecord:
         """Returns what may be done: the order to make an environment, or the session that may be copied.
 
         Raises:
@@ -54,7 +54,7 @@ class Admission:
             source = request.copy_of
             return self._sessions.find(source.session_id, source.secret)
         self._check_served(request)
-        return self._policy.check(request)
+        return self._allow_list.check(request)
 
     async def reserve(self, client: Client) -> None:
         """Takes a slot for a client, waiting for a free one when the operator has a queue.
@@ -68,7 +68,7 @@ class Admission:
     def close(self) -> None:
         """Admits nothing from now on, nor what waits in the queue."""
         self.draining = True
-        self._queue.dissolve(_draining())
+        self._queue.reject_all(_draining())
 
     def _check_served(self, request: pb.MakeRequest) -> None:
         libraries = [request.library] if request.library else [name for name, _ in self._served]

@@ -27,7 +27,7 @@ from envwire.server._front.stream import Stream
 from envwire.server._front.upkeep import Upkeep
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.server._processes.forkserver import Loaded, TemplateLink
+from envwire.server._processes.forkserver import ForkserverLink, Loaded
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -41,7 +41,7 @@ class Front:
         config: The server's settings.
         clock: Monotonic time, in seconds.
         access: Tells clients apart.
-        template: Forks the sessions' processes.
+        forkserver: Forks the sessions' processes.
         loaded: What they make.
 
     Raises:
@@ -53,18 +53,18 @@ class Front:
         config: ServerConfig,
         clock: Callable[[], float],
         access: Access,
-        template: TemplateLink,
+        forkserver: ForkserverLink,
         loaded: Loaded,
     ) -> None:
         self.access = access
         self._max_make_bytes = config.max_make_bytes
-        self._template = template
+        self._forkserver = forkserver
         self._sessions = sessions = Sessions(
             config.max_sessions, clock, secrets.token_hex(8), config.max_sessions_per_client
         )
         served = [(each.library, each.spec.id) for each in loaded.environments.environments]
         admission = Admission(config, clock, sessions, served)
-        maker = SessionMaker(config, clock, admission, sessions, template)
+        maker = SessionMaker(config, clock, admission, sessions, forkserver)
         self._direct = DirectListener(config, sessions)
         self._direct.start()
         self._session_service = SessionService(sessions)
@@ -82,14 +82,14 @@ class Front:
         Raises:
             ValueError: The token file cannot be understood.
             OSError: It cannot be read, or the port of the direct channel is taken.
-            TemplateError: An id is unknown, or a module cannot be imported.
+            ForkserverError: An id is unknown, or a module cannot be imported.
         """
         access = Access(config, clock)
-        template = TemplateLink(config)
+        forkserver = ForkserverLink(config)
         try:
-            return cls(config, clock, access, template, await template.start())
+            return cls(config, clock, access, forkserver, await forkserver.start())
         except BaseException:
-            await template.stop()
+            await forkserver.stop()
             raise
 
     def announce(self, address: str) -> None:
@@ -101,10 +101,10 @@ class Front:
         await self._upkeep.drain(timeout)
 
     async def stop(self) -> None:
-        """Ends all sessions, closing their environments, then the template. Stopping twice is harmless."""
+        """Ends all sessions, closing their environments, then the fork server. Stopping twice is harmless."""
         self._direct.stop()
         await self._upkeep.stop()
-        await self._template.stop()
+        await self._forkserver.stop()
 
     async def exchange(
         self, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED

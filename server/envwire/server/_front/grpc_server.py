@@ -14,7 +14,7 @@ from grpc_health.v1 import health, health_pb2
 from grpc_reflection.v1alpha import reflection
 
 from envwire.codec import FaultError
-from envwire.server._auth.access import Shown
+from envwire.server._auth.access import PeerIdentity
 from envwire.server._auth.tls import Certificates, ServerTls, server_tls
 from envwire.server._front.front import Front
 from envwire.server._front.health import Health
@@ -65,7 +65,7 @@ def _unary(front: Front, field: str) -> _UnaryBehaviour:
 
     async def call(_: Any, context: _Context) -> bytes:
         try:
-            client = front.access.identify(_shown(context))
+            client = front.access.identify(_peer_identity(context))
         except FaultError as fault:
             await _turn_away(context, fault)
         message: Any = await context.read()
@@ -79,7 +79,7 @@ def _unary(front: Front, field: str) -> _UnaryBehaviour:
     return call
 
 
-def _shown(context: _Context) -> Shown:
+def _peer_identity(context: _Context) -> PeerIdentity:
     """Returns what a caller shows of itself: its address, its certificate, its authorization."""
     authorization = ""
     for key, value in context.invocation_metadata() or ():
@@ -88,12 +88,12 @@ def _shown(context: _Context) -> Shown:
     certificate = b"".join(context.auth_context().get("x509_subject", ()))
     peer = unquote(context.peer())
     address = "" if peer.startswith("unix") else peer.partition(":")[2].rpartition(":")[0]
-    return Shown(address.strip("[]"), certificate.decode(errors="replace"), authorization)
+    return PeerIdentity(address.strip("[]"), certificate.decode(errors="replace"), authorization)
 
 
 def _is_admitted(front: Front, context: _Context) -> bool:
     try:
-        front.access.identify(_shown(context))
+        front.access.identify(_peer_identity(context))
     except FaultError:
         return False
     return True
@@ -114,7 +114,7 @@ def _interact(front: Front) -> Callable[[Any, _Context], Awaitable[None]]:
     async def interact(_: Any, context: _Context) -> None:
         stream = Stream()
         try:
-            identify = front.access.follow(_shown(context))
+            identify = front.access.follow(_peer_identity(context))
             while True:
                 message: Any = await context.read()
                 if message is grpc.aio.EOF:

@@ -87,7 +87,7 @@ class Queue:
             else:
                 turn.come.set_result(None)
 
-    def dissolve(self, fault: FaultError) -> None:
+    def reject_all(self, fault: FaultError) -> None:
         """Sends all away that wait."""
         while self._turns:
             turn = self._turns.popleft()

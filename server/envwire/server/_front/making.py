@@ -14,10 +14,10 @@ from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.admission import Admission
 from envwire.server._front.leases import grant_lease, to_duration
-from envwire.server._front.session_record import HostedSession, closed, misbehaved
+from envwire.server._front.session_record import SessionRecord, closed, misbehaved
 from envwire.server._front.sessions import Sessions
 from envwire.server._ipc.fault_replies import afresh
-from envwire.server._processes.forkserver import ForkError, TemplateError, TemplateLink
+from envwire.server._processes.forkserver import ForkError, ForkserverError, ForkserverLink
 from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
@@ -34,7 +34,7 @@ class SessionMaker:
         clock: Monotonic time, in seconds.
         admission: Tells what may be made.
         sessions: Where new sessions are entered.
-        template: Forks their processes.
+        forkserver: Forks their processes.
     """
 
     def __init__(
@@ -43,14 +43,14 @@ class SessionMaker:
         clock: Callable[[], float],
         admission: Admission,
         sessions: Sessions,
-        template: TemplateLink,
+        forkserver: ForkserverLink,
     ) -> None:
         self._config = config
         self._clock = clock
         self._admission = admission
         self._sessions = sessions
-        self._template = template
-        self._placement = Placement(config, template.fork)
+        self._forkserver = forkserver
+        self._placement = Placement(config, forkserver.fork)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         """Makes a session and returns the answer: what its process says, and how to reach it.
@@ -62,7 +62,7 @@ class SessionMaker:
         await self._admission.reserve(client)
         try:
             process = await self._place(order, client)
-        except (TemplateError, OSError) as error:
+        except (ForkserverError, OSError) as error:
             self._sessions.unreserve(client.name)
             raise _no_process(error) from error
         except BaseException:
@@ -73,7 +73,7 @@ class SessionMaker:
         if reply.HasField("make"):
             what = (
                 f"a copy of session {order.id}"
-                if isinstance(order, HostedSession)
+                if isinstance(order, SessionRecord)
                 else request.env_id
             )
             _log.info(
@@ -81,16 +81,16 @@ class SessionMaker:
             )
         return reply
 
-    def _open(self, request: pb.MakeRequest, process: Process, client: Client) -> HostedSession:
+    def _open(self, request: pb.MakeRequest, process: Process, client: Client) -> SessionRecord:
         """Enters a session in the slot that was reserved for it."""
         lease, timeout = grant_lease(request, self._config), self._config.make_timeout
-        session = HostedSession(lease, self._clock, timeout, self._sessions.end, process)
+        session = SessionRecord(lease, self._clock, timeout, self._sessions.end, process)
         session.owner = client.name
         self._sessions.add(session)
         return session
 
     async def _ask(
-        self, session: HostedSession, order: MakeOrder | HostedSession
+        self, session: SessionRecord, order: MakeOrder | SessionRecord
     ) -> pb.InteractResponse:
         try:
             raw = await (session.make(order) if isinstance(order, MakeOrder) else session.copy())
@@ -99,9 +99,9 @@ class SessionMaker:
             raise
         reply = _read_made(raw)
         if reply is None:
-            fate = misbehaved(session.id, session.process.pid)
-            session.end(fate, at_once=True)
-            raise afresh(fate)
+            end_reason = misbehaved(session.id, session.process.pid)
+            session.end(end_reason, at_once=True)
+            raise afresh(end_reason)
         if reply.HasField("error"):
             session.end(closed(session.id))
             return reply
@@ -112,17 +112,17 @@ class SessionMaker:
         made.step_timeout.CopyFrom(to_duration(session.timeout))
         return reply
 
-    async def _place(self, order: MakeOrder | HostedSession, client: Client) -> Process:
+    async def _place(self, order: MakeOrder | SessionRecord, client: Client) -> Process:
         """Returns a process with a free slot: for a copy, one forked from that of its source.
 
         Raises:
             FaultError: UNSUPPORTED: it cannot be forked.
-            TemplateError: No process could be forked.
+            ForkserverError: No process could be forked.
             OSError: Too many files are open.
         """
         if isinstance(order, MakeOrder):
             return await self._placement.find(client.name)
-        return await self._placement.start(partial(order.process.copy, self._template))
+        return await self._placement.start(partial(order.process.copy, self._forkserver))
 
 
 def _read_made(raw: bytes) -> pb.InteractResponse | None:

@@ -1,4 +1,4 @@
-"""One session as the front sees it: a slot in a process, a lease, and in the end a fate."""
+"""One session as the front sees it: a slot in a process, a lease, and in the end a reason why."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._ipc.bounds import SEND_SECONDS
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._processes.exit_status import SUSPICIONS
-from envwire.server._processes.process import DoorError, LinkLostError, Process
+from envwire.server._processes.process import AdmitError, LinkLostError, Process
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 
@@ -28,7 +28,7 @@ _PROBE = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()).Serialize
 
 
 @dataclass(eq=False)
-class HostedSession:
+class SessionRecord:
     """A session and its slot in a process.
 
     Attributes:
@@ -38,7 +38,7 @@ class HostedSession:
         last_used: When it last served a request or had a stream.
         busy_since: When the request that the front waits for began; None when it waits for none.
         streams: Open streams that used it.
-        fate: Why it ended; None while it lives.
+        end_reason: Why it ended; None while it lives.
         owner: Name of the client that made it.
         header: What every request of the owner begins with.
     """
@@ -46,14 +46,14 @@ class HostedSession:
     lease: float
     clock: Callable[[], float]
     timeout: float
-    on_end: Callable[[HostedSession], None]
+    on_end: Callable[[SessionRecord], None]
     process: Process
     id: str = field(default_factory=lambda: secrets.token_hex(ID_LENGTH // 2))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     last_used: float = 0.0
     busy_since: float | None = None
     streams: int = 0
-    fate: FaultError | None = None
+    end_reason: FaultError | None = None
     owner: str = ""
 
     def __post_init__(self) -> None:
@@ -94,8 +94,8 @@ class HostedSession:
         return await self._ask(lambda: self._link.relay(message))
 
     async def _ask(self, send: Callable[[], asyncio.Future[bytes]]) -> bytes:
-        if self.fate is not None:
-            raise afresh(self.fate)
+        if self.end_reason is not None:
+            raise afresh(self.end_reason)
         if self._pending >= MAX_PENDING:
             raise FaultError(
                 Reason.CAPACITY_REACHED,
@@ -105,12 +105,12 @@ class HostedSession:
         try:
             reply = send()
         except LinkLostError:
-            raise await self._told_fate() from None
+            raise await self._wait_end_reason() from None
         self._begin()
         try:
             return await reply
         except LinkLostError:
-            raise await self._told_fate() from None
+            raise await self._wait_end_reason() from None
 
     def _begin(self) -> None:
         self._pending += 1
@@ -135,35 +135,35 @@ class HostedSession:
         Raises:
             FaultError: The session has ended.
         """
-        if self.fate is not None:
-            raise afresh(self.fate)
+        if self.end_reason is not None:
+            raise afresh(self.end_reason)
         self.last_used = self.clock()
         try:
             self.process.admit(self._link, connection, shares_memory)
-        except DoorError:
-            raise await self._told_fate() from None
+        except AdmitError:
+            raise await self._wait_end_reason() from None
 
     def look(self) -> None:
         """Takes over what went on without the front, on a direct channel."""
-        served, now = self.process.board.served(self._link.slot), self.clock()
+        served, now = self.process.scoreboard.served(self._link.slot), self.clock()
         if served != self._served:
             self._served = served
             self.last_used = self._heard_at = now
-        elif self.process.board.connected(self._link.slot):
+        elif self.process.scoreboard.connected(self._link.slot):
             self.last_used = now
             if self.busy_since is None and now - self._heard_at > self.timeout:
                 self._probe()
 
     def _probe(self) -> None:
         """Asks for a sign of life: a process that was stopped, or hangs in the kernel, stays connected."""
-        if self.process.board.busy_for(self._link.slot):
+        if self.process.scoreboard.busy_for(self._link.slot):
             return
         with contextlib.suppress(LinkLostError):
             self._link.relay(_PROBE).cancel()  # that it replies is reply enough
             self._begin()
             self._probing = True
 
-    def excuse(self, seconds: float) -> None:
+    def discount_stall(self, seconds: float) -> None:
         """Lets a time not count in which the front itself stood still."""
         self.last_used += seconds
         self._heard_at += seconds
@@ -172,16 +172,16 @@ class HostedSession:
 
     def stats(self) -> tuple[int, float, float]:
         """Returns the requests served, the seconds spent on them, and those that the environment's steps took."""
-        board = self.process.board
-        serving, stepping = board.times(self._link.slot)
-        return board.served(self._link.slot), serving / 1e9, stepping / 1e9
+        scoreboard = self.process.scoreboard
+        serving, stepping = scoreboard.times(self._link.slot)
+        return scoreboard.served(self._link.slot), serving / 1e9, stepping / 1e9
 
     def overdue(self, now: float) -> bool:
         """Whether the present request has taken longer than it may."""
         asked = 0.0 if self.busy_since is None else now - self.busy_since
         if self._probing:  # a client that reads slowly may keep it so long
             asked -= SEND_SECONDS
-        return max(asked, self.process.board.busy_for(self._link.slot)) > self.timeout
+        return max(asked, self.process.scoreboard.busy_for(self._link.slot)) > self.timeout
 
     def expired(self, now: float) -> bool:
         """Whether nobody has cared for it for the time of its lease."""
@@ -200,18 +200,18 @@ class HostedSession:
         self.streams -= 1
         self.touch()
 
-    def end(self, fate: FaultError, *, at_once: bool = False) -> None:
+    def end(self, end_reason: FaultError, *, at_once: bool = False) -> None:
         """Ends the session: gently, so that the environment is closed, or at once, by the death of its process.
 
         Doing so again changes nothing.
         """
-        if self.fate is not None:
+        if self.end_reason is not None:
             return
-        self.fate = fate
+        self.end_reason = end_reason
         if not self._ended.done():
             self._ended.set_result(None)
         if at_once:
-            fate.output = self.process.output.text()
+            end_reason.output = self.process.output.text()
             self.process.kill()
         self.process.leave(self._link)
         self.on_end(self)
@@ -222,21 +222,23 @@ class HostedSession:
 
     def on_lost(self) -> None:
         """Notes that the process is gone; why, is about to be known."""
-        if self.fate is None:
+        if self.end_reason is None:
             self._losing = asyncio.ensure_future(self._lose())
 
     async def _lose(self) -> None:
         status = await self.process.wait_lost()
         self.end(_lost(self.id, self.process.pid, status), at_once=True)
 
-    async def _told_fate(self) -> FaultError:
+    async def _wait_end_reason(self) -> FaultError:
         """Returns why the link broke; whoever broke it, or `_lose`, is about to say."""
         await asyncio.shield(self._ended)
-        return afresh(self.fate) if self.fate else _lost(self.id, self.process.pid, None)
+        return (
+            afresh(self.end_reason) if self.end_reason else _lost(self.id, self.process.pid, None)
+        )
 
 
 def closed(session_id: str) -> FaultError:
-    """Returns the fate of a session that its client closed."""
+    """Returns the end reason of a session that its client closed."""
     return FaultError(
         Reason.SESSION_CLOSED,
         f"session {session_id} was closed; make the environment again to go on",
@@ -245,7 +247,7 @@ def closed(session_id: str) -> FaultError:
 
 
 def misbehaved(session_id: str, pid: int) -> FaultError:
-    """Returns the fate of a session whose process sends what no session process does."""
+    """Returns the end reason of a session whose process sends what no session process does."""
     return FaultError(
         Reason.SESSION_LOST,
         f"the environment's process sent what is no answer and was killed; its session {session_id} is gone. Make the "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.session_record import HostedSession, closed
+from envwire.server._front.session_record import SessionRecord, closed
 from envwire.server._front.sessions import Sessions
 from envwire.server._front.stream import Stream
 from envwire.v1 import environment_pb2 as pb
@@ -33,7 +33,7 @@ class SessionService:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
-    def find_stepped(self, raw: bytes, stream: Stream | None) -> tuple[HostedSession, bytes] | None:
+    def find_stepped(self, raw: bytes, stream: Stream | None) -> tuple[SessionRecord, bytes] | None:
         """Returns the session of a step and the step without its header, neither being parsed.
 
         None means only that the request has to be parsed: it is no step, or the first of its session on the stream.

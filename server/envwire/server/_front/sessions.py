@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.session_record import ID_LENGTH, HostedSession
+from envwire.server._front.session_record import ID_LENGTH, SessionRecord
 from envwire.server._ipc.fault_replies import afresh
 from envwire.v1 import environment_pb2
 from envwire.wire.envelope import detached
@@ -32,7 +32,7 @@ class EndedSession:
     """What is remembered of a session that ended: enough to tell its owner why."""
 
     secret: bytes = field(repr=False)
-    fate: FaultError
+    end_reason: FaultError
 
 
 class Sessions:
@@ -56,7 +56,7 @@ class Sessions:
         self._clock = clock
         self.incarnation = incarnation
         self._per_client = per_client
-        self._live: dict[str, HostedSession] = {}
+        self._live: dict[str, SessionRecord] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._reserved: Counter[str] = Counter()
         self.on_free: Callable[[], None] = lambda: None
@@ -64,7 +64,7 @@ class Sessions:
     def __len__(self) -> int:
         return len(self._live) + self._reserved.total()
 
-    def __iter__(self) -> Iterator[HostedSession]:
+    def __iter__(self) -> Iterator[SessionRecord]:
         return iter(list(self._live.values()))
 
     def reserve(self, owner: str = "") -> None:
@@ -125,24 +125,24 @@ class Sessions:
         self._reserved[owner] -= 1
         self._reserved += Counter()  # forgets those who have none
 
-    def add(self, session: HostedSession) -> None:
+    def add(self, session: SessionRecord) -> None:
         """Adds a session in the slot that was reserved for it."""
         self._settle(session.owner)
         self._live[session.id] = session
 
-    def end(self, session: HostedSession) -> None:
-        """Frees the slot of a session that ended and remembers its fate."""
+    def end(self, session: SessionRecord) -> None:
+        """Frees the slot of a session that ended and remembers why it ended."""
         if self._live.pop(session.id, None) is None:
             return
-        if session.fate is not None:
-            _log.info("session %s ended: %s", session.id, session.fate.reason.value)
-        if session.fate is not None:
-            self._ended[session.id] = EndedSession(session.secret, session.fate)
+        if session.end_reason is not None:
+            _log.info("session %s ended: %s", session.id, session.end_reason.reason.value)
+        if session.end_reason is not None:
+            self._ended[session.id] = EndedSession(session.secret, session.end_reason)
         while len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
         self.on_free()
 
-    def find(self, session_id: str, secret: bytes) -> HostedSession:
+    def find(self, session_id: str, secret: bytes) -> SessionRecord:
         """Returns a living session to its owner.
 
         Raises:
@@ -158,7 +158,7 @@ class Sessions:
                 metadata={"session_id": session_id},
             )
         if isinstance(session, EndedSession):
-            raise afresh(session.fate)
+            raise afresh(session.end_reason)
         return session
 
     def is_fresh(self, session_id: str) -> bool:
@@ -166,7 +166,7 @@ class Sessions:
         session = self._live.get(session_id)
         return session is not None and session.stats()[0] == 0
 
-    def recognise(self, raw: bytes) -> tuple[HostedSession, bytes] | None:
+    def recognise(self, raw: bytes) -> tuple[SessionRecord, bytes] | None:
         """Returns the session of a step that shows its secret, and the step without its header; it is not parsed.
 
         The step is all there is: nothing follows it that could make another request of the message. Whatever follows
@@ -189,7 +189,7 @@ class Sessions:
             metadata={"session_id": session_id, "incarnation": self.incarnation},
         )
 
-    def excuse(self, asleep: float) -> None:
+    def discount_stall(self, asleep: float) -> None:
         """Forgives all sessions a time in which the front stood still: what came meanwhile has not been read yet.
 
         Args:
@@ -197,7 +197,7 @@ class Sessions:
         """
         if asleep > _STOOD_STILL:
             for session in self:
-                session.excuse(asleep)
+                session.discount_stall(asleep)
 
     def sweep(self) -> None:
         """Ends sessions whose lease ran out or whose request takes too long."""
@@ -209,18 +209,18 @@ class Sessions:
             elif session.expired(now):
                 session.end(_expired(session))
 
-    def evict(self, struck_off: Callable[[str], bool]) -> None:
+    def evict(self, revoked: Callable[[str], bool]) -> None:
         """Ends the sessions of clients that may no longer be here.
 
         Args:
-            struck_off: Tells it of a client's name.
+            revoked: Tells it of a client's name.
         """
         for session in self:
-            if struck_off(session.owner):
+            if revoked(session.owner):
                 session.end(_evicted(session))
 
 
-def _evicted(session: HostedSession) -> FaultError:
+def _evicted(session: SessionRecord) -> FaultError:
     return FaultError(
         Reason.SESSION_CLOSED,
         f"session {session.id} was ended: the operator struck {session.owner} off the list, or took scope play from "
@@ -229,7 +229,7 @@ def _evicted(session: HostedSession) -> FaultError:
     )
 
 
-def _overdue(session: HostedSession) -> FaultError:
+def _overdue(session: SessionRecord) -> FaultError:
     return FaultError(
         Reason.STEP_TIMEOUT,
         f"the environment did not answer within {session.timeout:g} s; its process was killed and session "
@@ -238,7 +238,7 @@ def _overdue(session: HostedSession) -> FaultError:
     )
 
 
-def _expired(session: HostedSession) -> FaultError:
+def _expired(session: SessionRecord) -> FaultError:
     return FaultError(
         Reason.SESSION_EXPIRED,
         f"session {session.id} ended: no stream and no request for its lease of {session.lease:g} s. Make the "

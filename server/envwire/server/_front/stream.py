@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from envwire.server._front.session_record import HostedSession
+from envwire.server._front.session_record import SessionRecord
 
 
 class Stream:
     """The sessions that one stream used."""
 
     def __init__(self) -> None:
-        self._sessions: set[HostedSession] = set()
+        self._sessions: set[SessionRecord] = set()
 
-    def use(self, session: HostedSession) -> None:
+    def use(self, session: SessionRecord) -> None:
         """Notes that the stream used `session`, whose secret it showed."""
         if session not in self._sessions:
-            self._sessions = {used for used in self._sessions if used.fate is None}
+            self._sessions = {used for used in self._sessions if used.end_reason is None}
             self._sessions.add(session)
             session.attach()
 
-    def uses(self, session: HostedSession) -> bool:
+    def uses(self, session: SessionRecord) -> bool:
         """Tells whether the stream used `session` before."""
         return session in self._sessions
 

@@ -52,10 +52,10 @@ class Upkeep:
                 _log.exception("a sweep failed")
 
     def _sweep(self, asleep: float) -> None:
-        self._sessions.excuse(asleep)
+        self._sessions.discount_stall(asleep)
         self._sessions.sweep()
         self._sweep_more()
-        self._sessions.evict(self._access.struck_off)
+        self._sessions.evict(self._access.revoked)
 
     async def drain(self, timeout: float) -> None:
         """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""

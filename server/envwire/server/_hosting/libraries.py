@@ -20,7 +20,7 @@ from envwire.codec import (
     envwire_family,
     gymnasium_family,
 )
-from envwire.server._auth.attribute_access import EVERYTHING, Reach
+from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
 from envwire.server._ipc.unknown_environment import unknown_environment
@@ -62,7 +62,7 @@ class Catalogue:
     libraries: Sequence[Library]
     listings: dict[tuple[str, str], Listing] = field(default_factory=dict[tuple[str, str], Listing])
     wrappers: dict[str, Callable[..., Any]] = field(default_factory=dict[str, Callable[..., Any]])
-    reach: Reach = EVERYTHING
+    attribute_access: AttributeAccess = EVERYTHING
 
     def find(self, env_id: str, library: str = "", prefer: str = "") -> Listing:
         """Returns the listing of `env_id`.
@@ -105,7 +105,7 @@ def load_catalogue(
     imports: Iterable[str],
     wrappers: Iterable[str],
     version: str,
-    reach: Reach = EVERYTHING,
+    attribute_access: AttributeAccess = EVERYTHING,
 ) -> Catalogue:
     """Imports what the operator named and lists the environments whose ids match.
 
@@ -114,7 +114,7 @@ def load_catalogue(
         imports: Modules, or files ending in .py, that register environments when imported.
         wrappers: Wrappers beyond the libraries' own, "module:Class" or a reserved name.
         version: Version of this package.
-        reach: Which attributes and methods of them clients may reach.
+        attribute_access: Which attributes and methods of them clients may reach.
 
     Raises:
         LookupError: A pattern matches no registered id.
@@ -124,7 +124,7 @@ def load_catalogue(
     libraries = load_libraries(version, patterns)
     for name in imports:
         import_named(name)
-    catalogue = Catalogue(libraries, reach=reach)
+    catalogue = Catalogue(libraries, attribute_access=attribute_access)
     for pattern in patterns:
         _list_matching(catalogue, pattern)
     for name in wrappers:

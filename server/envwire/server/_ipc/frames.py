@@ -1,7 +1,8 @@
 """Frames between the front and a session process: a kind, the number of a session, and a message.
 
 A frame is a header, little-endian, and a message. The header holds the message's length (4 bytes), where the message
-is (4 bytes: 0 if its bytes follow, else its place on the shelf), the session's number (8 bytes), and the kind (1 byte).
+is (4 bytes: 0 if its bytes follow, else the number of its slot in shared memory), the session's number (8 bytes), and
+the kind (1 byte).
 
 The kind decides what the other side may do with the message, and only the two ends of the link write it: a message of a
 client is a message of a client whatever its bytes are. A session's number is never used again in its process, so that
@@ -17,11 +18,11 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from envwire.server._ipc.gathering import Buffer, send_gathered
-from envwire.server._ipc.message_slots import Shelf, ShelfError
+from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
-#: What comes through the door with a connection: the session's number, and whether its client takes shared memory.
-DOOR = struct.Struct("<Q?")
-#: What comes through the door with descriptors when the process is to be forked: a number, which the answer repeats.
+#: What comes on the control socket with a connection: the session's number, and whether its client takes shared memory.
+ADMIT = struct.Struct("<Q?")
+#: What comes on the control socket with descriptors, for a copy of the process: a number, which the answer repeats.
 FORK = struct.Struct("<Q")
 _HEADER = struct.Struct("<IIQB")
 HEADER_BYTES = _HEADER.size
@@ -64,7 +65,7 @@ class Frame(NamedTuple):
 
 
 def pack_header(kind: Kind, session: int, length: int = 0, where: int = 0) -> bytes:
-    """Returns the header of a message of `length` bytes, which follow or are on the shelf."""
+    """Returns the header of a message of `length` bytes, which follow or are in the message slots."""
     return _HEADER.pack(length, where, session, kind)
 
 
@@ -77,16 +78,16 @@ def _end(data: bytes, start: int) -> int:
     return end
 
 
-def _frame(data: bytes, start: int, end: int, shelf: Shelf | None) -> Frame:
+def _frame(data: bytes, start: int, end: int, message_slots: MessageSlots | None) -> Frame:
     """Returns the frame that lies there, with its message from wherever it is."""
     length, where, session, kind = _HEADER.unpack_from(data, start)
     if not where:
         return Frame(kind, session, data[start + HEADER_BYTES : end])
-    if shelf is None:
-        raise FrameError("a message on a shelf that there is not")
+    if message_slots is None:
+        raise FrameError("a message in shared memory that this link has not")
     try:
-        return Frame(kind, session, shelf.take(where, length))
-    except ShelfError as error:
+        return Frame(kind, session, message_slots.take(where, length))
+    except MessageSlotsError as error:
         raise FrameError(str(error)) from error
 
 
@@ -95,12 +96,12 @@ class FrameReader:
 
     Args:
         limit: Largest message accepted, in bytes.
-        shelf: Where large messages may be; None for nowhere.
+        message_slots: Where large messages may be; None for nowhere.
     """
 
-    def __init__(self, limit: int, shelf: Shelf | None = None) -> None:
+    def __init__(self, limit: int, message_slots: MessageSlots | None = None) -> None:
         self._limit = limit
-        self._shelf = shelf
+        self._message_slots = message_slots
         self._parts: list[bytes] = []
         self._missing = 0
 
@@ -108,7 +109,7 @@ class FrameReader:
         """Takes the next bytes and returns the frames that are complete.
 
         Raises:
-            FrameError: A header announces more than the limit, or what is not on the shelf.
+            FrameError: A header announces more than the limit, or what is in no slot.
         """
         self._missing -= len(data)
         if self._missing > 0:  # a large frame comes in pieces
@@ -122,7 +123,7 @@ class FrameReader:
         frames: list[Frame] = []
         start = 0
         while (end := self._checked_end(data, start)) <= len(data):
-            frames.append(_frame(data, start, end, self._shelf))
+            frames.append(_frame(data, start, end, self._message_slots))
             start = end
         self._parts = [data[start:]] if start < len(data) else []
         self._missing = end - len(data)
@@ -141,12 +142,12 @@ class FrameSocket:
 
     Args:
         sock: The socket; it stays the caller's.
-        shelf: Where large messages may be; None for nowhere.
+        message_slots: Where large messages may be; None for nowhere.
     """
 
-    def __init__(self, sock: socket.socket, shelf: Shelf | None = None) -> None:
+    def __init__(self, sock: socket.socket, message_slots: MessageSlots | None = None) -> None:
         self._socket = sock
-        self._shelf = shelf
+        self._message_slots = message_slots
         self._rest = b""
 
     def send(
@@ -161,7 +162,7 @@ class FrameSocket:
             behind: Another frame, which arrives together with this one.
         """
         length = sum(map(len, buffers))
-        if self._shelf is not None and (where := self._shelf.put(buffers, length)):
+        if self._message_slots is not None and (where := self._message_slots.put(buffers, length)):
             self._socket.sendall(pack_header(kind, session, length, where) + behind)
         else:
             head = pack_header(kind, session, length)
@@ -187,7 +188,7 @@ class FrameSocket:
         if len(data) < end:
             data += self._more_exactly(end - len(data))
         self._rest = data[end:]
-        return _frame(data, 0, end, self._shelf)
+        return _frame(data, 0, end, self._message_slots)
 
     def _more_exactly(self, length: int) -> bytes:
         buffer = bytearray(length)

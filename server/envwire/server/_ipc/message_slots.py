@@ -1,4 +1,4 @@
-"""A shelf: memory in which one end of a link lays a large message for the other, instead of sending it.
+"""Message slots: shared memory in which one end of a link writes a large message for the other, instead of sending it.
 
 A socket takes a message of megabytes in many pieces, and both ends wake for each; here it is written in one call and
 read in one. It is a file in memory and never mapped: where a peer gone mad made it shorter, reading gives too few bytes
@@ -11,59 +11,59 @@ import os
 from collections.abc import Sequence
 
 from envwire.server._ipc.gathering import Buffer
-from envwire.server._ipc.scoreboard import Board
+from envwire.server._ipc.scoreboard import Scoreboard
 
 #: Smaller messages cost less on the socket.
-SHELVED_FROM = 1 << 17
+MIN_SLOT_BYTES = 1 << 17
 #: Larger ones are too rare to keep memory for.
-SHELVED_TO = 1 << 24
-#: Where the first place is: behind the board, whose file it shares.
+MAX_SLOT_BYTES = 1 << 24
+#: Where the first slot is: behind the scoreboard, whose file it shares.
 _FIRST = 1 << 20
-#: What the front lays down for its process, and what the process lays down for the front.
+#: The slots that the front fills for its process, and those that the process fills for the front.
 REQUESTS, REPLIES = range(2), range(2, 4)
 
 
-class ShelfError(Exception):
+class MessageSlotsError(Exception):
     """There is no message where one was announced."""
 
 
-class Shelf:
-    """One end of a shelf.
+class MessageSlots:
+    """One end's view of the slots.
 
     Args:
-        descriptor: The board's file; the shelf owns it.
-        board: Where the places are marked that hold a message.
-        own: The places that this end fills; the other end's are those that it empties.
+        descriptor: The scoreboard's file; this end owns it.
+        scoreboard: Where the slots are marked that hold a message.
+        own: The slots that this end fills; the other end's are those that it empties.
     """
 
-    def __init__(self, descriptor: int, board: Board, own: range) -> None:
+    def __init__(self, descriptor: int, scoreboard: Scoreboard, own: range) -> None:
         self._descriptor = descriptor
-        self._board = board
+        self._scoreboard = scoreboard
         self._own = own
 
     def put(self, buffers: Sequence[Buffer], length: int) -> int:
-        """Lays a message down and returns its place, from 1; 0 when it is to be sent instead.
+        """Writes a message and returns its slot, from 1; 0 when it is to be sent instead.
 
         Args:
             buffers: The message in pieces.
             length: Their bytes in all.
         """
-        if not SHELVED_FROM <= length <= SHELVED_TO:
+        if not MIN_SLOT_BYTES <= length <= MAX_SLOT_BYTES:
             return 0
-        for place in self._own:
-            if not self._board.marked(place):
-                return self._write(place, buffers, length)
+        for slot in self._own:
+            if not self._scoreboard.marked(slot):
+                return self._write(slot, buffers, length)
         return 0
 
-    def _write(self, place: int, buffers: Sequence[Buffer], length: int) -> int:
+    def _write(self, slot: int, buffers: Sequence[Buffer], length: int) -> int:
         try:
-            written = os.pwritev(self._descriptor, buffers, _start(place))
+            written = os.pwritev(self._descriptor, buffers, _start(slot))
         except OSError:  # no memory for it, or more pieces than one call takes
             return 0
         if written != length:
             return 0
-        self._board.mark(place, True)
-        return place + 1
+        self._scoreboard.mark(slot, True)
+        return slot + 1
 
     def take(self, where: int, length: int) -> bytes:
         """Takes a message away.
@@ -73,18 +73,18 @@ class Shelf:
             length: Its bytes.
 
         Raises:
-            ShelfError: It is not there.
+            MessageSlotsError: It is not there.
         """
-        place = where - 1
-        if place in self._own or not 0 <= place < REPLIES.stop or length > SHELVED_TO:
-            raise ShelfError(f"no message of {length} bytes can be at place {where}")
+        slot = where - 1
+        if slot in self._own or not 0 <= slot < REPLIES.stop or length > MAX_SLOT_BYTES:
+            raise MessageSlotsError(f"no message of {length} bytes can be at slot {where}")
         try:
-            message = os.pread(self._descriptor, length, _start(place))
+            message = os.pread(self._descriptor, length, _start(slot))
         except OSError as error:
-            raise ShelfError(str(error)) from error
+            raise MessageSlotsError(str(error)) from error
         if len(message) != length:
-            raise ShelfError(f"{len(message)} of {length} bytes are at place {where}")
-        self._board.mark(place, False)
+            raise MessageSlotsError(f"{len(message)} of {length} bytes are at slot {where}")
+        self._scoreboard.mark(slot, False)
         return message
 
     def close(self) -> None:
@@ -94,5 +94,5 @@ class Shelf:
         self._descriptor = -1
 
 
-def _start(place: int) -> int:
-    return _FIRST + place * SHELVED_TO
+def _start(slot: int) -> int:
+    return _FIRST + slot * MAX_SLOT_BYTES

@@ -1,8 +1,8 @@
-"""The board: a page that a session process shares with the front, for what must be known without asking.
+"""The scoreboard: a page that a session process shares with the front, for what must be known without asking.
 
 The front is not in the way of a direct channel, so it cannot see when a request came or how long it takes. The process
 writes that here, two numbers a request; the front looks a few times a second. Behind the rows are the marks of the
-shelf, which shares the board's file.
+message slots, which share the scoreboard's file.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import time
 _ROW = 5
 _BUSY, _SERVED, _CONNECTED, _SERVING, _STEPPING = range(_ROW)
 _NUMBER_BYTES = 8
-#: Places that can be marked.
+#: Slots that can be marked.
 MARKS = 8
 
 
-class Board:
+class Scoreboard:
     """One row for each session of a process.
 
     Args:
@@ -75,13 +75,13 @@ class Board:
         """Returns whether a direct channel is open."""
         return bool(self._numbers[row * _ROW + _CONNECTED])
 
-    def mark(self, place: int, marked: bool) -> None:
-        """Notes whether something lies at a place of the shelf."""
-        self._marks[place] = marked
+    def mark(self, slot: int, marked: bool) -> None:
+        """Notes whether something lies at a slot in the message slots."""
+        self._marks[slot] = marked
 
-    def marked(self, place: int) -> bool:
-        """Returns whether something lies at a place of the shelf."""
-        return bool(self._marks[place])
+    def marked(self, slot: int) -> bool:
+        """Returns whether something lies at a slot in the message slots."""
+        return bool(self._marks[slot])
 
     def close(self) -> None:
         """Gives the memory back; from now on all is quiet there."""
@@ -94,12 +94,12 @@ class Board:
 
 
 def size(rows: int) -> int:
-    """Returns the bytes of a board."""
+    """Returns the bytes of a scoreboard."""
     return rows * _ROW * _NUMBER_BYTES + MARKS
 
 
-def make_board(rows: int) -> tuple[int, Board]:
-    """Returns the descriptor of new memory, which belongs to the caller, and the board in it."""
+def make_scoreboard(rows: int) -> tuple[int, Scoreboard]:
+    """Returns the descriptor of new memory, which belongs to the caller, and the scoreboard in it."""
     descriptor = os.memfd_create("envwire-board", os.MFD_CLOEXEC)
     os.ftruncate(descriptor, size(rows))
-    return descriptor, Board(descriptor, rows)
+    return descriptor, Scoreboard(descriptor, rows)

@@ -30,7 +30,7 @@ class MakeFrame:
 
     Attributes:
         session: The session's number.
-        slot: Its row on the board.
+        slot: Its row on the scoreboard.
         request: A MakeRequest.
     """
 

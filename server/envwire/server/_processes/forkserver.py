@@ -1,4 +1,4 @@
-"""The front's handle of the template process."""
+"""The front's handle of the fork server."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ _FORK_SECONDS = 10.0
 OnExit = Callable[[int], None]
 
 
-class TemplateError(Exception):
-    """The template could not load what it shall serve, or cannot fork."""
+class ForkserverError(Exception):
+    """The fork server could not load what it shall serve, or cannot fork."""
 
 
-class ForkError(TemplateError):
+class ForkError(ForkserverError):
     """The system has no process, memory or file to give at the moment."""
 
 
 @dataclass
 class Loaded:
-    """What the template has to offer."""
+    """What the fork server has to offer."""
 
     environments: environment_pb2.ListEnvironmentsResponse
     libraries: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-class TemplateLink:
-    """Starts the template, asks it for forks and hears how they ended.
+class ForkserverLink:
+    """Starts the fork server, asks it for forks and hears how they ended.
 
     Args:
         config: The server's settings.
@@ -65,7 +65,7 @@ class TemplateLink:
         """Starts the process and waits until it has imported everything.
 
         Raises:
-            TemplateError: An id is unknown, or a module cannot be imported.
+            ForkserverError: An id is unknown, or a module cannot be imported.
         """
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if self._lifeline is None:
@@ -88,19 +88,19 @@ class TemplateLink:
     def _introduce(self, process: subprocess.Popen[bytes]) -> Loaded:
         """Tells the new process what to load and reads what it found."""
         if process.stdin is None or process.stdout is None:
-            raise TemplateError("the template has no pipes")
+            raise ForkserverError("the fork server has no pipes")
         with process.stdout:
             with contextlib.suppress(BrokenPipeError), process.stdin:
                 process.stdin.write(self._config.to_json().encode())
             answer = process.stdout.read()
         head, _, listing = answer.partition(b"\n")
         if not head:
-            raise TemplateError(
+            raise ForkserverError(
                 "the process that loads the environments ended; its output says why"
             )
         header = json.loads(head)
         if "error" in header:
-            raise TemplateError(header["error"])
+            raise ForkserverError(header["error"])
         environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
         return Loaded(environments, [(name, version) for name, version in header["libraries"]])
 
@@ -117,18 +117,18 @@ class TemplateLink:
         return self._lifeline[0]
 
     def adopt(self, pid: int, on_exit: OnExit) -> None:
-        """Takes a process that a session forked of itself, whose parent is the template now."""
+        """Takes a process that a session forked of itself, whose parent is the fork server now."""
         self._on_exit[pid] = on_exit
 
     async def fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
         """Forks a session process and returns its number.
 
         Args:
-            descriptors: Link, output, door and board of the process; they stay the caller's.
+            descriptors: Link, output, control socket and scoreboard of the process; they stay the caller's.
             on_exit: Called with the status with which the process ended.
 
         Raises:
-            TemplateError: The template is gone or does not answer.
+            ForkserverError: The fork server is gone or does not answer.
         """
         async with self._turn:  # one at a time: the socket of packets holds only so many
             await self._revive()
@@ -141,17 +141,17 @@ class TemplateLink:
         self._forks[number] = (future, on_exit)
         try:
             if self._control is None:
-                raise TemplateError("the template process is gone")
+                raise ForkserverError("the fork server is gone")
             packet = json.dumps({"fork": number}).encode()
             socket.send_fds(self._control, [packet], list(descriptors))
             return await asyncio.wait_for(future, _FORK_SECONDS)
         except (OSError, asyncio.TimeoutError) as error:
-            raise TemplateError(f"the template process does not fork: {error!r}") from error
+            raise ForkserverError(f"the fork server does not fork: {error!r}") from error
 
     async def _revive(self) -> None:
-        """Starts another template when the last one was killed; the sessions that it forked live on."""
+        """Starts another fork server when the last one was killed; the sessions that it forked live on."""
         if self._control is None and not self._stopped:
-            _log.warning("the template process is gone; starting another one")
+            _log.warning("the fork server is gone; starting another one")
             await self.start()
 
     def _hear(self) -> None:
@@ -198,10 +198,10 @@ class TemplateLink:
         while self._forks:
             _, (future, _) = self._forks.popitem()
             if not future.done():
-                future.set_exception(TemplateError("the template process is gone"))
+                future.set_exception(ForkserverError("the fork server is gone"))
 
     async def stop(self) -> None:
-        """Ends the template, and with the lifeline whatever session is left."""
+        """Ends the fork server, and with the lifeline whatever session is left."""
         self._stopped = True
         self._lose()
         if self._lifeline is not None:

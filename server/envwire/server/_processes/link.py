@@ -12,7 +12,7 @@ from itertools import count
 from typing import cast
 
 from envwire.server._ipc.frames import Frame, FrameError, FrameReader, Kind, pack_header
-from envwire.server._ipc.message_slots import Shelf
+from envwire.server._ipc.message_slots import MessageSlots
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
 from envwire.wire.varints import unwrap
 
@@ -22,7 +22,7 @@ class Link(asyncio.Protocol):
 
     Args:
         limit: Largest message accepted, in bytes.
-        shelf: Where large messages are laid down.
+        message_slots: Where large messages are laid down.
         on_lost: Called once when the process is gone.
         on_retired: Called with a slot that no session has any more.
         on_misbehaved: Called with what the process did that no session process does.
@@ -31,13 +31,13 @@ class Link(asyncio.Protocol):
     def __init__(
         self,
         limit: int,
-        shelf: Shelf,
+        message_slots: MessageSlots,
         on_lost: Callable[[], None],
         on_retired: Callable[[int], None],
         on_misbehaved: Callable[[str], None],
     ) -> None:
-        self._reader = FrameReader(limit, shelf)
-        self._shelf = shelf
+        self._reader = FrameReader(limit, message_slots)
+        self._message_slots = message_slots
         self._on_lost = on_lost
         self._on_retired = on_retired
         self._on_misbehaved = on_misbehaved
@@ -49,7 +49,7 @@ class Link(asyncio.Protocol):
         """Returns the link of a new session, which is to be made next.
 
         Args:
-            slot: Its row on the board.
+            slot: Its row on the scoreboard.
             listener: Hears what becomes of it.
         """
         number = next(self._numbers)
@@ -65,7 +65,7 @@ class Link(asyncio.Protocol):
     def _write(self, kind: Kind, number: int, message: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
             raise LinkLostError
-        where = self._shelf.put([message], len(message))
+        where = self._message_slots.put([message], len(message))
         header = pack_header(kind, number, len(message), where)
         self._transport.write(header if where else header + message)
 

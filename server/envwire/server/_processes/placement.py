@@ -34,7 +34,7 @@ class Placement:
             client: Whose session it is. Sessions of others share its process only if the operator says so.
 
         Raises:
-            TemplateError: No process could be forked.
+            ForkserverError: No process could be forked.
             OSError: Too many files are open.
         """
         if self._slots == 1:
@@ -53,7 +53,7 @@ class Placement:
 
         Raises:
             FaultError: UNSUPPORTED: the process that was to copy itself cannot.
-            TemplateError: No process could be forked.
+            ForkserverError: No process could be forked.
             OSError: Too many files are open.
         """
         process = Process(slots, self._limit)

@@ -1,4 +1,4 @@
-"""A session process as the front sees it: started from the template, asked over a link, watched on a board."""
+"""A session process as the front sees it: started from the fork server, asked over a link, watched on a scoreboard."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import socket
 from collections.abc import Awaitable, Callable, Sequence
 
 from envwire.codec import FaultError, Reason
-from envwire.server._ipc.frames import DOOR, FORK
-from envwire.server._ipc.message_slots import REQUESTS, Shelf
-from envwire.server._ipc.scoreboard import make_board
-from envwire.server._processes.forkserver import ForkError, OnExit, TemplateLink
+from envwire.server._ipc.frames import ADMIT, FORK
+from envwire.server._ipc.message_slots import REQUESTS, MessageSlots
+from envwire.server._ipc.scoreboard import make_scoreboard
+from envwire.server._processes.forkserver import ForkError, ForkserverLink, OnExit
 from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
 from envwire.server._processes.output import OutputTail
 
@@ -31,11 +31,11 @@ NEWS_SECONDS = 1.0
 FORK_SECONDS = 10.0
 _ANSWER_BYTES = 4096
 
-#: Forks a process for four descriptors and tells its number: `TemplateLink.fork`, or a process that copies itself.
+#: Forks a process for four descriptors and tells its number: `ForkserverLink.fork`, or a process that copies itself.
 Fork = Callable[[Sequence[int], OnExit], Awaitable[int]]
 
 
-class DoorError(Exception):
+class AdmitError(Exception):
     """The process does not take connections."""
 
 
@@ -66,14 +66,14 @@ class Process:
             fork: Forks it.
 
         Raises:
-            TemplateError: No process could be forked.
+            ForkserverError: No process could be forked.
             FaultError: The process that was to copy itself cannot.
             OSError: Too many files are open.
         """
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
             link, their_link = socket.socketpair()
-            door, their_door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            for end in (link, door):
+            control_socket, their_door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            for end in (link, control_socket):
                 ours.callback(end.close)
             for end in (their_link, their_door):
                 theirs.callback(end.close)
@@ -81,22 +81,26 @@ class Process:
             theirs.callback(os.close, writing)
             self.output = OutputTail(reading)
             ours.callback(self.output.close)
-            page, self.board = make_board(self._slots)
+            page, self.scoreboard = make_scoreboard(self._slots)
             theirs.callback(os.close, page)
-            ours.callback(self.board.close)
-            self._shelf = Shelf(os.dup(page), self.board, REQUESTS)
-            ours.callback(self._shelf.close)
+            ours.callback(self.scoreboard.close)
+            self._message_slots = MessageSlots(os.dup(page), self.scoreboard, REQUESTS)
+            ours.callback(self._message_slots.close)
             descriptors = (their_link.fileno(), writing, their_door.fileno(), page)
             self.pid = await fork(descriptors, self._on_exit)
             ours.pop_all()
-        await self._connect(link, door)
+        await self._connect(link, control_socket)
 
-    async def _connect(self, link: socket.socket, door: socket.socket) -> None:
-        for end in (link, door):
+    async def _connect(self, link: socket.socket, control_socket: socket.socket) -> None:
+        for end in (link, control_socket):
             end.setblocking(False)
-        self._door = door
+        self._control_socket = control_socket
         made = Link(
-            self._limit, self._shelf, self._on_lost, self._free_slots.add, self._on_misbehaved
+            self._limit,
+            self._message_slots,
+            self._on_lost,
+            self._free_slots.add,
+            self._on_misbehaved,
         )
         connecting = asyncio.ensure_future(
             asyncio.get_running_loop().create_connection(lambda: made, sock=link)
@@ -111,13 +115,13 @@ class Process:
         self._link = made
 
     async def copy(
-        self, template: TemplateLink, descriptors: Sequence[int], on_exit: OnExit
+        self, forkserver: ForkserverLink, descriptors: Sequence[int], on_exit: OnExit
     ) -> int:
         """Lets the process fork itself and returns the number of the copy.
 
         Args:
-            template: Becomes the parent of the copy.
-            descriptors: Link, output, door and board of the copy; they stay the caller's.
+            forkserver: Becomes the parent of the copy.
+            descriptors: Link, output, control socket and scoreboard of the copy; they stay the caller's.
             on_exit: Called with the status with which the copy ended.
 
         Raises:
@@ -128,17 +132,19 @@ class Process:
             self._forks += 1
             try:
                 packet = FORK.pack(self._forks)
-                socket.send_fds(self._door, [packet], [*descriptors, template.lifeline])
+                socket.send_fds(self._control_socket, [packet], [*descriptors, forkserver.lifeline])
                 pid = await asyncio.wait_for(self._copied(self._forks), FORK_SECONDS)
             except (OSError, asyncio.TimeoutError) as error:
                 raise ForkError(f"the environment's process does not fork: {error!r}") from error
-        template.adopt(pid, on_exit)
+        forkserver.adopt(pid, on_exit)
         return pid
 
     async def _copied(self, number: int) -> int:
         loop = asyncio.get_running_loop()
         while True:  # an earlier answer may be there that nobody waited for
-            answer = json.loads(await loop.sock_recv(self._door, _ANSWER_BYTES) or b'{"fork": 0}')
+            answer = json.loads(
+                await loop.sock_recv(self._control_socket, _ANSWER_BYTES) or b'{"fork": 0}'
+            )
             if answer["fork"] == 0:
                 raise ForkError("the environment's process is gone")
             if answer["fork"] == number and "failed" in answer:
@@ -168,7 +174,7 @@ class Process:
         """
         slot = min(self._free_slots)
         self._free_slots.remove(slot)
-        self.board.clear(slot)
+        self.scoreboard.clear(slot)
         session = self._link.open(slot, listener)
         self._sessions.add(session)
         return session
@@ -177,13 +183,13 @@ class Process:
         """Hands a client's connection over to a session.
 
         Raises:
-            DoorError: The process is gone or does not take any more.
+            AdmitError: The process is gone or does not take any more.
         """
-        packet = DOOR.pack(session.number, shares_memory)
+        packet = ADMIT.pack(session.number, shares_memory)
         try:
-            socket.send_fds(self._door, [packet], [connection.fileno()])
+            socket.send_fds(self._control_socket, [packet], [connection.fileno()])
         except OSError as error:
-            raise DoorError(str(error)) from error
+            raise AdmitError(str(error)) from error
 
     def leave(self, session: SessionLink) -> None:
         """Lets a session that ended go, its environment closed, and with the last session the process.
@@ -230,11 +236,11 @@ class Process:
         self.kill()
 
     def _on_lost(self) -> None:
-        self._door.close()
-        self._shelf.close()
-        self.board.close()
+        self._control_socket.close()
+        self._message_slots.close()
+        self.scoreboard.close()
         if not self._lost.done():
             self._lost.set_result(None)
 
 
-__all__ = ["GRACE_SECONDS", "DoorError", "LinkLostError", "Process", "SessionLink"]
+__all__ = ["GRACE_SECONDS", "AdmitError", "LinkLostError", "Process", "SessionLink"]

@@ -37,7 +37,7 @@ class SessionLink:
 
     Args:
         number: The session's number.
-        slot: Its row on the board.
+        slot: Its row on the scoreboard.
         listener: Hears what becomes of it.
         write: Sends a frame to the process; raises LinkLostError.
     """

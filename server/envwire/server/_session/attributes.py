@@ -18,7 +18,7 @@ from envwire.codec import (
 )
 from envwire.server._hosting.vectors import MembersHost
 from envwire.server._session import np_random as _randomness
-from envwire.server._session.hosted_env import Hosted
+from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.values import read
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments
@@ -28,7 +28,7 @@ _GENERATORS = frozenset({"np_random", "_np_random"})
 
 
 def get_attribute(
-    hosted: Hosted,
+    hosted: HostedEnv,
     request: pb.GetAttributeRequest,
     reply: pb.InteractResponse,
     attachments: Attachments | None,
@@ -36,9 +36,9 @@ def get_attribute(
     """Reads an attribute of the outermost wrapper that has it; generators travel as their state."""
     name, response = request.name, reply.get_attribute
     if request.probe:
-        response.exists = hosted.reach.sees(name) and _has(hosted, name)
+        response.exists = hosted.attribute_access.sees(name) and _has(hosted, name)
         return
-    hosted.reach.check_read(name)
+    hosted.attribute_access.check_read(name)
     if name in _GENERATORS:
         _mirror_generators(hosted, name, response)
         return
@@ -50,7 +50,7 @@ def get_attribute(
         encode_value(value, response.value, name, opaque=True, attachments=attachments)
 
 
-def _mirror_generators(hosted: Hosted, name: str, response: pb.GetAttributeResponse) -> None:
+def _mirror_generators(hosted: HostedEnv, name: str, response: pb.GetAttributeResponse) -> None:
     response.exists = True
     members = hosted.env.members if isinstance(hosted.env, MembersHost) else ()
     for env in members or (hosted.env,):
@@ -60,7 +60,7 @@ def _mirror_generators(hosted: Hosted, name: str, response: pb.GetAttributeRespo
         _randomness.mirror(env, random)
 
 
-def _has(hosted: Hosted, name: str) -> bool:
+def _has(hosted: HostedEnv, name: str) -> bool:
     probe = _method(hosted.env, "has_wrapper_attr")  # Gymnasium has it since 1.0
     if probe is not None:
         return bool(hosted.call(probe, hosted.env, name))
@@ -71,7 +71,7 @@ def _has(hosted: Hosted, name: str) -> bool:
     return True
 
 
-def _found(hosted: Hosted, name: str, members: Sequence[int]) -> Any:
+def _found(hosted: HostedEnv, name: str, members: Sequence[int]) -> Any:
     env = hosted.chosen(members)
     try:
         return env.get_wrapper_attr(name)
@@ -82,13 +82,13 @@ def _found(hosted: Hosted, name: str, members: Sequence[int]) -> Any:
 
 
 def set_attribute(
-    hosted: Hosted,
+    hosted: HostedEnv,
     request: pb.SetAttributeRequest,
     reply: pb.InteractResponse,
     _: Attachments | None,
 ) -> None:
     """Sets an attribute on the outermost wrapper that has it."""
-    hosted.reach.check_set(request.name)
+    hosted.attribute_access.check_set(request.name)
     value = read(decode_value, request.value, hosted.family)
     env = hosted.chosen(request.members)
     # Gymnasium 0.29 has no set_wrapper_attr, 1.0 has it without `force`.
@@ -130,13 +130,13 @@ def _parameters(function: Callable[..., Any]) -> Collection[str]:
 
 
 def call_method(
-    hosted: Hosted,
+    hosted: HostedEnv,
     request: pb.CallMethodRequest,
     reply: pb.InteractResponse,
     attachments: Attachments | None,
 ) -> None:
     """Calls a method of the outermost wrapper that has it."""
-    hosted.reach.check_call(request.name)
+    hosted.attribute_access.check_call(request.name)
     method = _found(hosted, request.name, request.members)
     if not callable(method):
         raise FaultError(

@@ -16,7 +16,7 @@ from envwire.codec import (
 )
 from envwire.codec.fastpath.steps import number, truth
 from envwire.server._session import np_random as _randomness
-from envwire.server._session.hosted_env import Hosted, reason_of
+from envwire.server._session.hosted_env import HostedEnv, reason_of
 from envwire.server._session.states import Event
 from envwire.server._session.values import invalid, read, write, write_info
 from envwire.v1 import environment_pb2 as pb
@@ -28,7 +28,7 @@ MAX_ACTIONS = 1024
 
 
 def reset(
-    hosted: Hosted,
+    hosted: HostedEnv,
     request: pb.ResetRequest,
     reply: pb.InteractResponse,
     attachments: Attachments | None,
@@ -52,7 +52,7 @@ def reset(
     return Event.RESET
 
 
-def _member_options(hosted: Hosted, request: pb.ResetRequest) -> list[dict[Any, Any]]:
+def _member_options(hosted: HostedEnv, request: pb.ResetRequest) -> list[dict[Any, Any]]:
     hosted.with_members()
     return [read(decode_mapping, options, hosted.family) for options in request.member_options]
 
@@ -62,19 +62,19 @@ def _pair(result: Any) -> tuple[Any, Any]:
     return observation, info
 
 
-def _mirror(hosted: Hosted, random: pb.RandomMirror) -> None:
+def _mirror(hosted: HostedEnv, random: pb.RandomMirror) -> None:
     random.SetInParent()
     _randomness.mirror(hosted.env, random)
 
 
-def _restore(hosted: Hosted, request: pb.ResetRequest | pb.StepRequest) -> None:
+def _restore(hosted: HostedEnv, request: pb.ResetRequest | pb.StepRequest) -> None:
     try:
         _randomness.restore(hosted.env, request.np_random)
     except CodecError as error:
         raise invalid(error) from error
 
 
-def read_action(hosted: Hosted, request: pb.StepRequest) -> Any:
+def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
     """Returns the action of a request, and gives the environment the generator that came with it.
 
     Raises:
@@ -83,7 +83,7 @@ def read_action(hosted: Hosted, request: pb.StepRequest) -> Any:
     return _read_actions(hosted, request, [request.action])[0]
 
 
-def read_chunk(hosted: Hosted, request: pb.StepRequest) -> list[Any]:
+def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> list[Any]:
     """Returns the actions of a chunk, as `read_action` does.
 
     Raises:
@@ -98,7 +98,7 @@ def read_chunk(hosted: Hosted, request: pb.StepRequest) -> list[Any]:
 
 
 def _read_actions(
-    hosted: Hosted, request: pb.StepRequest, actions: Iterable[values_pb2.Value]
+    hosted: HostedEnv, request: pb.StepRequest, actions: Iterable[values_pb2.Value]
 ) -> list[Any]:
     decoded = [read(decode_value, action, hosted.family) for action in actions]
     if request.HasField("np_random"):
@@ -106,7 +106,7 @@ def _read_actions(
     return decoded
 
 
-def take_step(hosted: Hosted, action: Any) -> tuple[Any, Any, Any, Any, Any]:
+def take_step(hosted: HostedEnv, action: Any) -> tuple[Any, Any, Any, Any, Any]:
     """Takes one step and returns what the environment returned.
 
     Raises:
@@ -120,7 +120,7 @@ def take_step(hosted: Hosted, action: Any) -> tuple[Any, Any, Any, Any, Any]:
 
 
 def encode_step(
-    hosted: Hosted,
+    hosted: HostedEnv,
     result: tuple[Any, Any, Any, Any, Any],
     mirror: bool,
     response: pb.StepResponse,
@@ -144,7 +144,7 @@ def step_event(result: tuple[Any, Any, Any, Any, Any]) -> Event:
     return Event.STEP_ENDED if ended else Event.STEP
 
 
-def _step_fault(hosted: Hosted, action: Any, error: Exception) -> FaultError:
+def _step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
     """Looks, only after the environment refused it, whether the action was at fault."""
     reason, space = reason_of(error), hosted.env.action_space
     if reason is Reason.RESET_NEEDED or _contains(space, action):
@@ -176,7 +176,7 @@ def _flag(flag: Any, response: pb.StepResponse, name: str) -> bool:
 
 
 def render(
-    hosted: Hosted,
+    hosted: HostedEnv,
     _: pb.RenderRequest,
     reply: pb.InteractResponse,
     attachments: Attachments | None,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
-from envwire.server._auth.attribute_access import EVERYTHING, Reach
+from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vectors import MembersHost
 from envwire.server._session.snapshots import Snapshots
 
@@ -15,12 +15,12 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Hosted:
+class HostedEnv:
     """An environment, the library whose classes it speaks, what of it clients may reach, and its kept states."""
 
     env: Any
     family: Family
-    reach: Reach = EVERYTHING
+    attribute_access: AttributeAccess = EVERYTHING
     snapshots: Snapshots = field(init=False)
 
     def __post_init__(self) -> None:

@@ -7,14 +7,14 @@ from typing import Any
 
 from envwire.server._session.attributes import call_method, get_attribute, set_attribute
 from envwire.server._session.episodes import render, reset
-from envwire.server._session.hosted_env import Hosted
+from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.states import Event
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments
 
 
 def close(
-    hosted: Hosted,
+    hosted: HostedEnv,
     _: pb.CloseRequest,
     reply: pb.InteractResponse,
     __: Attachments | None,
@@ -25,7 +25,7 @@ def close(
 
 
 def save_state(
-    hosted: Hosted,
+    hosted: HostedEnv,
     _: pb.SaveStateRequest,
     reply: pb.InteractResponse,
     __: Attachments | None,
@@ -35,7 +35,7 @@ def save_state(
 
 
 def restore_state(
-    hosted: Hosted,
+    hosted: HostedEnv,
     request: pb.RestoreStateRequest,
     reply: pb.InteractResponse,
     _: Attachments | None,
@@ -46,7 +46,7 @@ def restore_state(
     return Event.RESET
 
 
-Operation = Callable[[Hosted, Any, pb.InteractResponse, Attachments | None], Event | None]
+Operation = Callable[[HostedEnv, Any, pb.InteractResponse, Attachments | None], Event | None]
 
 #: One operation for each request of a session by its field in InteractRequest, but for two: a step is taken and encoded
 #: apart, because its usual answer is written without a message, and a replay consists of other requests.

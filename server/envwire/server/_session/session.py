@@ -26,7 +26,7 @@ from envwire.codec import (
 from envwire.codec.fastpath.batches import BatchResponseWriter
 from envwire.codec.fastpath.inlining import inlined
 from envwire.codec.fastpath.steps import StepRequestReader, StepResponseWriter
-from envwire.server._auth.attribute_access import EVERYTHING, Reach
+from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vectors import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
@@ -37,7 +37,7 @@ from envwire.server._session.episodes import (
     step_event,
     take_step,
 )
-from envwire.server._session.hosted_env import Hosted
+from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.operations import OPERATIONS
 from envwire.server._session.replay import PART_SECONDS, Replaying
 from envwire.server._session.states import Event, State, move
@@ -81,7 +81,7 @@ class Session:
         env: The environment, in its wrappers.
         family: The library whose classes it speaks.
         warning_log: Where its warnings are collected.
-        reach: Which of its attributes and methods clients may reach.
+        attribute_access: Which of its attributes and methods clients may reach.
 
     Attributes:
         state: Where the session stands.
@@ -93,10 +93,10 @@ class Session:
         env: Any,
         family: Family,
         warning_log: WarningLog | None = None,
-        reach: Reach = EVERYTHING,
+        attribute_access: AttributeAccess = EVERYTHING,
     ) -> None:
         self.state = State.READY
-        self._hosted = Hosted(env, family, reach)
+        self._hosted = HostedEnv(env, family, attribute_access)
         self._warnings = warning_log or WarningLog()
         self.stepping = 0
         self._sequence = 0
@@ -113,7 +113,7 @@ class Session:
         self._reader = StepRequestReader()
 
     @property
-    def hosted(self) -> Hosted:
+    def hosted(self) -> HostedEnv:
         """The environment and what belongs to it."""
         return self._hosted
 

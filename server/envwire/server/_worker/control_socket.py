@@ -1,4 +1,4 @@
-"""The door of a session process: the front hands over direct channels there, and asks for copies of the process."""
+"""The control socket of a session process, on which the front hands over direct channels and asks for copies of it."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import socket
 from collections.abc import Callable, Sequence
 
-from envwire.server._ipc.frames import DOOR, FORK
+from envwire.server._ipc.frames import ADMIT, FORK
 from envwire.server._worker.forking import fork_apart, obstacle
 
-#: Link, output, door, board and lifeline of a copy.
+#: Link, output, control socket, scoreboard and lifeline of a copy.
 _COPY_DESCRIPTORS = 5
 
 
-class Door:
+class ControlSocket:
     """The process's end.
 
     Args:
@@ -39,13 +39,13 @@ class Door:
 
     def serve(self) -> None:
         """Does what one packet asks for."""
-        packet, descriptors, _, _ = socket.recv_fds(self._socket, DOOR.size, _COPY_DESCRIPTORS)
+        packet, descriptors, _, _ = socket.recv_fds(self._socket, ADMIT.size, _COPY_DESCRIPTORS)
         if not packet:  # the front is gone; the link tells as much
             self.closed = True
         elif len(packet) == FORK.size:
             self._fork(FORK.unpack(packet)[0], descriptors)
         elif descriptors:  # else too many files are open here; the client tries again
-            number, shares = DOOR.unpack(packet)
+            number, shares = ADMIT.unpack(packet)
             self._admit(number, shares, socket.socket(fileno=descriptors[0]))
 
     def _fork(self, number: int, descriptors: Sequence[int]) -> None:

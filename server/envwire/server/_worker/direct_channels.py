@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from envwire.server._ipc.scoreboard import Board
+from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.served_session import ServedSession
@@ -18,7 +18,7 @@ class Channels:
 
     Args:
         waiting: Takes them among what is waited for.
-        board: Where the front looks which are open.
+        scoreboard: Where the front looks which are open.
         limit: Largest request, in bytes.
         answer: Called with session, channel and request of its client; serves it.
     """
@@ -26,12 +26,12 @@ class Channels:
     def __init__(
         self,
         waiting: Waiting,
-        board: Board,
+        scoreboard: Scoreboard,
         limit: int,
         answer: Callable[[ServedSession, Channel, bytes], None],
     ) -> None:
         self._waiting = waiting
-        self._board = board
+        self._scoreboard = scoreboard
         self._limit = limit
         self._answer = answer
         self._open: dict[ServedSession, Channel] = {}
@@ -44,7 +44,7 @@ class Channels:
         channel = Channel(connection, self._limit, shared)
         self._open[session] = channel
         self._waiting.watch(channel, partial(self._serve, session, channel))
-        self._board.connect(session.slot, True)
+        self._scoreboard.connect(session.slot, True)
         try:
             channel.welcome(self._limit)
         except ChannelError:
@@ -59,7 +59,7 @@ class Channels:
         """Gives up the channel of a session, if it has one; it is the caller's to close, and not waited for."""
         channel = self._open.pop(session, None)
         if channel is not None:
-            self._board.connect(session.slot, False)
+            self._scoreboard.connect(session.slot, False)
             self._waiting.forget(channel)
         return channel
 

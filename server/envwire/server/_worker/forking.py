@@ -2,7 +2,7 @@
 
 The kernel copies memory, and the one thread that forks. Other threads are not copied, and what other processes hold for
 an environment is not either; where there are such, forking is refused. The copy is no child of the process that it was
-forked from: it is the template's, which reaps it as any other.
+forked from: it is the fork server's, which reaps it as any other.
 """
 
 from __future__ import annotations

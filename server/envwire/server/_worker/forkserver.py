@@ -1,12 +1,12 @@
-"""The template process: imports the environments once, then forks a warm process for each session.
+"""The fork server: imports the environments once, then forks a warm process for each session.
 
 It stays single-threaded and never runs an environment, so forking it is safe at any time; gRPC, which does not survive
 a fork, is never loaded here. It is the parent of all session processes: it reaps them and tells the front how they
 ended.
 
-The front speaks to it over a socket of packets: `{"fork": N}` with four descriptors (link, output, door, board) forks
-process N; it answers `{"forked": N, "pid": P}`, or `{"failed": N, "error": why}`, and when the time comes
-`{"exited": P, "status": S}`. When the front is gone, so are the socket, this process and, by the lifeline, all
+The front speaks to it over a socket of packets: `{"fork": N}` with four descriptors (link, output, control socket,
+scoreboard) forks process N; it answers `{"forked": N, "pid": P}`, or `{"failed": N, "error": why}`, and when the time
+comes `{"exited": P, "status": S}`. When the front is gone, so are the socket, this process and, by the lifeline, all
 sessions.
 """
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.bounds import PACKET_BYTES
-from envwire.server._worker.endpoints import take_ends
+from envwire.server._worker.endpoints import take_endpoints
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.process_setup import die_with, take_output
 from envwire.server._worker.rlimits import contain
@@ -36,7 +36,7 @@ _DESCRIPTORS = 4
 _SET_CHILD_SUBREAPER = 36
 
 
-class Template:
+class Forkserver:
     """Forks and reaps session processes.
 
     Args:
@@ -107,7 +107,9 @@ class Template:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.send(json.dumps(message).encode())
 
-    def _become_session(self, link: int, output: int, door: int, board: int) -> NoReturn:
+    def _become_session(
+        self, link: int, output: int, control_socket: int, scoreboard: int
+    ) -> NoReturn:
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
@@ -119,8 +121,10 @@ class Template:
         die_with(self._lifeline)
         np.random.seed()
         contain(self._config)
-        ends = take_ends(link, door, board, self._config.sessions_per_process)
-        run_and_exit(Worker(ends, self._catalogue, self._config).run)
+        endpoints = take_endpoints(
+            link, control_socket, scoreboard, self._config.sessions_per_process
+        )
+        run_and_exit(Worker(endpoints, self._catalogue, self._config).run)
 
 
 def _adopt_orphans() -> None:

@@ -1,4 +1,4 @@
-"""The program of the template process: loads the environments, tells the front what there is, then serves forks."""
+"""The program of the fork server: loads the environments, tells the front what there is, then serves forks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
 from envwire.server._hosting.sources import pin_sources
 from envwire.server._version import VERSION
-from envwire.server._worker.forkserver import Template
+from envwire.server._worker.forkserver import Forkserver
 from envwire.server.config import ServerConfig
 
 
@@ -25,7 +25,7 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
             imports=config.imports,
             wrappers=config.allow_wrappers,
             version=VERSION,
-            reach=config.reach,
+            attribute_access=config.attribute_access,
         )
     except BrokenModuleError as error:
         answer.write(json.dumps({"error": str(error)}).encode() + b"\n")
@@ -42,7 +42,7 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
 
 
 def main() -> int:
-    """Runs the template; the front passes two descriptors as arguments and the settings on standard input."""
+    """Runs the fork server; the front passes two descriptors as arguments and the settings on standard input."""
     control, lifeline = (int(argument) for argument in sys.argv[1:3])
     config = ServerConfig.from_json(sys.stdin.read())
     sys.path[:0] = config.sys_path
@@ -53,7 +53,7 @@ def main() -> int:
         return 1
     gc.collect()
     gc.freeze()  # sessions share these pages; the collector must not write to them
-    Template(socket.socket(fileno=control), lifeline, catalogue, config).run()
+    Forkserver(socket.socket(fileno=control), lifeline, catalogue, config).run()
     return 0
 
 

@@ -44,7 +44,7 @@ def _limits(config: ServerConfig) -> Iterator[tuple[int, int, int]]:
 
 
 def _data_bytes() -> int:
-    """Returns what the process has of its own already, which it got from the template."""
+    """Returns what the process has of its own already, which it got from the fork server."""
     status = Path("/proc/self/status").read_text()
     lines = dict(line.split(":", 1) for line in status.splitlines())
     return int(lines["VmData"].split()[0]) * 1024

@@ -15,7 +15,7 @@ class ServedSession:
 
     Attributes:
         number: What the front calls it; no other session of the process is ever called so.
-        slot: Its row on the board.
+        slot: Its row on the scoreboard.
         session: The session.
         large: Whether its last reply on the link was large.
     """

@@ -2,8 +2,8 @@
 
 Two kinds of frames come here. Control frames make, end and acknowledge sessions; only the front writes them, on the
 link, where each carries its kind. Requests of clients come on the link as well, and straight from clients on direct
-channels that the front hands over through the door; whatever they say, they are a session's to serve. A process holds
-one session unless the operator packs more into it.
+channels that the front hands over on the control socket; whatever they say, they are a session's to serve. A process
+holds one session unless the operator packs more into it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.frames import Kind, pack_header
 from envwire.server._ipc.gathering import Buffer
-from envwire.server._ipc.message_slots import SHELVED_FROM
+from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
 from envwire.server._ipc.worker_frames import (
     AckFrame,
     ClientFrame,
@@ -36,10 +36,10 @@ from envwire.server._ipc.worker_frames import (
 )
 from envwire.server._session.session import Session, WarningLog
 from envwire.server._session.states import State
-from envwire.server._worker.control_socket import Door
+from envwire.server._worker.control_socket import ControlSocket
 from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.server._worker.direct_channels import Channels
-from envwire.server._worker.endpoints import Ends, take_ends
+from envwire.server._worker.endpoints import WorkerEndpoints, take_endpoints
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.poller import Waiting
@@ -58,14 +58,16 @@ class Worker:
     """Serves the sessions of one process.
 
     Args:
-        ends: What ties the process to the front.
+        endpoints: What ties the process to the front.
         catalogue: What can be made.
         config: The server's settings.
     """
 
-    def __init__(self, ends: Ends, catalogue: Catalogue, config: ServerConfig) -> None:
-        self._ends = ends
-        self._frames, self._board = ends.frames, ends.board
+    def __init__(
+        self, endpoints: WorkerEndpoints, catalogue: Catalogue, config: ServerConfig
+    ) -> None:
+        self._endpoints = endpoints
+        self._frames, self._scoreboard = endpoints.frames, endpoints.scoreboard
         self._backlog: deque[WorkerFrame] = deque()
         self._catalogue = catalogue
         self._config = config
@@ -75,8 +77,10 @@ class Worker:
         self._warnings = WarningLog()
         self._sessions: dict[int, ServedSession] = {}
         self._waiting = Waiting()
-        self._channels = Channels(self._waiting, self._board, self._limit, self._serve_channel)
-        self._door = Door(ends.door, self._admit, self._become_copy, self._packed)
+        self._channels = Channels(self._waiting, self._scoreboard, self._limit, self._serve_channel)
+        self._control_socket = ControlSocket(
+            endpoints.control_socket, self._admit, self._become_copy, self._packed
+        )
         self._over = False
         self._serve_frame: dict[type[WorkerFrame], Callable[[Any], None]] = {
             ClientFrame: self._serve_client,
@@ -88,8 +92,8 @@ class Worker:
 
     def run(self) -> None:
         """Serves requests until the session closes or the front is gone."""
-        self._waiting.watch(self._ends.link, self._serve_link)
-        self._waiting.watch(self._ends.door, self._serve_door)
+        self._waiting.watch(self._endpoints.link, self._serve_link)
+        self._waiting.watch(self._endpoints.control_socket, self._serve_door)
         with self._warnings.installed():
             with contextlib.suppress(ConnectionError):  # the front ended the link under a request
                 self._serve()
@@ -121,10 +125,10 @@ class Worker:
         if served is None:
             self._frames.send(Kind.REPLY, frame.session, [GONE])
             return
-        if len(frame.message) >= SHELVED_FROM:
+        if len(frame.message) >= MIN_SLOT_BYTES:
             keep_freed_memory()
         session = served.session
-        self._board.begin(served.slot)
+        self._scoreboard.begin(served.slot)
         reply = self._reply(served, frame.message)
         if session.state is State.CLOSED:
             self._channels.close(served)
@@ -133,7 +137,7 @@ class Worker:
             self._frames.send(Kind.REPLY, served.number, reply, behind)
         else:
             self._frames.send(Kind.REPLY, served.number, reply)
-            self._board.end(served.slot, session.stepping)
+            self._scoreboard.end(served.slot, session.stepping)
 
     def _make(self, frame: MakeFrame) -> None:
         self._serve_make(frame.session, frame.slot, lambda: self._new_session(frame.request))
@@ -175,7 +179,7 @@ class Worker:
     def _new_session(self, raw: bytes) -> Session:
         request = environment_pb2.MakeRequest.FromString(raw)
         env, family = make_environment(self._catalogue, request)
-        return Session(env, family, self._warnings, self._catalogue.reach)
+        return Session(env, family, self._warnings, self._catalogue.attribute_access)
 
     def _copied_session(self) -> Session:
         if self._origin is None:
@@ -198,20 +202,22 @@ class Worker:
         self._over = not self._packed
 
     def _serve_door(self) -> None:
-        self._door.serve()
-        if self._door.closed:
-            self._waiting.forget(self._ends.door)
+        self._control_socket.serve()
+        if self._control_socket.closed:
+            self._waiting.forget(self._endpoints.control_socket)
 
     def _become_copy(
-        self, link: int, output: int, door: int, board: int, lifeline: int
+        self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int
     ) -> NoReturn:
         """Serves the copy of the session; this process never returns to what it was forked in."""
         (served,) = self._sessions.values()
         self._channels.abandon()
-        self._ends.close()
+        self._endpoints.close()
         take_output(output)
         die_with(lifeline)
-        copy = Worker(take_ends(link, door, board, 1), self._catalogue, self._config)
+        copy = Worker(
+            take_endpoints(link, control_socket, scoreboard, 1), self._catalogue, self._config
+        )
         served.session.copied()
         copy._origin, copy._warnings = served.session, self._warnings
         run_and_exit(copy.run)
@@ -229,7 +235,7 @@ class Worker:
     def _serve_channel(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
         """Serves a request of a session's client, straight from the client."""
         session = served.session
-        self._board.begin(served.slot)
+        self._scoreboard.begin(served.slot)
         packet = self._bounded(session.handle(raw, True))
         if session.state is State.CLOSED:
             self._close_from_channel(served, channel, packet)
@@ -237,7 +243,7 @@ class Worker:
         try:
             channel.send(packet)
         finally:  # the books are written while the client has its answer already
-            self._board.end(served.slot, session.stepping)
+            self._scoreboard.end(served.slot, session.stepping)
 
     def _close_from_channel(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         self._channels.release(served)
@@ -254,13 +260,13 @@ class Worker:
     def _give_notice(self, number: int) -> None:
         """Tells the front that a session was closed, and waits until its slot is free."""
         self._frames.send(Kind.CLOSED, number)
-        self._ends.link.settimeout(_NOTICE_SECONDS)
+        self._endpoints.link.settimeout(_NOTICE_SECONDS)
         with contextlib.suppress(OSError):
             while (frame := self._receive()) is not None:
                 if frame in (AckFrame(number), EndFrame(number)):
                     break
                 self._backlog.append(frame)
-        self._ends.link.settimeout(None)
+        self._endpoints.link.settimeout(None)
 
     def _bounded(self, packet: Packet) -> Packet:
         attached = packet.attachments.length if packet.attachments else 0
@@ -271,7 +277,7 @@ class Worker:
         """Serves a request of the link; where the last reply was large its arrays are sent from where they are."""
         reply = pieces(served.session.handle(raw, served.large))
         length = sum(map(len, reply))
-        served.large = length >= SHELVED_FROM
+        served.large = length >= MIN_SLOT_BYTES
         return reply if length <= self._limit else [self._too_large(length)]
 
     def _too_large(self, length: int) -> bytes:

@@ -26,7 +26,7 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
     Prints "ready: HOST:PORT" when clients can connect. The first SIGTERM lets running sessions finish, the second
     does not.
     """
-    from envwire.server._processes.forkserver import TemplateError
+    from envwire.server._processes.forkserver import ForkserverError
     from envwire.server.serving import run
 
     logging.basicConfig(
@@ -40,7 +40,7 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
             ServerConfig(**settings, sys_path=(os.getcwd(),)),
             lambda target: print(f"ready: {target}", flush=True),
         )
-    except (ValueError, OSError, TemplateError) as error:
+    except (ValueError, OSError, ForkserverError) as error:
         typer.echo(f"envwire serve: {error}", err=True)
         raise typer.Exit(1) from None
 

@@ -6,7 +6,7 @@ import pytest
 
 from envwire.codec import FaultError, Reason, encode_mapping
 from envwire.server import ServerConfig
-from envwire.server._auth.allow_list import Policy
+from envwire.server._auth.allow_list import AllowList
 from envwire.v1 import environment_pb2 as pb
 
 
@@ -20,16 +20,16 @@ def ask(
     return request
 
 
-def public(*allow_kwargs: str, allow_wrappers: tuple[str, ...] = ()) -> Policy:
-    return Policy.from_lists(
+def public(*allow_kwargs: str, allow_wrappers: tuple[str, ...] = ()) -> AllowList:
+    return AllowList.from_lists(
         any_kwargs=False, allow_kwargs=allow_kwargs, allow_wrappers=allow_wrappers
     )
 
 
 @pytest.mark.parametrize(
-    ("policy", "request_", "refused"),
+    ("allow_list", "request_", "refused"),
     [
-        (Policy(), ask(size=1), None),
+        (AllowList(), ask(size=1), None),
         (public(), ask(), None),
         (public(), ask(size=1), Reason.KWARGS_NOT_ALLOWED),
         (public("size,depth"), ask(size=1, depth=2), None),
@@ -45,7 +45,7 @@ def public(*allow_kwargs: str, allow_wrappers: tuple[str, ...] = ()) -> Policy:
             ask(wrappers={"TimeLimit": {"max_episode_steps": 1}}),
             None,
         ),
-        (Policy(), pb.MakeRequest(render_mode="human"), None),
+        (AllowList(), pb.MakeRequest(render_mode="human"), None),
         (public(), pb.MakeRequest(render_mode="human"), Reason.KWARGS_NOT_ALLOWED),
         (public(), pb.MakeRequest(render_mode="rgb_array"), None),
         (public("render_mode:{human}"), pb.MakeRequest(render_mode="human"), None),
@@ -54,12 +54,12 @@ def public(*allow_kwargs: str, allow_wrappers: tuple[str, ...] = ()) -> Policy:
             pb.MakeRequest(render_mode="human"),
             Reason.KWARGS_NOT_ALLOWED,
         ),
-        (Policy(), ask(wrappers={"NumpyToTorch": {}}), None),
+        (AllowList(), ask(wrappers={"NumpyToTorch": {}}), None),
         (public(), ask(wrappers={"NumpyToTorch": {}}), Reason.WRAPPER_NOT_ALLOWED),
         (public(), ask(wrappers={"ArrayConversion": {}}), Reason.WRAPPER_NOT_ALLOWED),
         (public(allow_wrappers=("NumpyToTorch",)), ask(wrappers={"NumpyToTorch": {}}), None),
-        (Policy(), ask(wrappers={"m:C": {}}), Reason.WRAPPER_NOT_ALLOWED),
-        (Policy(), ask(wrappers={"RecordVideo": {}}), Reason.WRAPPER_NOT_ALLOWED),
+        (AllowList(), ask(wrappers={"m:C": {}}), Reason.WRAPPER_NOT_ALLOWED),
+        (AllowList(), ask(wrappers={"RecordVideo": {}}), Reason.WRAPPER_NOT_ALLOWED),
         (
             public(allow_wrappers=("m:C", "RecordVideo")),
             ask(wrappers={"m:C": {}, "RecordVideo": {}}),
@@ -67,25 +67,25 @@ def public(*allow_kwargs: str, allow_wrappers: tuple[str, ...] = ()) -> Policy:
         ),
     ],
 )
-def test_lists(policy: Policy, request_: pb.MakeRequest, refused: Reason | None) -> None:
+def test_lists(allow_list: AllowList, request_: pb.MakeRequest, refused: Reason | None) -> None:
     if refused is None:
-        policy.check(request_)
+        allow_list.check(request_)
         return
     with pytest.raises(FaultError) as fault:
-        policy.check(request_)
+        allow_list.check(request_)
     assert fault.value.reason is refused
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
 def test_loopback_is_free(host: str) -> None:
-    assert ServerConfig(("A-v0",), host=host).policy.any_kwargs
+    assert ServerConfig(("A-v0",), host=host).allow_list.any_kwargs
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org"])
 def test_other_addresses_need_a_word(host: str) -> None:
     with pytest.raises(ValueError, match="--insecure"):
         ServerConfig(("A-v0",), host=host)
-    assert not ServerConfig(("A-v0",), host=host, insecure=True).policy.any_kwargs
+    assert not ServerConfig(("A-v0",), host=host, insecure=True).allow_list.any_kwargs
 
 
 @pytest.mark.parametrize("settings", [{"max_sessions": 0}, {"lease": -1.0}, {"environments": ()}])

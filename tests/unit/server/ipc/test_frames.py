@@ -32,8 +32,8 @@ def test_any_cut_gives_the_same_messages(messages: list[bytes], cuts: list[int])
     assert received == frames
 
 
-def test_a_message_that_is_on_no_shelf_is_refused() -> None:
-    with pytest.raises(FrameError, match="shelf"):
+def test_a_message_that_is_in_no_slot_is_refused() -> None:
+    with pytest.raises(FrameError, match="shared memory"):
         FrameReader(limit=50).feed(pack_header(Kind.REPLY, 0, 40, 1))
 
 

@@ -1,4 +1,4 @@
-"""The shelf: what one end lays down the other takes, once, and nothing else."""
+"""Message slots: what one end writes the other takes, once, and nothing else."""
 
 from __future__ import annotations
 
@@ -10,32 +10,36 @@ import pytest
 
 from envwire.server._ipc.frames import FrameError, FrameReader, Kind, pack_header
 from envwire.server._ipc.message_slots import (
+    MAX_SLOT_BYTES,
+    MIN_SLOT_BYTES,
     REPLIES,
     REQUESTS,
-    SHELVED_FROM,
-    SHELVED_TO,
-    Shelf,
-    ShelfError,
+    MessageSlots,
+    MessageSlotsError,
 )
-from envwire.server._ipc.scoreboard import make_board
+from envwire.server._ipc.scoreboard import make_scoreboard
 
 
 class Sides(NamedTuple):
     """Both ends and their file."""
 
-    front: Shelf
-    process: Shelf
+    front: MessageSlots
+    process: MessageSlots
     file: int
 
 
 @pytest.fixture
 def sides() -> Iterator[Sides]:
-    file, board = make_board(1)
-    made = Sides(Shelf(os.dup(file), board, REQUESTS), Shelf(os.dup(file), board, REPLIES), file)
+    file, scoreboard = make_scoreboard(1)
+    made = Sides(
+        MessageSlots(os.dup(file), scoreboard, REQUESTS),
+        MessageSlots(os.dup(file), scoreboard, REPLIES),
+        file,
+    )
     yield made
     made.front.close()
     made.process.close()
-    board.close()
+    scoreboard.close()
     os.close(file)
 
 
@@ -43,7 +47,7 @@ def message(length: int, seed: int = 1) -> bytes:
     return bytes((seed, seed + 1, seed + 2)) * (length // 3) + bytes(length % 3)
 
 
-@pytest.mark.parametrize("length", [SHELVED_FROM, 1_000_000, SHELVED_TO])
+@pytest.mark.parametrize("length", [MIN_SLOT_BYTES, 1_000_000, MAX_SLOT_BYTES])
 def test_messages_pass_both_ways_in_pieces(sides: Sides, length: int) -> None:
     sent = message(length)
     for _ in range(3):
@@ -53,44 +57,44 @@ def test_messages_pass_both_ways_in_pieces(sides: Sides, length: int) -> None:
             assert taker.take(where, length) == sent
 
 
-@pytest.mark.parametrize("length", [0, 1, SHELVED_FROM - 1, SHELVED_TO + 1])
+@pytest.mark.parametrize("length", [0, 1, MIN_SLOT_BYTES - 1, MAX_SLOT_BYTES + 1])
 def test_other_messages_are_sent(sides: Sides, length: int) -> None:
     assert sides.process.put([bytes(length)], length) == 0
 
 
 def test_what_was_not_taken_is_not_overwritten(sides: Sides) -> None:
-    sent = [message(SHELVED_FROM, seed) for seed in range(1, 4)]
-    places = [sides.process.put([each], SHELVED_FROM) for each in sent]
-    assert places[2] == 0, "the shelf is full"
-    assert sides.front.put([sent[2]], SHELVED_FROM), "on this side only"
-    assert sides.front.take(places[1], SHELVED_FROM) == sent[1]
-    assert sides.process.put([sent[2]], SHELVED_FROM) == places[1]
-    assert sides.front.take(places[0], SHELVED_FROM) == sent[0]
-    assert sides.front.take(places[1], SHELVED_FROM) == sent[2]
+    sent = [message(MIN_SLOT_BYTES, seed) for seed in range(1, 4)]
+    places = [sides.process.put([each], MIN_SLOT_BYTES) for each in sent]
+    assert places[2] == 0, "all slots are taken"
+    assert sides.front.put([sent[2]], MIN_SLOT_BYTES), "on this side only"
+    assert sides.front.take(places[1], MIN_SLOT_BYTES) == sent[1]
+    assert sides.process.put([sent[2]], MIN_SLOT_BYTES) == places[1]
+    assert sides.front.take(places[0], MIN_SLOT_BYTES) == sent[0]
+    assert sides.front.take(places[1], MIN_SLOT_BYTES) == sent[2]
 
 
 @pytest.mark.parametrize("pieces", [1025, 5000])
 def test_more_pieces_than_a_call_takes_are_sent(sides: Sides, pieces: int) -> None:
     assert sides.process.put([bytes(100)] * pieces, 100 * pieces) == 0
-    assert sides.process.put([bytes(SHELVED_FROM)], SHELVED_FROM)
+    assert sides.process.put([bytes(MIN_SLOT_BYTES)], MIN_SLOT_BYTES)
 
 
 @pytest.mark.parametrize("where", [-1, 0, REQUESTS.start + 1, REPLIES.stop + 1, 2**32 - 1])
-def test_there_is_nothing_at_other_places(sides: Sides, where: int) -> None:
-    with pytest.raises(ShelfError, match=f"at place {where}"):
-        sides.front.take(where, SHELVED_FROM)
+def test_there_is_nothing_in_other_slots(sides: Sides, where: int) -> None:
+    with pytest.raises(MessageSlotsError, match=f"at slot {where}"):
+        sides.front.take(where, MIN_SLOT_BYTES)
 
 
 def test_a_peer_that_cuts_the_file_off_gives_an_error_and_no_signal(sides: Sides) -> None:
-    where = sides.process.put([message(SHELVED_FROM)], SHELVED_FROM)
+    where = sides.process.put([message(MIN_SLOT_BYTES)], MIN_SLOT_BYTES)
     os.ftruncate(sides.file, os.fstat(sides.file).st_size - 1)
-    reader = FrameReader(SHELVED_TO, sides.front)
-    with pytest.raises(FrameError, match=f"{SHELVED_FROM - 1} of {SHELVED_FROM} bytes"):
-        reader.feed(pack_header(Kind.REPLY, 0, SHELVED_FROM, where))
+    reader = FrameReader(MAX_SLOT_BYTES, sides.front)
+    with pytest.raises(FrameError, match=f"{MIN_SLOT_BYTES - 1} of {MIN_SLOT_BYTES} bytes"):
+        reader.feed(pack_header(Kind.REPLY, 0, MIN_SLOT_BYTES, where))
 
 
 def test_frames_and_shelved_messages_come_in_order(sides: Sides) -> None:
-    reader, sent = FrameReader(SHELVED_TO, sides.front), message(SHELVED_FROM)
+    reader, sent = FrameReader(MAX_SLOT_BYTES, sides.front), message(MIN_SLOT_BYTES)
     where = sides.process.put([sent], len(sent))
     stream = (
         pack_header(Kind.REPLY, 1, 2)

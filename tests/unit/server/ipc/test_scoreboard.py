@@ -7,17 +7,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from envwire.server._ipc.scoreboard import MARKS, Board, make_board
+from envwire.server._ipc.scoreboard import MARKS, Scoreboard, make_scoreboard
 
 ROWS = 3
-Pair = tuple[Board, Board]
+Pair = tuple[Scoreboard, Scoreboard]
 
 
 @pytest.fixture
 def boards() -> Iterator[Pair]:
     """The process's board and the front's, over the same memory."""
-    descriptor, front = make_board(ROWS)
-    process = Board(descriptor, ROWS)
+    descriptor, front = make_scoreboard(ROWS)
+    process = Scoreboard(descriptor, ROWS)
     os.close(descriptor)
     yield process, front
     process.close()
@@ -28,9 +28,10 @@ Row = tuple[bool, int, bool]
 NOTHING: Row = (False, 0, False)
 
 
-def read(board: Board) -> list[Row]:
+def read(scoreboard: Scoreboard) -> list[Row]:
     return [
-        (board.busy_for(row) > 0, board.served(row), board.connected(row)) for row in range(ROWS)
+        (scoreboard.busy_for(row) > 0, scoreboard.served(row), scoreboard.connected(row))
+        for row in range(ROWS)
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from envwire.server._auth.allow_list import MakeOrder, Policy
+from envwire.server._auth.allow_list import AllowList, MakeOrder
 from envwire.server._ipc.frames import HEADER_BYTES, Frame, FrameReader, Kind, pack_header
 from envwire.server._ipc.worker_frames import (
     AckFrame,
@@ -28,7 +28,7 @@ REPLY = pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
 CARTPOLE = pb.MakeRequest(env_id="CartPole-v1")
 
 
-class NoShelf:
+class NoSlots:
     """Takes nothing: every message goes over the socket."""
 
     def put(self, buffers: Any, length: int) -> int:
@@ -74,8 +74,8 @@ class Scene:
 
     def __init__(self) -> None:
         self.lost, self.slots, self.charges = 0, list[int](), list[str]()
-        shelf: Any = NoShelf()
-        self.link = Link(LIMIT, shelf, self._lose, self.slots.append, self.charges.append)
+        message_slots: Any = NoSlots()
+        self.link = Link(LIMIT, message_slots, self._lose, self.slots.append, self.charges.append)
         self.wire = Wire()
         wire: Any = self.wire
         self.link.connection_made(wire)
@@ -109,7 +109,7 @@ def on_a_loop(test: Callable[[Scene], Awaitable[None]]) -> Callable[[], None]:
 async def test_each_order_is_a_frame_of_its_own_kind(scene: Scene) -> None:
     session = scene.open(slot=3)
     forged = bytes([Kind.MAKE]) + CARTPOLE.SerializeToString()
-    session.make(Policy().check(CARTPOLE))
+    session.make(AllowList().check(CARTPOLE))
     session.copy()
     session.relay(forged)
     session.relay(b"")
@@ -130,10 +130,10 @@ async def test_each_order_is_a_frame_of_its_own_kind(scene: Scene) -> None:
 
 
 def test_an_order_comes_from_the_policy_alone() -> None:
-    with pytest.raises(TypeError, match=r"Policy\.check"):
+    with pytest.raises(TypeError, match=r"AllowList\.check"):
         MakeOrder(CARTPOLE.SerializeToString(), object())
     request = pb.MakeRequest(env_id="CartPole-v1")
-    order = Policy().check(request)
+    order = AllowList().check(request)
     request.env_id = "Forbidden-v0"
     assert order.request == CARTPOLE.SerializeToString(), "it is what was checked"
 
@@ -219,7 +219,7 @@ LIES = {
     "no kind": b"\0" * (HEADER_BYTES - 9) + b"\1" + b"\0" * 8,
     "too long": pack_header(Kind.REPLY, 1, LIMIT + 1),
     "too long for anything": pack_header(Kind.REPLY, 1, 2**32 - 1),
-    "on a shelf that holds nothing": pack_header(Kind.REPLY, 1, 200_000, 3),
+    "in a slot that holds nothing": pack_header(Kind.REPLY, 1, 200_000, 3),
     "no bytes": reply(1, b""),
     "no message": reply(1, b"\xff" * 20),
     "two answers": reply(1, REPLY + REPLY),

@@ -14,11 +14,11 @@ import pytest
 import envwire.envs
 from envwire.codec import decode_fault, encode_mapping, encode_value, envwire_family
 from envwire.server._hosting.libraries import load_catalogue
-from envwire.server._ipc.frames import DOOR, Frame, FrameSocket, Kind, pack_header
-from envwire.server._ipc.message_slots import REPLIES, REQUESTS, Shelf
-from envwire.server._ipc.scoreboard import MARKS, make_board
+from envwire.server._ipc.frames import ADMIT, Frame, FrameSocket, Kind, pack_header
+from envwire.server._ipc.message_slots import REPLIES, REQUESTS, MessageSlots
+from envwire.server._ipc.scoreboard import MARKS, make_scoreboard
 from envwire.server._ipc.worker_frames import pack_make
-from envwire.server._worker.endpoints import take_ends
+from envwire.server._worker.endpoints import take_endpoints
 from envwire.server._worker.worker import Worker
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
@@ -39,11 +39,13 @@ class Front:
             ("CartPole-v1", FRAMES), sessions_per_process=PLACES, max_message_bytes=limit
         )
         self.link, link = socket.socketpair()
-        self.door, door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        page, self.board = make_board(PLACES)
-        self.shelf = Shelf(os.dup(page), self.board, REQUESTS)
-        self.frames = FrameSocket(self.link, self.shelf)
-        self._theirs = take_ends(link.detach(), door.detach(), page, PLACES)
+        self.control_socket, control_socket = socket.socketpair(
+            socket.AF_UNIX, socket.SOCK_SEQPACKET
+        )
+        page, self.scoreboard = make_scoreboard(PLACES)
+        self.message_slots = MessageSlots(os.dup(page), self.scoreboard, REQUESTS)
+        self.frames = FrameSocket(self.link, self.message_slots)
+        self._theirs = take_endpoints(link.detach(), control_socket.detach(), page, PLACES)
         catalogue = load_catalogue(
             config.environments, imports=(FRAMES_MODULE,), wrappers=(), version="test"
         )
@@ -78,19 +80,19 @@ class Front:
         ours, theirs = socket.socketpair()
         ours.settimeout(10.0)
         with theirs:
-            socket.send_fds(self.door, [DOOR.pack(number, False)], [theirs.fileno()])
+            socket.send_fds(self.control_socket, [ADMIT.pack(number, False)], [theirs.fileno()])
         self._clients.append(ours)
         return ours
 
     def stop(self) -> None:
         for client in self._clients:
             client.close()
-        assert eventually(lambda: not any(map(self.board.connected, range(PLACES))))
+        assert eventually(lambda: not any(map(self.scoreboard.connected, range(PLACES))))
         self.link.shutdown(socket.SHUT_RDWR)
         self._thread.join(10.0)
         assert not self._thread.is_alive()
         self._theirs.close()
-        for end in (self.link, self.door, self.shelf, self.board):
+        for end in (self.link, self.control_socket, self.message_slots, self.scoreboard):
             end.close()
 
 
@@ -143,10 +145,10 @@ def test_channels_and_the_link_serve_one_session(front: Front) -> None:
     assert front.ask(0, reset(2)).HasField("reset")
     assert ask(client, reset(3)).HasField("reset")
     assert front.ask(0, reset(3)).HasField("reset"), "the kept reply"
-    assert front.board.connected(0)
-    assert not front.board.connected(1)
+    assert front.scoreboard.connected(0)
+    assert not front.scoreboard.connected(1)
     assert front.ask(0, reset(4)).HasField("reset")
-    assert front.board.served(0) >= 4, "each is noted before the next is served"
+    assert front.scoreboard.served(0) >= 4, "each is noted before the next is served"
 
 
 def test_a_second_channel_replaces_the_first(front: Front) -> None:
@@ -154,7 +156,7 @@ def test_a_second_channel_replaces_the_first(front: Front) -> None:
     second = welcomed(front.open(0))
     assert first.recv(1) == b""
     assert ask(second, reset(1)).HasField("reset")
-    assert front.board.connected(0)
+    assert front.scoreboard.connected(0)
 
 
 def test_a_channel_to_no_session_is_closed(front: Front) -> None:
@@ -220,7 +222,7 @@ def test_a_close_frees_the_slot_before_it_is_answered(front: Front) -> None:
     front.link.sendall(ack(0))
     assert hear(client).HasField("close")
     assert client.recv(1) == b""
-    assert not front.board.connected(0)
+    assert not front.scoreboard.connected(0)
 
 
 def test_what_follows_a_close_in_its_packet_is_not_served_and_harms_nobody(front: Front) -> None:
@@ -274,7 +276,7 @@ def test_a_slot_can_be_used_again(front: Front) -> None:
 
 def test_a_packet_without_its_connection_does_not_shut_the_door(front: Front) -> None:
     """A process that has too many files open gets the packet only."""
-    front.door.send(DOOR.pack(0, False))
+    front.control_socket.send(ADMIT.pack(0, False))
     assert ask(welcomed(front.open(0)), reset(1)).HasField("reset")
 
 
@@ -307,13 +309,13 @@ def relay() -> Iterator[Front]:
     made.stop()
 
 
-@pytest.mark.parametrize("taken", [(), REPLIES], ids=["shelf", "link"])
+@pytest.mark.parametrize("taken", [(), REPLIES], ids=["slots", "link"])
 def test_a_large_reply_is_whole_and_kept_whichever_way_it_comes(
     relay: Front, taken: Sequence[int]
 ) -> None:
     local = envwire.envs.make(FRAMES, shape=[LARGE])
     for place in taken:
-        relay.board.mark(place, True)
+        relay.scoreboard.mark(place, True)
     assert relay.ask(0, reset(1)).HasField("reset")
     local.reset()
     for sequence in range(2, 5):
@@ -321,14 +323,14 @@ def test_a_large_reply_is_whole_and_kept_whichever_way_it_comes(
         assert first == relay.ask(0, step(sequence))
         assert first.step.reward == local.step(1)[1]
         assert len(first.step.observation.array.data) == LARGE
-    assert [place for place in range(MARKS) if relay.board.marked(place)] == list(taken)
+    assert [place for place in range(MARKS) if relay.scoreboard.marked(place)] == list(taken)
 
 
-def test_a_large_request_is_read_from_the_shelf(relay: Front) -> None:
+def test_a_large_request_is_read_from_its_slot(relay: Front) -> None:
     request = reset(1)
     encode_mapping({"noise": np.zeros(LARGE)[: LARGE // 4]}, request.reset.options)
     assert relay.ask(0, request).HasField("reset")
-    assert not any(map(relay.board.marked, REQUESTS))
+    assert not any(map(relay.scoreboard.marked, REQUESTS))
 
 
 def test_a_reply_over_the_limit_is_an_error_and_the_session_goes_on(relay: Front) -> None:
