@@ -47,6 +47,10 @@ class Session:
         body.ClearField("header")
         return pb.InteractRequest(**{kind: body}).SerializeToString()
 
+    def copied(self) -> pb.MakeRequest:
+        """Returns a request for a copy of the session."""
+        return pb.MakeRequest(copy_of=self.owner)
+
     def hello(self, shared_memory: bool = False) -> bytes:
         """Returns what a direct channel begins with."""
         return direct_pb2.HelloRequest(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from envwire.v1 import environment_pb2 as pb
 from tests.adversary.ledger import eventually
 from tests.adversary.messages import value
 from tests.adversary.servers import attacked
@@ -33,8 +32,7 @@ def test_makes_go_on_after_a_copy_of_a_session_that_died(loop: str, tmp_path: Pa
         attacker.ask(session, "reset", 1).answer()
         hung = attacker.ask(session, "step", 2, action=value(60_000))
         assert eventually(lambda: target.traces("naps") != [])
-        owner = pb.SessionReference(session_id=session.made.session_id, secret=session.made.secret)
-        copied = attacker.begin("Make", pb.MakeRequest(copy_of=owner))
+        copied = attacker.begin("Make", session.copied())
         assert hung.verdict() == "STEP_TIMEOUT"
         made = [attacker.make(SLEEPER) for _ in range(4)]  # with the descriptors of the dead one
         assert copied.verdict() != "answered"

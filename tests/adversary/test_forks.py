@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from envwire.v1 import environment_pb2 as pb
 from tests.adversary.client import Attacker
 from tests.adversary.ledger import balanced, descriptors_of
 from tests.adversary.messages import Session, value
@@ -14,8 +13,7 @@ SLEEPER = "adversary/Sleeper-v0"
 
 
 def copy(attacker: Attacker, session: Session) -> Session:
-    owner = pb.SessionReference(session_id=session.made.session_id, secret=session.made.secret)
-    answer = attacker.begin("Make", pb.MakeRequest(copy_of=owner)).answer()
+    answer = attacker.begin("Make", session.copied()).answer()
     return Session(answer, attacker.target)
 
 
