@@ -10,7 +10,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from envwire.server._ipc.bounds import PACKET_BYTES
@@ -116,9 +116,24 @@ class ForkserverLink:
             raise ForkError("the server is stopping")
         return self._lifeline[0]
 
+    @contextlib.contextmanager
+    def copying(self) -> Iterator[None]:
+        """Announces that a session's process is about to fork itself: the copy is no orphan, to be killed."""
+        self._tell({"copying": 1})
+        try:
+            yield
+        finally:
+            self._tell({"copying": -1})
+
     def adopt(self, pid: int, on_exit: OnExit) -> None:
         """Takes a process that a session forked of itself, whose parent is the fork server now."""
         self._on_exit[pid] = on_exit
+        self._tell({"adopt": pid})
+
+    def _tell(self, message: dict[str, int]) -> None:
+        if self._control is not None:
+            with contextlib.suppress(OSError):  # it is gone, as the next read says
+                self._control.send(json.dumps(message).encode())
 
     async def fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
         """Forks a session process and returns its number.

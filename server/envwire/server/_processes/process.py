@@ -7,13 +7,13 @@ import contextlib
 import json
 import logging
 import os
-import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import ADMIT, FORK
 from envwire.server._ipc.message_slots import REQUESTS, MessageSlots
+from envwire.server._ipc.orphans import kill
 from envwire.server._ipc.scoreboard import make_scoreboard
 from envwire.server._processes.forkserver import ForkError, ForkserverLink, OnExit
 from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
@@ -130,13 +130,18 @@ class Process:
         """
         async with self._forking:
             self._forks += 1
-            try:
-                packet = FORK.pack(self._forks)
-                socket.send_fds(self._control_socket, [packet], [*descriptors, forkserver.lifeline])
-                pid = await asyncio.wait_for(self._copied(self._forks), FORK_SECONDS)
-            except (OSError, asyncio.TimeoutError) as error:
-                raise ForkError(f"the environment's process does not fork: {error!r}") from error
-        forkserver.adopt(pid, on_exit)
+            with forkserver.copying():
+                try:
+                    packet = FORK.pack(self._forks)
+                    socket.send_fds(
+                        self._control_socket, [packet], [*descriptors, forkserver.lifeline]
+                    )
+                    pid = await asyncio.wait_for(self._copied(self._forks), FORK_SECONDS)
+                except (OSError, asyncio.TimeoutError) as error:
+                    raise ForkError(
+                        f"the environment's process does not fork: {error!r}"
+                    ) from error
+                forkserver.adopt(pid, on_exit)
         return pid
 
     async def _copied(self, number: int) -> int:
@@ -206,11 +211,10 @@ class Process:
             asyncio.get_running_loop().call_later(GRACE_SECONDS, self.kill)
 
     def kill(self) -> None:
-        """Kills the process and all that it started."""
+        """Kills the process and its group; what it started elsewhere is the fork server's to find."""
         self._leaving = True
         if self.pid and not self._exited.done():
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+            kill([self.pid])
 
     async def wait_lost(self) -> int | None:
         """Waits until the link is lost and returns the exit status; None when there is no news of it."""

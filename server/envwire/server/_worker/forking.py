@@ -11,6 +11,8 @@ import contextlib
 import os
 from pathlib import Path
 
+from envwire.server._ipc.orphans import inherit_orphans
+
 _PID_BYTES = 32
 
 
@@ -37,6 +39,7 @@ def fork_apart() -> int:
         OSError: Out of processes or memory, for the moment.
     """
     reading, writing = os.pipe()
+    inherit_orphans(False)  # the copy, whose parent leaves, is for the fork server to inherit
     try:
         middle = os.fork()
         if middle == 0:
@@ -46,6 +49,7 @@ def fork_apart() -> int:
         told = os.read(reading, _PID_BYTES)
         os.waitpid(middle, 0)
     finally:
+        inherit_orphans()
         for descriptor in (reading, writing):
             if descriptor >= 0:
                 os.close(descriptor)

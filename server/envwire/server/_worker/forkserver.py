@@ -6,25 +6,28 @@ ended.
 
 The front speaks to it over a socket of packets: `{"fork": N}` with four descriptors (link, output, control socket,
 scoreboard) forks process N; it answers `{"forked": N, "pid": P}`, or `{"failed": N, "error": why}`, and when the time
-comes `{"exited": P, "status": S}`. When the front is gone, so are the socket, this process and, by the lifeline, all
-sessions.
+comes `{"exited": P, "status": S}`. Before a session's process forks itself the front says `{"copying": 1}`, afterwards
+`{"copying": -1}` and whom to adopt, `{"adopt": P}`. Children that are no sessions are what environments left behind:
+they are killed. When the front is gone, so are the socket, all sessions, and this process as the last.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import select
 import signal
 import socket
+import time
+from collections.abc import Sequence
 from typing import NoReturn
 
 import numpy as np
 
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.bounds import PACKET_BYTES
+from envwire.server._ipc.orphans import children, inherit_orphans, kill
 from envwire.server._worker.endpoints import take_endpoints
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.process_setup import die_with, take_output
@@ -33,7 +36,9 @@ from envwire.server._worker.worker import Worker
 from envwire.server.config import ServerConfig
 
 _DESCRIPTORS = 4
-_SET_CHILD_SUBREAPER = 36
+#: Time that processes which were killed have to be gone; more than that they need only inside the kernel.
+_END_SECONDS = 3.0
+_END_PAUSE_SECONDS = 0.01
 
 
 class Forkserver:
@@ -53,21 +58,27 @@ class Forkserver:
         self._lifeline = lifeline
         self._catalogue = catalogue
         self._config = config
+        self._sessions: set[int] = set()
+        self._copying = 0
 
     def run(self) -> None:
-        """Serves the front until it is gone."""
+        """Serves the front until it is gone, then ends what is left."""
         wakeup, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor is what counts
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
-        _adopt_orphans()
+        inherit_orphans()
         self._wakeup = (wakeup, woken)
-        while True:
+        serving = True
+        while serving:
             ready, _, _ = select.select([self._control.fileno(), wakeup], [], [])
             if wakeup in ready:
                 os.read(wakeup, PACKET_BYTES)
                 self._reap()
-            if self._control.fileno() in ready and not self._serve_one():
-                return
+            if self._control.fileno() in ready:
+                serving = self._serve_one()
+            while serving and not self._kill_orphans():
+                serving = self._serve_one()
+        self._end_all()
 
     def _serve_one(self) -> bool:
         try:
@@ -76,18 +87,26 @@ class Forkserver:
             return False
         if not packet:
             return False
-        number = json.loads(packet)["fork"]
+        message = json.loads(packet)
+        self._copying += message.get("copying", 0)
+        if pid := message.get("adopt"):
+            self._sessions.add(pid)
+        if number := message.get("fork"):
+            self._fork(number, descriptors)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return True
+
+    def _fork(self, number: int, descriptors: Sequence[int]) -> None:
         try:
             pid = os.fork()
         except OSError as error:  # out of processes or memory, for the moment
             self._tell({"failed": number, "error": str(error)})
-        else:
-            if pid == 0:
-                self._become_session(*descriptors)
-            self._tell({"forked": number, "pid": pid})
-        for descriptor in descriptors:
-            os.close(descriptor)
-        return True
+            return
+        if pid == 0:
+            self._become_session(*descriptors)
+        self._sessions.add(pid)
+        self._tell({"forked": number, "pid": pid})
 
     def _reap(self) -> None:
         while True:
@@ -97,11 +116,33 @@ class Forkserver:
                 return
             if ended is None:
                 return
-            # Until it is reaped its number is its own: whatever it started and left behind goes now.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(ended.si_pid, signal.SIGKILL)
+            # Until it is reaped its number is its own: whatever is left of its group goes now.
+            kill([ended.si_pid])
             _, status = os.waitpid(ended.si_pid, 0)
+            self._sessions.discard(ended.si_pid)
             self._tell({"exited": ended.si_pid, "status": os.waitstatus_to_exitcode(status)})
+
+    def _kill_orphans(self) -> bool:
+        """Kills what sessions left behind; False when the front has to be heard first.
+
+        A copy that a session made of itself is an orphan as well. Before the front had it made, it said so: what is
+        found here was announced in a packet that is read already, or that is there to be read.
+        """
+        orphans = children() - self._sessions
+        if not orphans or self._copying:
+            return True
+        if select.select([self._control.fileno()], [], [], 0)[0]:
+            return False
+        kill(orphans)  # their own children come next, when they are reaped
+        return True
+
+    def _end_all(self) -> None:
+        """Kills all that is left, and what is inherited from it, until nothing is."""
+        deadline = time.monotonic() + _END_SECONDS
+        while (left := children()) and time.monotonic() < deadline:
+            kill(left)
+            self._reap()
+            time.sleep(_END_PAUSE_SECONDS)
 
     def _tell(self, message: dict[str, int | str]) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
@@ -118,6 +159,7 @@ class Forkserver:
         for descriptor in self._wakeup:
             os.close(descriptor)
         take_output(output)
+        inherit_orphans()
         die_with(self._lifeline)
         np.random.seed()
         contain(self._config)
@@ -125,11 +167,6 @@ class Forkserver:
             link, control_socket, scoreboard, self._config.sessions_per_process
         )
         run_and_exit(Worker(endpoints, self._catalogue, self._config).run)
-
-
-def _adopt_orphans() -> None:
-    """Makes this process the parent of what its sessions leave behind: copies of themselves among it."""
-    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def _ignore(_number: int, _frame: object) -> None:

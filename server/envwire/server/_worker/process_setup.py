@@ -17,12 +17,15 @@ def take_output(output: int) -> None:
 
 
 def die_with(lifeline: int) -> None:
-    """Makes the kernel end this process when the front's end of `lifeline` closes, even inside a hung native call."""
-    signal.signal(signal.SIGIO, signal.SIG_DFL)
-    # Who is signalled belongs to the open file, and a fork shares it: each session opens the pipe anew.
-    own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK)
+    """Makes the kernel kill this process when the front's end of `lifeline` closes, even inside a hung native call.
+
+    Its group goes with it, whatever the environment started there, and it goes itself if it leaves that group. The
+    signal is SIGKILL: SIGIO, which the kernel sends by itself, can be ignored.
+    """
+    for owner in (os.getpid(), -os.getpid()):
+        # Who is signalled belongs to the open file, and a fork shares it: each session opens the pipe anew.
+        own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK)
+        fcntl.fcntl(own, fcntl.F_SETOWN, owner)
+        fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
     os.close(lifeline)
-    fcntl.fcntl(
-        own, fcntl.F_SETOWN, -os.getpid()
-    )  # negative: the whole group, whatever the environment started
-    fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)

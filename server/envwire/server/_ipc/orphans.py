@@ -1,0 +1,50 @@
+"""Orphans: what a session's process started and left behind is inherited by an ancestor that asks for it, and ended.
+
+Launchers of simulators start them in a session of their own, where no signal to a process group reaches them. Each
+session's process inherits what its environment orphans; when it goes, its parent inherits the lot and kills it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def inherit_orphans(inherit: bool = True) -> None:
+    """Makes this process the parent of orphans among its descendants, or no longer."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(inherit), 0, 0, 0)
+
+
+def children() -> set[int]:
+    """Returns the numbers of this process's children, those that have ended and were not reaped included."""
+    try:
+        return {pid for thread in Path("/proc/self/task").iterdir() for pid in _listed(thread)}
+    except OSError:  # a kernel may be built without these lists
+        return set(_found())
+
+
+def _listed(thread: Path) -> Iterator[int]:
+    with contextlib.suppress(ProcessLookupError):  # the thread has ended
+        yield from map(int, (thread / "children").read_text(encoding="ascii").split())
+
+
+def _found() -> Iterator[int]:
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            status = Path(f"/proc/{entry}/stat").read_text(encoding="utf-8", errors="replace")
+            if int(status.rpartition(")")[2].split()[1]) == os.getpid():
+                yield int(entry)
+
+
+def kill(pids: Collection[int]) -> None:
+    """Kills processes and what is left of the groups that they lead; those that are gone count as killed."""
+    for pid in pids:
+        for end in (os.killpg, os.kill):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                end(pid, signal.SIGKILL)

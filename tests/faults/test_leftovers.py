@@ -1,0 +1,119 @@
+"""Nothing that an environment started outlives its session, however both end and wherever it hid."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from envwire.client import RemoteEnv, RemoteError
+from envwire.server import Server
+from tests.conftest import ROOT
+from tests.faults.leaving_envs import Way
+
+ENV = "tests/Leaving-v0"
+#: What docs/reliability.md promises.
+SECONDS = 5.0
+#: The time that a hung environment is given before it is killed.
+STEP_TIMEOUT = 1.0
+
+
+def marked(mark: str) -> set[int]:
+    """Returns the living processes that carry a mark in their environment."""
+    found: set[int] = set()
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError):
+            carries = mark.encode() in Path(f"/proc/{entry}/environ").read_bytes()
+            state = Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[0]
+            if carries and state not in "ZX":
+                found.add(int(entry))
+    return found
+
+
+@pytest.fixture
+def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[str]:
+    monkeypatch.setenv("ENVWIRE_LEFTOVERS", str(tmp_path))
+    yield str(tmp_path)
+    for pid in marked(str(tmp_path)):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def none_left(mark: str, but: set[int], seconds: float = SECONDS) -> set[int]:
+    """Waits until the processes with a mark are gone, but for some; returns what is left."""
+    deadline = time.monotonic() + seconds
+    while (left := marked(mark) - but) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def at_least(count: int, mark: str, but: set[int]) -> bool:
+    """Waits until so many more processes carry the mark: one that was just started has no environment to read yet."""
+    deadline = time.monotonic() + SECONDS
+    while len(marked(mark) - but) < count and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return len(marked(mark) - but) >= count
+
+
+def close(env: RemoteEnv, _: Server) -> None:
+    env.close()
+
+
+def crash(env: RemoteEnv, _: Server) -> None:
+    with pytest.raises(RemoteError):
+        env.step(1)
+
+
+def hang(env: RemoteEnv, _: Server) -> None:
+    with pytest.raises(RemoteError):
+        env.step(2)
+
+
+def kill_the_front(_: RemoteEnv, server: Server) -> None:
+    os.kill(server.pid, signal.SIGKILL)
+
+
+def stop(_: RemoteEnv, server: Server) -> None:
+    server.stop()
+
+
+@pytest.mark.parametrize("end", [close, crash, hang, kill_the_front, stop])
+@pytest.mark.parametrize("way", Way)
+def test_what_an_environment_started_ends_with_it(
+    way: Way, end: Callable[[RemoteEnv, Server], None], mark: str
+) -> None:
+    server = Server(
+        [ENV],
+        imports=["tests.faults.leaving_envs"],
+        sys_path=(ROOT,),
+        step_timeout=STEP_TIMEOUT,
+    )
+    with server:
+        stays = marked(mark)
+        env = RemoteEnv(server.target, ENV)
+        env.reset(options={"way": int(way)})
+        assert at_least(2, mark, stays), "nothing was started"
+        end(env, server)
+        if end in (stop, kill_the_front):
+            stays = set()
+        assert none_left(mark, stays) == set()
+        with suppress(RemoteError):
+            env.close()
+
+
+def test_what_a_living_session_started_and_let_go_stays(mark: str) -> None:
+    with Server([ENV], imports=["tests.faults.leaving_envs"], sys_path=(ROOT,)) as server:
+        keeping, leaving = (RemoteEnv(server.target, ENV) for _ in range(2))
+        keeping.reset(options={"way": int(Way.LAUNCHED)})
+        assert at_least(4, mark, set())  # front, fork server, session and what it launched
+        kept = marked(mark)
+        leaving.reset(options={"way": int(Way.LAUNCHED)})
+        leaving.close()
+        assert none_left(mark, kept) == set()
+        assert len(marked(mark)) == len(kept) - 1  # all but the process of the session that left
+        keeping.close()
