@@ -5,11 +5,12 @@ BIN    := $(VENV)/bin
 ZOO    := .venv-pettingzoo
 GUESTS := .venv-guests
 PACKAGE := .venv-package
+OPENENV := .venv-openenv
 FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-faults test-adversary fuzz lint format protos check-protos bench bench-peers walks example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-faults test-adversary fuzz lint format protos check-protos bench bench-peers walks example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -69,6 +70,15 @@ $(PACKAGE)/.ready:
 
 test-package: $(PACKAGE)/.ready ## Build the sdist and the wheel, and use them outside the checkout: client alone, and server.
 	$(PACKAGE)/bin/python -m pytest --confcutdir=tests/package tests/package
+
+$(OPENENV)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(OPENENV)
+	$(OPENENV)/bin/pip install --quiet --upgrade pip
+	$(OPENENV)/bin/pip install --quiet --editable '.[server,openenv]' --group test 'openenv>=0.10'
+	@touch $@
+
+test-openenv: $(OPENENV)/.ready ## Drive the bridge with OpenEnv's own client and validator (installs them).
+	$(OPENENV)/bin/python -m pytest tests/openenv
 
 test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults
@@ -130,4 +140,4 @@ image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engin
 	docker/image-test.sh
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) .venv-protos .venv-peers out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) .venv-protos .venv-peers out examples/node/node_modules

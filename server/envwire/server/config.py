@@ -81,6 +81,12 @@ class ServerConfig:
             NOT_NEGATIVE,
         ),
     ] = 0
+    openenv: Annotated[
+        int,
+        _hosting(
+            "Port of a bridge for OpenEnv's clients, http://HOST:PORT/ENV_ID; 0 for none.", PORT
+        ),
+    ] = 0
     max_sessions: Annotated[int, _limits("Environments held at once.", POSITIVE)] = 64
     max_envs_per_session: Annotated[
         int,
@@ -204,6 +210,10 @@ class ServerConfig:
             raise ValueError(
                 "a certificate and its key go together, and a client CA needs both: give --tls-cert and --tls-key "
                 "(`envwire certs DIR` makes some to begin with)"
+            )
+        if self.openenv and self.tls_client_ca:
+            raise ValueError(
+                "--openenv does not go with --tls-client-ca: OpenEnv's clients show no certificate; give --tokens"
             )
         if not self.loopback and not self.insecure:
             self._check_protected()

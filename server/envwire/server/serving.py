@@ -8,6 +8,7 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from envwire.server._bridges.process import openenv_bridge
 from envwire.server._front.front import Front
 from envwire.server._front.grpc_server import GrpcServer
 from envwire.server._ipc.allocation import keep_freed_memory
@@ -43,11 +44,12 @@ async def _serve_front(
     try:
         target = await server.start()
         front.announce(config.advertise or _advertised(target))
-        ready(target)
-        await stop.wait()
-        await server.say_not_serving()
-        await _drain(front, config.drain_timeout, stop)
-        await front.stop()  # what ends the sessions is told before the connections go
+        async with openenv_bridge(config, target):
+            ready(target)
+            await stop.wait()
+            await server.say_not_serving()
+            await _drain(front, config.drain_timeout, stop)
+            await front.stop()  # what ends the sessions is told before the connections go
     finally:
         await server.stop(_STOP_GRACE_SECONDS)
 

@@ -1,0 +1,105 @@
+"""The application: which path is answered by what."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route, WebSocketRoute
+from starlette.websockets import WebSocket
+
+from envwire.client import RemoteEnv
+from envwire.server._bridges.openenv import pages
+from envwire.server._bridges.openenv.connection import Connection
+from envwire.server._bridges.openenv.messages import Code, RefusedError
+from envwire.server._bridges.openenv.schemas import STATE, object_schema
+from envwire.server._bridges.openenv.session import Session, make
+from envwire.server._bridges.openenv.settings import BridgeSettings
+
+#: A server of OpenEnv would answer so.
+_STATUS = {Code.FACTORY_ERROR: 404, Code.CAPACITY_REACHED: 503}
+_FORBIDDEN = 1008  # WebSocket's code for a violated policy
+
+
+def application(settings: BridgeSettings) -> Starlette:
+    """Returns the application of the bridge."""
+    bridge = _Bridge(settings)
+    return Starlette(routes=[*_routes("", bridge), *_routes("/{env_id:path}", bridge)])
+
+
+def _routes(base: str, bridge: _Bridge) -> list[Route | WebSocketRoute]:
+    return [
+        WebSocketRoute(f"{base}/ws", bridge.connect),
+        Route(f"{base}/health", _said(lambda _: pages.HEALTH)),
+        Route(f"{base}/metadata", _said(pages.metadata)),
+        Route(f"{base}/openapi.json", _said(pages.openapi)),
+        Route(f"{base}/mcp", _said(lambda _: pages.MCP), methods=["POST"]),
+        Route(f"{base}/schema", bridge.schema),
+        *(
+            Route(f"{base}/{name}", _said(lambda _: pages.SOCKET_ONLY, 501), methods=[method])
+            for name, method in (("reset", "POST"), ("step", "POST"), ("state", "GET"))
+        ),
+    ]
+
+
+def _said(page: Callable[[str], dict[str, Any]], status: int = 200) -> Any:
+    """Returns an endpoint that answers with a document about the environment of its path."""
+
+    async def endpoint(request: Request) -> JSONResponse:
+        return JSONResponse(page(request.path_params.get("env_id", "")), status)
+
+    return endpoint
+
+
+class _Bridge:
+    """The endpoints that use the envwire server."""
+
+    def __init__(self, settings: BridgeSettings) -> None:
+        self._settings = settings
+
+    async def connect(self, socket: WebSocket) -> None:
+        """Serves one client until it goes."""
+        await socket.accept()
+        # A browser names the page that asks. Any page could reach a bridge on its visitor's own machine.
+        if "origin" in socket.headers:
+            await socket.close(_FORBIDDEN, "not for web pages")
+            return
+        session = Session(self._making(socket.path_params.get("env_id", ""), socket.headers))
+        await Connection(socket, session, self._settings.idle_timeout).serve()
+
+    async def schema(self, request: Request) -> JSONResponse:
+        """Describes actions and observations, for which it makes an environment and closes it again."""
+        env_id = request.path_params.get("env_id", "")
+        if not env_id:
+            anything = {"type": "object"}
+            return JSONResponse({"action": anything, "observation": anything, "state": STATE})
+        making = self._making(env_id, request.headers)
+        try:
+            return JSONResponse(await asyncio.to_thread(_described, making))
+        except RefusedError as error:
+            return JSONResponse({"detail": str(error)}, _STATUS.get(error.code, 502))
+
+    def _making(self, env_id: str, headers: Headers) -> Callable[[], RemoteEnv]:
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        return partial(
+            make,
+            self._settings.target,
+            env_id,
+            token.strip() if scheme.lower() == "bearer" else None,
+            tls=bool(self._settings.tls_cert),
+        )
+
+
+def _described(making: Callable[[], RemoteEnv]) -> dict[str, Any]:
+    env = making()
+    try:
+        spaces = {"action": env.action_space, "observation": env.observation_space}
+    finally:
+        env.close()
+    return {**{name: object_schema(space) for name, space in spaces.items()}, "state": STATE}

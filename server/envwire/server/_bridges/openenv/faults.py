@@ -1,0 +1,28 @@
+"""OpenEnv's error codes for what goes wrong here."""
+
+from __future__ import annotations
+
+from envwire.client import (
+    CapacityError,
+    ServerUnavailableError,
+    UnauthenticatedError,
+)
+from envwire.server._bridges.openenv.messages import Code, RefusedError
+
+#: Why there is no environment, where it is not the environment's fault.
+_WITHOUT_ENVIRONMENT: dict[type[Exception], Code] = {
+    CapacityError: Code.CAPACITY_REACHED,
+    UnauthenticatedError: Code.SESSION_ERROR,
+    ServerUnavailableError: Code.SESSION_ERROR,
+}
+
+
+def refused_make(error: Exception) -> RefusedError:
+    """Returns the refusal for an environment that could not be made."""
+    kinds = (code for kind, code in _WITHOUT_ENVIRONMENT.items() if isinstance(error, kind))
+    return RefusedError(next(kinds, Code.FACTORY_ERROR), worded(error))
+
+
+def worded(error: Exception) -> str:
+    """Returns the class and message of an exception: that wire has no classes."""
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,35 @@
+"""An environment of texts, as language agents have, registered on import."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import envwire.envs as gym
+
+
+class Echo(gym.Env[Any, Any]):
+    """Observes what was said last, and how long it was; "stop" ends the episode, "raise" raises."""
+
+    def __init__(self) -> None:
+        self.action_space = gym.spaces.Dict(
+            {"text": gym.spaces.Text(64), "loudness": gym.spaces.Box(0, 1, (2,))}
+        )
+        self.observation_space = gym.spaces.Dict(
+            {"said": gym.spaces.Text(64, min_length=0), "length": gym.spaces.Discrete(65)}
+        )
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed)
+        return self._observation((options or {}).get("greeting", "")), {"seed": seed}
+
+    def step(self, action: Any) -> Any:
+        if action["text"] == "raise":
+            raise RuntimeError("asked to raise")
+        loudness = float(action["loudness"].sum())
+        return self._observation(action["text"]), loudness, action["text"] == "stop", False, {}
+
+    def _observation(self, text: str) -> dict[str, Any]:
+        return {"said": text, "length": len(text)}
+
+
+gym.register(id="tests/Echo-v0", entry_point="tests.bridges.hosted_text:Echo")
