@@ -1,15 +1,28 @@
-"""The envelope of a request: whose it is, read and changed without parsing what is inside.
+"""Envelopes: what a request or an answer is and whose it is, read and changed without parsing what is inside.
 
-A request of a session begins with its SessionHeader, field 1. It says whose the request is and is no part of what is
-asked: whoever relays a request takes the header off, and what is compared or kept never had one.
+An InteractRequest holds one request, an InteractResponse one answer, each in the field that tells its kind. A request
+of a session begins with its SessionHeader, field 1. It says whose the request is and is no part of what is asked:
+whoever relays a request takes the header off, and what is compared or kept never had one.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.varints import LENGTH_DELIMITED, behind_length, read_varint, tag, varint, wrap
+from envwire.wire.varints import (
+    LENGTH_DELIMITED,
+    behind_length,
+    fields,
+    read_varint,
+    tag,
+    unwrap,
+    varint,
+    wrap,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _HEADER: Final = pb.StepRequest.DESCRIPTOR.fields_by_name["header"].number
 #: First bytes of the answer to a chunk, whose warnings and steps stand in the place of an observation.
@@ -17,6 +30,57 @@ _CHUNK_TAGS: Final = tuple(
     tag(pb.StepResponse, name, LENGTH_DELIMITED) for name in ("warnings", "steps")
 )
 _HEADER_TAG: Final = tag(pb.StepRequest, "header", LENGTH_DELIMITED)
+_ID_TAG: Final = tag(pb.SessionHeader, "session_id", LENGTH_DELIMITED)
+
+
+class Envelope:
+    """A kind of messages that hold one other message.
+
+    Args:
+        message: Its class. What it holds is of the kind that the field's name tells: "step", "error".
+    """
+
+    def __init__(self, message: type[pb.InteractRequest | pb.InteractResponse]) -> None:
+        (oneof,) = message.DESCRIPTOR.oneofs
+        self._numbers = {field.name: field.number for field in oneof.fields}
+        self._kinds = {number: name for name, number in self._numbers.items()}
+        #: By first bytes, where the number is not too large for one: looked at in each step.
+        self._short = {
+            wrap(number, b"")[:1]: name for name, number in self._numbers.items() if number < 16
+        }
+
+    def kind(self, message: bytes) -> str:
+        """Returns of what kind the first part of a message is; "" for none that is known here."""
+        kind = self._short.get(message[:1])
+        return self._kinds.get(read_varint(message, 0)[0] >> 3, "") if kind is None else kind
+
+    def kinds(self, message: bytes) -> Iterator[str]:
+        """Yields the kinds of all parts of a message, of which the last counts; "" for one that is not known here.
+
+        Raises:
+            ValueError: This is not a message.
+        """
+        for key, *_ in fields(message):
+            yield self._kinds.get(key >> 3, "")
+
+    def wrap(self, kind: str, content: bytes) -> bytes:
+        """Returns a message that holds another."""
+        return wrap(self._numbers[kind], content)
+
+    def unwrap(self, message: bytes) -> tuple[str, bytes]:
+        """Returns the kind and the bytes of what a message holds.
+
+        Raises:
+            ValueError: It holds more, or nothing that is known here.
+        """
+        number, content = unwrap(message)
+        if number not in self._kinds:
+            raise ValueError(f"there is no field {number}")
+        return self._kinds[number], content
+
+
+REQUESTS: Final = Envelope(pb.InteractRequest)
+RESPONSES: Final = Envelope(pb.InteractResponse)
 
 
 class Addressed(NamedTuple):
@@ -29,6 +93,15 @@ class Addressed(NamedTuple):
 
     header: bytes
     request: bytes
+
+    @property
+    def session_id(self) -> str:
+        """The session's id; "" where the header begins with something else."""
+        start = read_varint(self.header, len(_HEADER_TAG))[1]
+        if self.header[start : start + 1] != _ID_TAG:
+            return ""
+        size, start = read_varint(self.header, start + 1)
+        return self.header[start : start + size].decode("ascii", "replace")
 
 
 def answers_chunk(answer: bytes) -> bool:

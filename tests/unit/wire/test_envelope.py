@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+from unittest.mock import ANY
+
 import pytest
 from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import detached, session_header, with_header, without_header
+from envwire.wire.envelope import (
+    REQUESTS,
+    RESPONSES,
+    Envelope,
+    detached,
+    session_header,
+    with_header,
+    without_header,
+)
 
 NUMBERED = (
     "reset",
@@ -46,6 +57,36 @@ def requests(draw: st.DrawFn) -> pb.InteractRequest:
     return request
 
 
+@pytest.mark.parametrize(
+    ("envelope", "message"),
+    [(REQUESTS, pb.InteractRequest), (RESPONSES, pb.InteractResponse)],
+    ids=["request", "response"],
+)
+@pytest.mark.parametrize("content", [b"", b"\xca\x3e\x03abc"], ids=["empty", "with more in it"])
+def test_an_envelope_tells_the_kind_of_what_it_holds(
+    envelope: Envelope, message: Any, content: bytes
+) -> None:
+    (oneof,) = message.DESCRIPTOR.oneofs
+    for kind in [field.name for field in oneof.fields]:
+        wrapped = envelope.wrap(kind, content)
+        assert message.FromString(wrapped).WhichOneof(oneof.name) == kind
+        assert envelope.kind(wrapped) == kind
+        assert envelope.unwrap(wrapped) == (kind, content)
+        assert list(envelope.kinds(wrapped + wrapped)) == [kind, kind]
+        with pytest.raises(ValueError, match="one embedded message"):
+            envelope.unwrap(wrapped + wrapped)
+
+
+UNKNOWN = b"\xca\x3e\x03abc"  # field 1001
+
+
+def test_what_a_later_contract_may_hold_is_of_no_kind() -> None:
+    assert REQUESTS.kind(UNKNOWN) == REQUESTS.kind(b"") == ""
+    assert list(REQUESTS.kinds(UNKNOWN)) == [""]
+    with pytest.raises(ValueError, match="no field 1001"):
+        REQUESTS.unwrap(UNKNOWN)
+
+
 @PROFILE
 @given(requests(), HEADERS, HEADERS)
 def test_a_header_is_put_in_and_taken_off(
@@ -56,7 +97,9 @@ def test_a_header_is_put_in_and_taken_off(
     body.header.CopyFrom(header)
     addressed = with_header(bare, written(header))
     assert addressed == request.SerializeToString()
-    assert detached(addressed) == (written(header), bare)
+    parts = detached(addressed)
+    assert parts == (written(header), bare)
+    assert parts.session_id == (header.session_id if header.session_id.isascii() else ANY)
     assert without_header(addressed) == without_header(with_header(bare, written(another))) == bare
 
 

@@ -14,8 +14,9 @@ from google.protobuf.message import DecodeError
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.values.tensors import byte_length
 from envwire.v1 import environment_pb2, values_pb2
+from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import ALIGNMENT, ATTACHED_FROM, Reply
-from envwire.wire.varints import LENGTH_DELIMITED, fields, tag, varint, wrap
+from envwire.wire.varints import LENGTH_DELIMITED, fields, tag, varint
 
 if TYPE_CHECKING:
     from envwire.wire.frames import Area
@@ -39,27 +40,27 @@ _Spans: TypeAlias = "list[tuple[int, int, int]]"
 """Where elements go among the attachments, and where they begin and end in the message."""
 
 
-def outlined(message: bytes, number: int = 0) -> Reply:
+def outlined(message: bytes, kind: str = "") -> Reply:
     """Returns an InteractResponse and, apart from it, the large arrays that were in it.
 
     A message that is small, that has no such arrays or that cannot be read is returned as it is.
 
     Args:
         message: An InteractResponse, or the response in it.
-        number: Which of its fields the response is; 0 when the message is all.
+        kind: Of which kind the response is; "" when the message is all.
     """
     spans: _Spans = []
-    rest = _taken_apart(message, number, spans) if len(message) >= OUTLINED_FROM else message
+    rest = _taken_apart(message, kind, spans) if len(message) >= OUTLINED_FROM else message
     area = _gathered(message, spans) if spans else None
-    return Reply(wrap(number, rest) if number else rest, area)
+    return Reply(RESPONSES.wrap(kind, rest) if kind else rest, area)
 
 
-def _taken_apart(message: bytes, number: int, spans: _Spans) -> bytes:
-    kind = _RESPONSE.fields_by_number[number].message_type if number else _RESPONSE
-    if kind not in _FIELDS:
+def _taken_apart(message: bytes, kind: str, spans: _Spans) -> bytes:
+    descriptor = _RESPONSE.fields_by_name[kind].message_type if kind else _RESPONSE
+    if descriptor not in _FIELDS:
         return message
     try:
-        return _without(kind, message, 0, len(message), spans)
+        return _without(descriptor, message, 0, len(message), spans)
     except (ValueError, LookupError, DecodeError, CodecError):
         spans.clear()
         return message  # whoever reads it says what is wrong

@@ -23,12 +23,11 @@ from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
-from envwire.wire.varints import unwrap, wrap
+from envwire.wire.envelope import REQUESTS, RESPONSES
 
 _log = logging.getLogger("envwire.server")
 
 SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
-_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
 _STATUS_KEY = "grpc-status-details-bin"
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -60,9 +59,7 @@ def _options(config: ServerConfig) -> list[tuple[str, int]]:
     ]
 
 
-def _unary(front: Front, field: str) -> _UnaryBehaviour:
-    number = pb.InteractRequest.DESCRIPTOR.fields_by_name[field].number
-
+def _unary(front: Front, kind: str) -> _UnaryBehaviour:
     async def call(_: Any, context: _Context) -> bytes:
         try:
             client = front.access.identify(_peer_identity(context))
@@ -71,8 +68,9 @@ def _unary(front: Front, field: str) -> _UnaryBehaviour:
         message: Any = await context.read()
         if message is grpc.aio.EOF:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
-        answer, response = unwrap(await front.exchange(wrap(number, message), client=client))
-        if answer == _ERROR:
+        reply = await front.exchange(REQUESTS.wrap(kind, message), client=client)
+        answer, response = RESPONSES.unwrap(reply)
+        if answer == "error":
             await _abort(context, status_pb2.ErrorStatus.FromString(response))
         return response
 

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.v1 import environment_pb2 as pb
-from envwire.wire.varints import fields
+from envwire.wire.envelope import REQUESTS
 
-_OF_SESSIONS = frozenset(
-    pb.InteractRequest.DESCRIPTOR.fields_by_name[name].number for name in SESSION_REQUESTS
-)
 #: Fields that a large request may consist of; an InteractRequest has one.
 _MAX_FIELDS = 16
 
@@ -31,8 +27,8 @@ def check_size(raw: bytes, limit: int) -> None:
     if len(raw) <= limit:
         return
     try:
-        for count, (key, *_) in enumerate(fields(raw)):
-            if count == _MAX_FIELDS or key >> 3 not in _OF_SESSIONS:
+        for count, kind in enumerate(REQUESTS.kinds(raw)):
+            if count == _MAX_FIELDS or kind not in SESSION_REQUESTS:
                 raise FaultError(
                     Reason.MESSAGE_TOO_LARGE,
                     f"a request of {len(raw)} bytes; a Make, or another one that belongs to no session, has at most "

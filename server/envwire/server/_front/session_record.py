@@ -19,8 +19,6 @@ from envwire.server._processes.process import AdmitError, LinkLostError, Process
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 
-#: Characters of a session's name.
-ID_LENGTH = 32
 #: Requests that may wait for one session; more are refused.
 MAX_PENDING = 64
 #: A request that no session serves: its refusal is a sign of life and changes nothing.
@@ -48,7 +46,7 @@ class SessionRecord:
     timeout: float
     on_end: Callable[[SessionRecord], None]
     process: Process
-    id: str = field(default_factory=lambda: secrets.token_hex(ID_LENGTH // 2))
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     last_used: float = 0.0
     busy_since: float | None = None

@@ -9,15 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.session_record import ID_LENGTH, SessionRecord
+from envwire.server._front.session_record import SessionRecord
 from envwire.server._ipc.fault_replies import afresh
-from envwire.v1 import environment_pb2
-from envwire.wire.envelope import detached
-from envwire.wire.varints import LENGTH_DELIMITED, tag
-
-_STEP_TAG = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
-#: Where the id begins in a header: behind two tags and two lengths, of a byte each.
-_ID_START = 4
+from envwire.wire.envelope import REQUESTS, detached
 
 _log = logging.getLogger("envwire.server")
 
@@ -172,11 +166,10 @@ class Sessions:
         The step is all there is: nothing follows it that could make another request of the message. Whatever follows
         the header inside of it is for the session to read. None means only that the request has to be parsed.
         """
-        parts = detached(raw) if raw[:1] == _STEP_TAG else None
+        parts = detached(raw) if REQUESTS.kind(raw) == "step" else None
         if parts is None:
             return None
-        name = parts.header[_ID_START : _ID_START + ID_LENGTH]
-        session = self._live.get(name.decode("ascii", "replace"))
+        session = self._live.get(parts.session_id)
         if session is None or not hmac.compare_digest(parts.header, session.header):
             return None
         return session, parts.request

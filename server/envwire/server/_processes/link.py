@@ -14,7 +14,7 @@ from typing import cast
 from envwire.server._ipc.frames import Frame, FrameError, FrameReader, Kind, pack_header
 from envwire.server._ipc.message_slots import MessageSlots
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
-from envwire.wire.varints import unwrap
+from envwire.wire.envelope import RESPONSES
 
 
 class Link(asyncio.Protocol):
@@ -130,7 +130,7 @@ def _check_response(message: bytes) -> None:
         FrameError: It has not.
     """
     try:
-        unwrap(message)
+        RESPONSES.unwrap(message)
     except ValueError as error:
         raise FrameError(f"a reply that is no InteractResponse: {error}") from error
 

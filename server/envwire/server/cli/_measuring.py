@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.varints import unwrap
+from envwire.wire.envelope import RESPONSES
 
 if TYPE_CHECKING:
     from envwire.client import Transport
     from envwire.wire.frames import Reply
-
-_MADE = pb.InteractResponse.DESCRIPTOR.fields_by_name["make"].number
 
 
 class TimedTransport:
@@ -36,7 +34,7 @@ class TimedTransport:
         begun = time.perf_counter()
         reply = self._transport.exchange(request, timeout, header)
         self.seconds += time.perf_counter() - begun
-        if not self._made.session_id and unwrap(reply.message)[0] == _MADE:
+        if not self._made.session_id and RESPONSES.kind(reply.message) == "make":
             self._made = pb.InteractResponse.FromString(reply.message).make
         return reply
 

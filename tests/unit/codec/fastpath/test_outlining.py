@@ -16,8 +16,8 @@ from envwire.codec.fastpath.outlining import OUTLINED_FROM, outlined
 from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter
 from envwire.codec.values.tensors import encode_tensor
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import ALIGNMENT, Attachments, Packet
-from envwire.wire.varints import unwrap
 from tests.equality import identical
 from tests.unit.codec.fastpath.test_inlining import VALUES, native
 
@@ -39,8 +39,8 @@ def response(kind: str, observation: Any) -> pb.InteractResponse:
 def test_the_same_values_arrive(value: Any, kind: str) -> None:
     observation = [value, LARGE, {"again": value}]
     whole = response(kind, observation).SerializeToString()
-    number, inner = unwrap(whole)
-    for reply in (outlined(whole), outlined(inner, number)):
+    _, inner = RESPONSES.unwrap(whole)
+    for reply in (outlined(whole), outlined(inner, kind)):
         assert len(reply.message) < len(whole) - LARGE.nbytes
         assert reply.area is not None
         assert reply.area.flags.writeable
@@ -114,13 +114,13 @@ def test_what_is_odd_is_left_to_protobuf(kind: str) -> None:
     message = oddities()[kind]
     assert outlined(message) == (message, None)
     if kind == "a space":
-        number, inner = unwrap(message)
-        assert outlined(inner, number) == (message, None)
+        kind, inner = RESPONSES.unwrap(message)
+        assert outlined(inner, kind) == (message, None)
 
 
 def test_fields_that_a_later_contract_adds_are_kept() -> None:
     added = b"\xca\x3e\x03abc"  # field 1001
-    number, inner = unwrap(response("step", LARGE).SerializeToString())
-    reply = outlined(inner + added, number)
+    kind, inner = RESPONSES.unwrap(response("step", LARGE).SerializeToString())
+    reply = outlined(inner + added, kind)
     assert reply.area is not None
     assert reply.message.endswith(added)

@@ -25,8 +25,8 @@ from envwire.codec import Family, Reason, decode_fault
 from envwire.codec.fastpath.batches import BatchResponseReader
 from envwire.codec.fastpath.steps import StepRequestWriter, StepResponseReader
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import Area, Reply
-from envwire.wire.varints import LENGTH_DELIMITED, tag
 
 #: Seconds to wait for an environment to be made, when the caller sets no timeout: more than a server allows by default.
 MAKE_SECONDS = 180.0
@@ -34,7 +34,6 @@ MAKE_SECONDS = 180.0
 _SLACK_SECONDS = 10.0
 #: A Make has an id, under which it is repeated when its answer was lost.
 _REQUEST_ID_BYTES = 16
-_ERROR = tag(pb.InteractResponse, "error", LENGTH_DELIMITED)
 _NUMBERS = frozenset({Reason.SEQUENCE_GAP, Reason.SEQUENCE_REUSED})
 
 
@@ -169,7 +168,7 @@ class ClientSession:
         Raises:
             CodecError: The answer breaks the contract.
         """
-        if message[:1] == _ERROR:
+        if RESPONSES.kind(message) == "error":
             return self._receive_error(message)
         if self.state is State.MAKING:
             return self._receive_make(pb.InteractResponse.FromString(message).make)

@@ -18,9 +18,8 @@ from envwire.codec import Reason, decode_fault, decode_value, envwire_family
 from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest, digested
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import answers_chunk
+from envwire.wire.envelope import REQUESTS, RESPONSES, answers_chunk
 from envwire.wire.frames import Reply
-from envwire.wire.varints import LENGTH_DELIMITED, tag
 
 #: Bytes of requests in one message; more go in further messages.
 _PART_BYTES = 1024 * 1024
@@ -30,11 +29,7 @@ RESET_MASK = "reset_mask"
 _COLLECTING = "_list"
 
 _KEPT = ("set_attribute", "call_method")
-_RECORDED = ("reset", "step", "save_state", "restore_state", *_KEPT)
-_KINDS = {
-    tag(pb.InteractRequest, name, LENGTH_DELIMITED)[0]: name for name in (*_RECORDED, "render")
-}
-_ERROR = tag(pb.InteractResponse, "error", LENGTH_DELIMITED)
+_RECORDED = frozenset({"reset", "step", "render", "save_state", "restore_state", *_KEPT})
 #: Errors of requests that reached the environment, or would again be refused before they do.
 _SERVED = frozenset(
     {
@@ -94,7 +89,7 @@ class Tape:
         """Returns a tape with what outlasts episodes: what attributes were set to, and which methods were called."""
         kept = Tape(self._limit)
         for each in self._requests:
-            if _KINDS[each[0]] in _KEPT:
+            if REQUESTS.kind(each) in _KEPT:
                 kept.add(each, None)
         return kept
 
@@ -186,13 +181,13 @@ class Recording:
 
     def add_unseen(self, request: bytes) -> None:
         """Takes a request that was served, and whose answer nobody saw."""
-        if request[0] in _KINDS:
+        if REQUESTS.kind(request) in _RECORDED:
             self._add(request, None)
 
     def note(self, request: bytes, reply: Reply) -> None:
         """Takes a request and its answer."""
-        kind = _KINDS.get(request[0])
-        if kind is None:
+        kind = REQUESTS.kind(request)
+        if kind not in _RECORDED:
             return
         reason = _reason(reply)
         if reason is not None and reason not in _SERVED:
@@ -264,7 +259,7 @@ def _is_seeded(raw: bytes) -> bool:
 
 
 def _reason(reply: Reply) -> Reason | None:
-    if reply.message[:1] != _ERROR:
+    if RESPONSES.kind(reply.message) != "error":
         return None
     error = pb.InteractResponse.FromString(reply.message).error
     return decode_fault(error, envwire_family()).reason

@@ -17,18 +17,14 @@ from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError, timed_out, too_large
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import REQUESTS, RESPONSES
 from envwire.wire.frames import Area, Reply
-from envwire.wire.varints import varint, wrap
 
 _log = logging.getLogger("envwire.client")
 
-_MADE = pb.InteractResponse.DESCRIPTOR.fields_by_name["make"].number
-_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
-_MADE_TAG = _MADE << 3 | 2
-#: First bytes of the requests that the front answers itself.
+#: The requests that the front answers itself.
 _CONTROL = frozenset(
-    varint(pb.InteractRequest.DESCRIPTOR.fields_by_name[name].number << 3 | 2)[0]
-    for name in ("list_environments", "make", "renew_lease", "get_server_info", "get_session_stats")
+    ("list_environments", "make", "renew_lease", "get_server_info", "get_session_stats")
 )
 #: A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds.
 _DIAL_SECONDS = 3.0
@@ -84,7 +80,7 @@ class DirectTransport:
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         channel = self._channel
-        if channel is None or request[0] in _CONTROL or len(request) > self._limit:
+        if channel is None or REQUESTS.kind(request) in _CONTROL or len(request) > self._limit:
             self.send(request, timeout, header)
             return self.receive()
         self._timeout = timeout
@@ -97,7 +93,7 @@ class DirectTransport:
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request (see `Transport.send`)."""
         self._timeout = timeout
-        if request[0] in _CONTROL:
+        if REQUESTS.kind(request) in _CONTROL:
             self._early = self._ask_front(request, timeout, header)
         elif self._stream is not None:
             self._stream.send(request, timeout, header)
@@ -154,7 +150,7 @@ class DirectTransport:
         if self._control is None:
             self._control = self._open_grpc("unary")
         reply = self._control.exchange(request, timeout, header)
-        if reply.message[:1] == bytes((_MADE_TAG,)):
+        if RESPONSES.kind(reply.message) == "make":
             self._introduce(pb.InteractResponse.FromString(reply.message).make)
         return reply
 
@@ -240,7 +236,7 @@ class DirectTransport:
     def _settle(self, channel: Channel, response: direct_pb2.HelloResponse) -> bool:
         if response.HasField("error"):
             channel.close()
-            self._early = Reply(wrap(_ERROR, response.error.SerializeToString()))
+            self._early = Reply(RESPONSES.wrap("error", response.error.SerializeToString()))
             return False
         self._channel = channel
         self._limit = response.welcome.max_message_bytes

@@ -24,12 +24,10 @@ from envwire.client.errors import (
 )
 from envwire.codec.fastpath.outlining import outlined
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import with_header
+from envwire.wire.envelope import REQUESTS, RESPONSES, with_header
 from envwire.wire.frames import Reply
-from envwire.wire.varints import unwrap, wrap
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
-_ERROR = pb.InteractResponse.DESCRIPTOR.fields_by_name["error"].number
 _RENEW_SECONDS = 10.0
 _PROBE = f"/{_SERVICE.full_name}/GetServerInfo"
 _PROBE_PAUSE = 0.1
@@ -152,14 +150,12 @@ def _stay_up(pid: int) -> grpc.Channel:  # noqa: ARG001 - a forked child needs o
     return grpc.insecure_channel("localhost")
 
 
-def _methods() -> Iterator[tuple[int, int, str]]:
-    """Yields the field numbers of request and response, and the path, of each unary method."""
-    responses = pb.InteractResponse.DESCRIPTOR.fields_by_name
+def _methods() -> Iterator[tuple[str, str]]:
+    """Yields the kind of request and response, and the path, of each unary method."""
     for field in pb.InteractRequest.DESCRIPTOR.fields:
         for method in _SERVICE.methods:
             if method.input_type is field.message_type:
-                path = f"/{_SERVICE.full_name}/{method.name}"
-                yield field.number, responses[field.name].number, path
+                yield field.name, f"/{_SERVICE.full_name}/{method.name}"
 
 
 class UnaryTransport:
@@ -178,39 +174,37 @@ class UnaryTransport:
         self._connection = Connection(target, connect_timeout, credentials)
         self._metadata = self._connection.metadata
         unary = self._connection.channel.unary_unary
-        self._calls: dict[int, tuple[Any, int]] = {
-            number: (unary(path), answer) for number, answer, path in _methods()
-        }
+        self._methods: dict[str, Any] = {kind: unary(path) for kind, path in _methods()}
         self._sent: Any = None
-        self._expected = 0, 0.0
+        self._expected = "", 0.0
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        number, message = unwrap(with_header(request, header))
-        method, answer = self._calls[number]
+        kind, message = REQUESTS.unwrap(with_header(request, header))
+        method = self._methods[kind]
         # A blocking call costs fewer turns of threads than sending and receiving apart.
         call = partial(method, message, timeout=timeout, metadata=self._metadata)
-        return self._reply(call, answer, timeout)
+        return self._reply(call, kind, timeout)
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Begins a call (see `Transport.send`)."""
-        number, message = unwrap(with_header(request, header))
-        method, answer = self._calls[number]
+        kind, message = REQUESTS.unwrap(with_header(request, header))
+        method = self._methods[kind]
         self._sent = method.future(message, timeout=timeout, metadata=self._metadata)
-        self._expected = answer, timeout
+        self._expected = kind, timeout
 
     def receive(self) -> Reply:
         """Waits for the call (see `Transport.receive`)."""
-        answer, timeout = self._expected
-        return self._reply(self._sent.result, answer, timeout)
+        kind, timeout = self._expected
+        return self._reply(self._sent.result, kind, timeout)
 
-    def _reply(self, call: Callable[[], bytes], answer: int, timeout: float) -> Reply:
+    def _reply(self, call: Callable[[], bytes], kind: str, timeout: float) -> Reply:
         """Returns what a call returns, or the server's own account of what went wrong."""
         try:
-            return outlined(call(), answer)
+            return outlined(call(), kind)
         except grpc.RpcError as error:
             if status := _status(error):
-                return Reply(wrap(_ERROR, status))
+                return Reply(RESPONSES.wrap("error", status))
             raise self._connection.failure(error, timeout) from error
 
     def fileno(self) -> int:
@@ -219,9 +213,9 @@ class UnaryTransport:
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
-        number, message = unwrap(with_header(request, header))
+        kind, message = REQUESTS.unwrap(with_header(request, header))
         # The call is kept: gRPC cancels one that nobody holds.
-        method = self._calls[number][0]
+        method = self._methods[kind]
         self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
 
     def close(self) -> None:
@@ -290,7 +284,7 @@ class StreamTransport:
             # Whatever it was, a reply that is still to come belongs to nobody: the next call goes on a new stream.
             self._end()
             if isinstance(error, grpc.RpcError) and (status := _status(error)):
-                return Reply(wrap(_ERROR, status))
+                return Reply(RESPONSES.wrap("error", status))
             raise self._failure(error, self._timeout) from error
         finally:
             self._deadline.stop()
