@@ -1,8 +1,8 @@
 """Message slots: shared memory in which one end of a link writes a large message for the other, instead of sending it.
 
 A socket takes a message of megabytes in many pieces, and both ends wake for each; here it is written in one call and
-read in one. It is a file in memory and never mapped: where a peer gone mad made it shorter, reading gives too few bytes
-and not a signal. Its pages stay for the next message, so it takes as much as the largest one.
+read in one. It is a file in memory, sealed at its full length: no peer gone mad makes it shorter. Its pages stay for
+the next message, so it takes as much as the largest one.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ import os
 from collections.abc import Sequence
 
 from envwire.server._ipc.gathering import Buffer
-from envwire.server._ipc.scoreboard import Scoreboard
+from envwire.server._ipc.scoreboard import SLOT_BYTES, SLOTS_START, Scoreboard
 
 #: Smaller messages cost less on the socket.
 MIN_SLOT_BYTES = 1 << 17
 #: Larger ones are too rare to keep memory for.
-MAX_SLOT_BYTES = 1 << 24
-#: Where the first slot is: behind the scoreboard, whose file it shares.
-_FIRST = 1 << 20
+MAX_SLOT_BYTES = SLOT_BYTES
 #: The slots that the front fills for its process, and those that the process fills for the front.
 REQUESTS, REPLIES = range(2), range(2, 4)
 
@@ -82,8 +80,6 @@ class MessageSlots:
             message = os.pread(self._descriptor, length, _start(slot))
         except OSError as error:
             raise MessageSlotsError(str(error)) from error
-        if len(message) != length:
-            raise MessageSlotsError(f"{len(message)} of {length} bytes are at slot {where}")
         self._scoreboard.mark(slot, False)
         return message
 
@@ -95,4 +91,4 @@ class MessageSlots:
 
 
 def _start(slot: int) -> int:
-    return _FIRST + slot * MAX_SLOT_BYTES
+    return SLOTS_START + slot * SLOT_BYTES

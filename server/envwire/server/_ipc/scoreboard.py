@@ -7,6 +7,7 @@ message slots, which share the scoreboard's file.
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import time
@@ -16,6 +17,10 @@ _BUSY, _SERVED, _CONNECTED, _SERVING, _STEPPING = range(_ROW)
 _NUMBER_BYTES = 8
 #: Slots that can be marked.
 MARKS = 8
+#: Where the message slots begin in the file, whatever the number of rows; how large each is; and the file's length.
+SLOTS_START, SLOT_BYTES = 1 << 20, 1 << 24
+FILE_BYTES = SLOTS_START + 4 * SLOT_BYTES
+_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 class Scoreboard:
@@ -99,7 +104,12 @@ def size(rows: int) -> int:
 
 
 def make_scoreboard(rows: int) -> tuple[int, Scoreboard]:
-    """Returns the descriptor of new memory, which belongs to the caller, and the scoreboard in it."""
-    descriptor = os.memfd_create("envwire-board", os.MFD_CLOEXEC)
-    os.ftruncate(descriptor, size(rows))
+    """Returns the descriptor of new memory, which belongs to the caller, and the scoreboard in it.
+
+    The file is as long as it will ever be, which takes no memory before it is written to, and sealed: where a process
+    made it shorter, the front's next look at its page would be the front's end, by SIGBUS.
+    """
+    descriptor = os.memfd_create("envwire-board", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.ftruncate(descriptor, FILE_BYTES)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
     return descriptor, Scoreboard(descriptor, rows)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import copy
 import inspect
-import sys
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from envwire.codec import FaultError, Reason, fault_from_exception
+from envwire.server._session.object_size import size_of
 
 #: The names of the methods, in the order in which they are looked for; outer layers come first.
 PROTOCOLS = (
@@ -28,7 +28,6 @@ PROTOCOLS = (
 )
 #: What the first of them is told when it takes it: a state without the generator would go another way from there.
 _KEYWORDS = {"include_rng": True}
-_NESTED = frozenset({list, tuple, set})
 #: Bounds of what one session keeps; the oldest goes when there is more.
 MOST_STATES, MOST_BYTES = 1000, 256 * 1024 * 1024
 
@@ -120,7 +119,13 @@ class Snapshots:
         except Exception as error:
             raise fault_from_exception(error, Reason.ENVIRONMENT_RAISED) from error
         self._last += 1
-        self._keep(self._last, _Snapshot(state, around, random, _size(state)))
+        shared = [
+            native.bare,
+            *(part for layer in native.around for part in _shared(layer, native).values()),
+        ]
+        self._keep(
+            self._last, _Snapshot(state, around, random, size_of((state, around, random), shared))
+        )
         return self._last
 
     def restore(self, number: int) -> None:
@@ -210,10 +215,3 @@ def _restore_generator(bare: Any, state: Any) -> None:
     generator = _generator(bare)
     if generator is not None and state is not None:
         generator.bit_generator.state = copy.deepcopy(state)
-
-
-def _size(state: Any) -> int:
-    """Returns about how many bytes a state takes."""
-    kind: Any = state.__class__
-    parts: Iterable[Any] = state.values() if kind is dict else state if kind in _NESTED else ()
-    return sys.getsizeof(state) + sum(map(_size, parts))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
 
-from envwire.server._ipc.frames import FrameError, FrameReader, Kind, pack_header
+from envwire.server._ipc.frames import FrameReader, Kind, pack_header
 from envwire.server._ipc.message_slots import (
     MAX_SLOT_BYTES,
     MIN_SLOT_BYTES,
@@ -85,12 +86,22 @@ def test_there_is_nothing_in_other_slots(sides: Sides, where: int) -> None:
         sides.front.take(where, MIN_SLOT_BYTES)
 
 
-def test_a_peer_that_cuts_the_file_off_gives_an_error_and_no_signal(sides: Sides) -> None:
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_peer_cannot_make_the_file_shorter_or_longer(sides: Sides, change: int) -> None:
     where = sides.process.put([message(MIN_SLOT_BYTES)], MIN_SLOT_BYTES)
-    os.ftruncate(sides.file, os.fstat(sides.file).st_size - 1)
-    reader = FrameReader(MAX_SLOT_BYTES, sides.front)
-    with pytest.raises(FrameError, match=f"{MIN_SLOT_BYTES - 1} of {MIN_SLOT_BYTES} bytes"):
-        reader.feed(pack_header(Kind.REPLY, 0, MIN_SLOT_BYTES, where))
+    with pytest.raises(PermissionError):
+        os.ftruncate(sides.file, os.fstat(sides.file).st_size + change)
+    with pytest.raises(PermissionError):
+        os.ftruncate(sides.file, 0)
+    with pytest.raises(
+        PermissionError
+    ):  # nor take the seals off, by adding one that forbids others
+        fcntl.fcntl(sides.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE)
+    assert sides.front.take(where, MIN_SLOT_BYTES) == message(MIN_SLOT_BYTES)
+
+
+def test_a_file_takes_no_memory_before_it_is_written_to(sides: Sides) -> None:
+    assert os.fstat(sides.file).st_blocks * 512 <= 4096
 
 
 def test_frames_and_shelved_messages_come_in_order(sides: Sides) -> None:
