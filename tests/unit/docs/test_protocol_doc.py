@@ -17,6 +17,7 @@ from envwire.client._transports.transport import call
 from envwire.codec import FAULTS, encode_value
 from envwire.envs.vector import AutoresetMode
 from envwire.server import InProcessTransport
+from envwire.server._front import life
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.states import TRANSITIONS, Event, State
 from envwire.v1 import environment_pb2 as pb
@@ -32,7 +33,6 @@ _EVENTS = {
     "step": Event.STEP,
     "step that ends": Event.STEP_ENDED,
     "close": Event.CLOSE,
-    "die": Event.DIE,
 }
 _STATUS_NAMES = {code.value[0]: code.name for code in grpc.StatusCode}
 _NAMES = {"np": np, "io": io, "AutoresetMode": AutoresetMode}
@@ -54,7 +54,25 @@ def codes(cell: str) -> list[str]:
     return re.findall(r"`([^`]+)`", cell)
 
 
-def test_the_table_of_states_is_the_servers() -> None:
+def test_the_table_of_a_life_is_the_fronts() -> None:
+    titles, *rows = table("life")
+    drawn = {
+        (life.Life[row[0]], life.Event(title)): life.Life[cell]
+        for row in rows
+        for title, cell in zip(titles[2:], row[2:], strict=True)
+        if cell != "-"
+    }
+    assert drawn == life.TRANSITIONS
+    assert {row[0]: row[1] for row in rows} == {one.name: one.value for one in life.Life}
+
+
+def test_the_table_of_ends_is_the_fronts() -> None:
+    kills = {"closed": False, "killed": True}
+    drawn = {life.Event(row[0]): (codes(row[2]), kills[row[3]]) for row in table("end")[1:]}
+    assert drawn == {event: ([end.reason.value], end.kills) for event, end in life.ENDS.items()}
+
+
+def test_the_table_of_states_is_the_sessions() -> None:
     titles, *rows = table("state")
     drawn = {
         (State[row[0]], _EVENTS[title]): State[cell]

@@ -14,9 +14,9 @@ from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.admission import Admission
 from envwire.server._front.leases import grant_lease, to_duration
-from envwire.server._front.session_record import SessionRecord, closed, misbehaved
+from envwire.server._front.life import Event
+from envwire.server._front.session_record import SessionRecord
 from envwire.server._front.sessions import Sessions
-from envwire.server._ipc.fault_replies import afresh
 from envwire.server._processes.forkserver import ForkError, ForkserverError, ForkserverLink
 from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Process
@@ -95,17 +95,16 @@ class SessionMaker:
         try:
             raw = await (session.make(order) if isinstance(order, MakeOrder) else session.copy())
         except asyncio.CancelledError:
-            session.end(closed(session.id))
+            session.end(Event.CLOSE)
             raise
         reply = _read_made(raw)
         if reply is None:
-            end_reason = misbehaved(session.id, session.process.pid)
-            session.end(end_reason, at_once=True)
-            raise afresh(end_reason)
+            session.end(Event.MISBEHAVE)
+            raise await session.why_ended()
         if reply.HasField("error"):
-            session.end(closed(session.id))
+            session.end(Event.CLOSE)
             return reply
-        session.timeout = self._config.step_timeout
+        session.on_made(self._config.step_timeout)
         made = reply.make
         made.session_id, made.secret = session.id, session.secret
         made.lease.CopyFrom(to_duration(session.lease))

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._front.end_reasons import describe_end
+from envwire.server._front.life import ENDS, TRANSITIONS, Event, Life
 from envwire.server._ipc.bounds import SEND_SECONDS
 from envwire.server._ipc.fault_replies import afresh
-from envwire.server._processes.exit_status import SUSPICIONS
+from envwire.server._processes.exit_status import describe_exit
 from envwire.server._processes.process import AdmitError, LinkLostError, Process
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
@@ -36,7 +37,7 @@ class SessionRecord:
         last_used: When it last served a request or had a stream.
         busy_since: When the request that the front waits for began; None when it waits for none.
         streams: Open streams that used it.
-        end_reason: Why it ended; None while it lives.
+        life: Where it stands.
         owner: Name of the client that made it.
         header: What every request of the owner begins with.
     """
@@ -51,12 +52,12 @@ class SessionRecord:
     last_used: float = 0.0
     busy_since: float | None = None
     streams: int = 0
-    end_reason: FaultError | None = None
+    life: Life = Life.MAKING
     owner: str = ""
 
     def __post_init__(self) -> None:
         """Takes a slot in the process."""
-        self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._pending = 0
         self._served = 0
         self._probing = False
@@ -92,8 +93,7 @@ class SessionRecord:
         return await self._ask(lambda: self._link.relay(message))
 
     async def _ask(self, send: Callable[[], asyncio.Future[bytes]]) -> bytes:
-        if self.end_reason is not None:
-            raise afresh(self.end_reason)
+        self._check_alive()
         if self._pending >= MAX_PENDING:
             raise FaultError(
                 Reason.CAPACITY_REACHED,
@@ -103,12 +103,12 @@ class SessionRecord:
         try:
             reply = send()
         except LinkLostError:
-            raise await self._wait_end_reason() from None
+            raise await self.why_ended() from None
         self._begin()
         try:
             return await reply
         except LinkLostError:
-            raise await self._wait_end_reason() from None
+            raise await self.why_ended() from None
 
     def _begin(self) -> None:
         self._pending += 1
@@ -133,13 +133,12 @@ class SessionRecord:
         Raises:
             FaultError: The session has ended.
         """
-        if self.end_reason is not None:
-            raise afresh(self.end_reason)
+        self._check_alive()
         self.last_used = self.clock()
         try:
             self.process.admit(self._link, connection, shares_memory)
         except AdmitError:
-            raise await self._wait_end_reason() from None
+            raise await self.why_ended() from None
 
     def look(self) -> None:
         """Takes over what went on without the front, on a direct channel."""
@@ -198,82 +197,70 @@ class SessionRecord:
         self.streams -= 1
         self.touch()
 
-    def end(self, end_reason: FaultError, *, at_once: bool = False) -> None:
-        """Ends the session: gently, so that the environment is closed, or at once, by the death of its process.
+    @property
+    def end_reason(self) -> FaultError | None:
+        """Why it ended; None while it lives."""
+        return self._ended.result() if self._ended.done() else None
 
-        Doing so again changes nothing.
+    def _check_alive(self) -> None:
+        if self._ended.done():
+            raise afresh(self._ended.result())
+
+    def on_made(self, step_timeout: float) -> None:
+        """Notes that its environment is made.
+
+        Args:
+            step_timeout: Seconds that each request may take from now on.
+
+        Raises:
+            FaultError: The session has ended meanwhile.
         """
-        if self.end_reason is not None:
+        self._check_alive()
+        self.life = TRANSITIONS[self.life, Event.MADE]
+        self.timeout = step_timeout
+
+    def end(self, event: Event, **facts: str) -> None:
+        """Ends the session, as the event says; one that has ended stays as it is.
+
+        Args:
+            event: Why it ends.
+            facts: What its client is told beside what is known here.
+        """
+        life = TRANSITIONS.get((self.life, event))
+        if life is None:
             return
-        self.end_reason = end_reason
-        if not self._ended.done():
-            self._ended.set_result(None)
-        if at_once:
-            end_reason.output = self.process.output.text()
+        self.life = life
+        reason = describe_end(event, {**self._facts(), **facts})
+        self._ended.set_result(reason)
+        if ENDS[event].kills:
+            reason.output = self.process.output.text()
             self.process.kill()
         self.process.leave(self._link)
         self.on_end(self)
 
+    def _facts(self) -> dict[str, str]:
+        return {
+            "session_id": self.id,
+            "owner": self.owner,
+            "lease": f"{self.lease:g}",
+            "timeout": f"{self.timeout:g}",
+            "pid": str(self.process.pid),
+        }
+
     def on_closed(self) -> None:
         """Notes that its client closed it on a direct channel."""
-        self.end(closed(self.id))
+        self.end(Event.CLOSE)
 
     def on_lost(self) -> None:
         """Notes that the process is gone; why, is about to be known."""
-        if self.end_reason is None:
+        if not self._ended.done():
             self._losing = asyncio.ensure_future(self._lose())
 
     async def _lose(self) -> None:
         status = await self.process.wait_lost()
-        self.end(_lost(self.id, self.process.pid, status), at_once=True)
+        known = "unknown" if status is None else str(status)
+        self.end(Event.DIE, how=describe_exit(status), exit_status=known)
 
-    async def _wait_end_reason(self) -> FaultError:
-        """Returns why the link broke; whoever broke it, or `_lose`, is about to say."""
-        await asyncio.shield(self._ended)
-        return (
-            afresh(self.end_reason) if self.end_reason else _lost(self.id, self.process.pid, None)
-        )
-
-
-def closed(session_id: str) -> FaultError:
-    """Returns the end reason of a session that its client closed."""
-    return FaultError(
-        Reason.SESSION_CLOSED,
-        f"session {session_id} was closed; make the environment again to go on",
-        metadata={"session_id": session_id},
-    )
-
-
-def misbehaved(session_id: str, pid: int) -> FaultError:
-    """Returns the end reason of a session whose process sends what no session process does."""
-    return FaultError(
-        Reason.SESSION_LOST,
-        f"the environment's process sent what is no answer and was killed; its session {session_id} is gone. Make the "
-        "environment again to go on",
-        metadata={"session_id": session_id, "pid": str(pid)},
-    )
-
-
-def _lost(session_id: str, pid: int, status: int | None) -> FaultError:
-    return FaultError(
-        Reason.SESSION_LOST,
-        f"the environment's process {_how(status)}; its session {session_id} is gone. The end of its output is in "
-        "the details. Make the environment again to go on",
-        metadata={
-            "session_id": session_id,
-            "pid": str(pid),
-            "exit_status": "unknown" if status is None else str(status),
-        },
-    )
-
-
-def _how(status: int | None) -> str:
-    if status is None:
-        return "closed its connection"
-    if status >= 0:
-        return f"exited with status {status}"
-    try:
-        how = f"was killed by {signal.Signals(-status).name}"
-    except ValueError:
-        how = f"was killed by signal {-status}"
-    return how + (f" ({why})" if (why := SUSPICIONS.get(-status)) else "")
+    async def why_ended(self) -> FaultError:
+        """Waits until it has ended, where it is about to, and returns why."""
+        return afresh(await asyncio.shield(self._ended))

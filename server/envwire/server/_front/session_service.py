@@ -4,23 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from envwire.codec import FaultError, Reason
-from envwire.server._front.session_record import SessionRecord, closed
+from envwire.codec import FaultError
+from envwire.server._front.life import END_REASONS, Event
+from envwire.server._front.session_record import SessionRecord
 from envwire.server._front.sessions import Sessions
 from envwire.server._front.stream import Stream
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import without_header
-
-#: Why sessions end.
-_ENDS = frozenset(
-    {
-        Reason.SESSION_CLOSED,
-        Reason.SESSION_EXPIRED,
-        Reason.SESSION_LOST,
-        Reason.STEP_TIMEOUT,
-        Reason.DRAINING,
-    }
-)
 
 
 class SessionService:
@@ -56,12 +46,14 @@ class SessionService:
         try:
             session = self._sessions.find(body.header.session_id, body.header.secret)
         except FaultError as fault:
-            if kind == "close" and fault.reason in _ENDS:  # closing what has ended is harmless
+            if (
+                kind == "close" and fault.reason in END_REASONS
+            ):  # closing what has ended is harmless
                 return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
             raise
         if stream is not None:
             stream.use(session)
         reply = await session.ask(without_header(raw))
         if kind == "close":
-            session.end(closed(session.id))
+            session.end(Event.CLOSE)
         return reply

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
+from envwire.server._front.life import Event
 from envwire.server._front.session_record import SessionRecord
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import REQUESTS, detached
@@ -198,9 +199,9 @@ class Sessions:
         for session in self:
             session.look()
             if session.overdue(now):
-                session.end(_overdue(session), at_once=True)
+                session.end(Event.OVERRUN)
             elif session.expired(now):
-                session.end(_expired(session))
+                session.end(Event.EXPIRE)
 
     def evict(self, revoked: Callable[[str], bool]) -> None:
         """Ends the sessions of clients that may no longer be here.
@@ -210,31 +211,4 @@ class Sessions:
         """
         for session in self:
             if revoked(session.owner):
-                session.end(_evicted(session))
-
-
-def _evicted(session: SessionRecord) -> FaultError:
-    return FaultError(
-        Reason.SESSION_CLOSED,
-        f"session {session.id} was ended: the operator struck {session.owner} off the list, or took scope play from "
-        "it. Ask for another token",
-        metadata={"session_id": session.id},
-    )
-
-
-def _overdue(session: SessionRecord) -> FaultError:
-    return FaultError(
-        Reason.STEP_TIMEOUT,
-        f"the environment did not answer within {session.timeout:g} s; its process was killed and session "
-        f"{session.id} is gone. The operator allows more time with --step-timeout (--make-timeout while it is made)",
-        metadata={"session_id": session.id, "timeout": f"{session.timeout:g}"},
-    )
-
-
-def _expired(session: SessionRecord) -> FaultError:
-    return FaultError(
-        Reason.SESSION_EXPIRED,
-        f"session {session.id} ended: no stream and no request for its lease of {session.lease:g} s. Make the "
-        "environment again, and ask for a longer lease or keep a stream open",
-        metadata={"session_id": session.id, "lease": f"{session.lease:g}"},
-    )
+                session.end(Event.REVOKE)

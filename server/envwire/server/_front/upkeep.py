@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from envwire.codec import FaultError, Reason
 from envwire.server._auth.access import Access
 from envwire.server._front.admission import Admission
+from envwire.server._front.life import Event
 from envwire.server._front.sessions import Sessions
 
 _log = logging.getLogger("envwire.server")
@@ -71,5 +71,5 @@ class Upkeep:
         self._sweeper.cancel()
         ending = {session.process for session in self._sessions}
         for session in self._sessions:
-            session.end(FaultError(Reason.DRAINING, "the server stopped; go on with another one"))
+            session.end(Event.DRAIN)
         await asyncio.gather(*(process.wait_exited() for process in ending))

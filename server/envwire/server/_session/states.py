@@ -1,7 +1,9 @@
-"""The life of a session: every state, and every move between states, in this one table.
+"""The course of a session's episodes: every state, and every move between states, in this one table.
 
-READY --reset--> RUNNING --step--> RUNNING or ENDED --reset--> RUNNING; close from anywhere; LOST when the process
-died. A step is passed to the environment in any live state: whether a step before the first reset or after the end is
+READY --reset--> RUNNING --step--> RUNNING or ENDED --reset--> RUNNING; close from anywhere. A chunk of actions stops
+where the state is ENDED, and a session that is CLOSED is forgotten. Other ends come from outside (the front's `life`).
+
+A step is passed to the environment in any live state: whether a step before the first reset or after the end is
 an error is the environment's own rule (`OrderEnforcing`), so that a remote environment refuses what a local one does.
 """
 
@@ -18,8 +20,7 @@ class State(Enum):
     READY = "made, not reset yet"
     RUNNING = "in an episode"
     ENDED = "its episode is over; reset starts the next"
-    CLOSED = "closed, expired or drained; gone for good"
-    LOST = "its process died; gone for good"
+    CLOSED = "closed; gone for good"
 
 
 class Event(Enum):
@@ -31,7 +32,6 @@ class Event(Enum):
     STEP = "step"
     STEP_ENDED = "step that terminated or truncated the episode"
     CLOSE = "close"
-    DIE = "death of the process"
 
 
 _ALIVE = (State.READY, State.RUNNING, State.ENDED)
@@ -39,7 +39,6 @@ _ALIVE = (State.READY, State.RUNNING, State.ENDED)
 TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, Event.RESET): State.RUNNING for state in _ALIVE},
     **{(state, Event.CLOSE): State.CLOSED for state in _ALIVE},
-    **{(state, Event.DIE): State.LOST for state in _ALIVE},
     (State.READY, Event.STEP): State.READY,
     (State.READY, Event.STEP_ENDED): State.ENDED,
     (State.RUNNING, Event.STEP): State.RUNNING,

@@ -1,0 +1,61 @@
+"""Why a session ended, in words for its client: one text for each event that ends one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from envwire.codec import FaultError
+from envwire.server._front.life import ENDS, Event
+
+
+class _Text(NamedTuple):
+    """A message, and which of the facts in it are metadata as well."""
+
+    message: str
+    metadata: tuple[str, ...] = ("session_id",)
+
+
+_TEXTS: dict[Event, _Text] = {
+    Event.CLOSE: _Text("session {session_id} was closed; make the environment again to go on"),
+    Event.REVOKE: _Text(
+        "session {session_id} was ended: the operator struck {owner} off the list, or took scope play from "
+        "it. Ask for another token"
+    ),
+    Event.EXPIRE: _Text(
+        "session {session_id} ended: no stream and no request for its lease of {lease} s. Make the environment again, "
+        "and ask for a longer lease or keep a stream open",
+        ("session_id", "lease"),
+    ),
+    Event.DRAIN: _Text("the server stopped; go on with another one", ()),
+    Event.OVERRUN: _Text(
+        "the environment did not answer within {timeout} s; its process was killed and session {session_id} is gone. "
+        "The operator allows more time with --step-timeout (--make-timeout while it is made)",
+        ("session_id", "timeout"),
+    ),
+    Event.DIE: _Text(
+        "the environment's process {how}; its session {session_id} is gone. The end of its output is in the details. "
+        "Make the environment again to go on",
+        ("session_id", "pid", "exit_status"),
+    ),
+    Event.MISBEHAVE: _Text(
+        "the environment's process sent what is no answer and was killed; its session {session_id} is gone. Make the "
+        "environment again to go on",
+        ("session_id", "pid"),
+    ),
+}
+
+
+def describe_end(event: Event, facts: Mapping[str, str]) -> FaultError:
+    """Returns what a client is told of a session that an event ended.
+
+    Args:
+        event: The event.
+        facts: What is known of the session, by name.
+    """
+    message, metadata = _TEXTS[event]
+    return FaultError(
+        ENDS[event].reason,
+        message.format_map(facts),
+        metadata={name: facts[name] for name in metadata},
+    )

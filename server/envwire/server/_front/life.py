@@ -1,0 +1,71 @@
+"""The life of a session, as the server keeps it: every state, every event, and what each end means.
+
+The front takes any move from here and nowhere else. How an episode goes is the session's own business, in its process
+(`_session.states`).
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+from envwire.codec import Reason
+
+
+class Life(Enum):
+    """Where a session stands."""
+
+    MAKING = "its environment is being made"
+    LIVE = "its requests are served"
+    CLOSED = "its client closed it, or may no longer use it"
+    EXPIRED = "its client was gone for longer than its lease"
+    DRAINED = "the server stopped"
+    LOST = "its process died, or was killed because it hung or misbehaved"
+
+
+class Event(Enum):
+    """What moves a session."""
+
+    MADE = "made"
+    CLOSE = "close"
+    REVOKE = "revoke"
+    EXPIRE = "expire"
+    DRAIN = "drain"
+    OVERRUN = "overrun"
+    DIE = "die"
+    MISBEHAVE = "misbehave"
+
+
+class End(NamedTuple):
+    """What an event means that ends a session.
+
+    Attributes:
+        life: Where the session stands then.
+        reason: What its client is told from then on.
+        kills: Whether its process is killed; else the environment is closed.
+    """
+
+    life: Life
+    reason: Reason
+    kills: bool
+
+
+ENDS: dict[Event, End] = {
+    Event.CLOSE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
+    Event.REVOKE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
+    Event.EXPIRE: End(Life.EXPIRED, Reason.SESSION_EXPIRED, kills=False),
+    Event.DRAIN: End(Life.DRAINED, Reason.DRAINING, kills=False),
+    Event.OVERRUN: End(Life.LOST, Reason.STEP_TIMEOUT, kills=True),
+    Event.DIE: End(Life.LOST, Reason.SESSION_LOST, kills=True),
+    Event.MISBEHAVE: End(Life.LOST, Reason.SESSION_LOST, kills=True),
+}
+
+ALIVE = (Life.MAKING, Life.LIVE)
+
+TRANSITIONS: dict[tuple[Life, Event], Life] = {
+    (Life.MAKING, Event.MADE): Life.LIVE,
+    **{(life, event): end.life for life in ALIVE for event, end in ENDS.items()},
+}
+
+#: What clients are told of sessions that ended.
+END_REASONS = frozenset(end.reason for end in ENDS.values())

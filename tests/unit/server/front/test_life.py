@@ -1,0 +1,95 @@
+"""The life of a session: the table rules the record, whatever happens in whatever order."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from typing import Any
+
+import pytest
+
+from envwire.codec import FaultError
+from envwire.server._front.life import ALIVE, ENDS, TRANSITIONS, Event, Life
+from envwire.server._front.session_record import SessionRecord
+
+
+class Output:
+    def text(self) -> str:
+        return "its last words"
+
+
+class Process:
+    """A process that does nothing but note what is done to it."""
+
+    pid = 7
+    output = Output()
+
+    def __init__(self) -> None:
+        self.done: list[str] = []
+
+    def open(self, _: SessionRecord) -> object:
+        return object()
+
+    def leave(self, _: object) -> None:
+        self.done.append("leave")
+
+    def kill(self) -> None:
+        self.done.append("kill")
+
+
+def lead(*events: Event) -> tuple[SessionRecord, list[str]]:
+    """Returns a session that went through these events, and what was done to its process."""
+
+    async def main() -> SessionRecord:
+        on_end: Any = lambda _: None  # noqa: E731
+        session = SessionRecord(60.0, lambda: 0.0, 120.0, on_end, process)
+        session.owner = "token alice"
+        for event in events:
+            if event is Event.MADE:
+                session.on_made(step_timeout=30.0)
+            else:
+                session.end(event, how="exited with status 1", exit_status="1")
+        return session
+
+    process: Any = Process()
+    return asyncio.run(main()), process.done
+
+
+BEFORE = {Life.MAKING: (), Life.LIVE: (Event.MADE,)}
+
+
+@pytest.mark.parametrize(("life", "event"), list(itertools.product(ALIVE, ENDS)))
+def test_each_end_does_what_the_table_says(life: Life, event: Event) -> None:
+    session, done = lead(*BEFORE[life], event)
+    assert session.life is TRANSITIONS[life, event] is ENDS[event].life
+    assert session.end_reason is not None
+    assert session.end_reason.reason is ENDS[event].reason
+    assert done == (["kill", "leave"] if ENDS[event].kills else ["leave"])
+    assert session.end_reason.output == ("its last words" if ENDS[event].kills else "")
+    assert "{" not in session.end_reason.message
+
+
+@pytest.mark.parametrize(("first", "second"), list(itertools.product(ENDS, ENDS)))
+def test_the_first_end_counts(first: Event, second: Event) -> None:
+    session, done = lead(Event.MADE, first, second)
+    once, done_once = lead(Event.MADE, first)
+    assert session.life is once.life
+    assert str(session.end_reason) == str(once.end_reason).replace(once.id, session.id)
+    assert done == done_once
+
+
+@pytest.mark.parametrize("event", ENDS)
+def test_what_is_made_too_late_has_ended(event: Event) -> None:
+    with pytest.raises(FaultError) as fault:
+        lead(event, Event.MADE)
+    assert fault.value.reason is ENDS[event].reason
+
+
+def test_a_session_has_the_time_to_be_made_and_then_that_of_a_step() -> None:
+    assert lead()[0].timeout == 120.0
+    assert lead(Event.MADE)[0].timeout == 30.0
+
+
+def test_every_stage_is_reached_and_the_ended_go_nowhere() -> None:
+    assert {Life.MAKING, *TRANSITIONS.values()} == set(Life)
+    assert {life for life, _ in TRANSITIONS} == set(ALIVE)
