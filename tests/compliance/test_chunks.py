@@ -10,7 +10,7 @@ import pytest
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from tests.equality import identical
+from envwire.testing.equality import identical
 from tests.faces import REMOTE
 from tests.hosted_envs import Fault
 from tests.secured import Guard

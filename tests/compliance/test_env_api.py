@@ -10,9 +10,9 @@ import pytest
 
 import envwire.envs
 from envwire.server import Server
-from tests.equality import identical as same
+from envwire.testing.equality import identical as same
+from envwire.testing.rollouts import rollout
 from tests.faces import ALL, REMOTE, Face
-from tests.rollouts import rollout
 from tests.secured import OPEN, Guard
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -15,8 +15,8 @@ from envwire.client import InvalidRequestError, NotAllowedError
 from envwire.client.gymnasium import RemoteEnv
 from envwire.codec import Opaque
 from envwire.server import Server
+from envwire.testing.equality import identical
 from tests.compliance.pitfall_envs import Columns
-from tests.equality import identical
 from tests.secured import Guard
 
 pytestmark = pytest.mark.filterwarnings("default")

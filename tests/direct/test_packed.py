@@ -16,12 +16,12 @@ from envwire.client import (
     StepTimeoutError,
 )
 from envwire.server import Server
+from envwire.testing.equality import identical
 from tests.direct.conftest import SETTINGS
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Relay
 from tests.direct.test_resuming import expected, play
-from tests.equality import identical
 from tests.faults.scene import active, eventually
 from tests.hosted_envs import Fault
 

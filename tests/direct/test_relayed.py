@@ -11,10 +11,10 @@ import pytest
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
+from envwire.testing.equality import identical
 from tests.direct.conftest import SETTINGS
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import expected, play
-from tests.equality import identical
 
 TRANSPORTS = ("stream", "unary")
 STEPS = 5

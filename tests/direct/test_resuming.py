@@ -23,10 +23,10 @@ from envwire.client import (
     SessionLostError,
 )
 from envwire.server import Server
+from envwire.testing.equality import identical
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut, How, Relay
-from tests.equality import identical
 from tests.faults.scene import active, alive, eventually
 from tests.hosted_envs import Fault
 

@@ -18,9 +18,9 @@ from envwire.client import RemoteEnv, SessionLostError
 from envwire.server import Server
 from envwire.server._worker.shared_memory import share
 from envwire.server.config import ServerConfig
+from envwire.testing.equality import identical
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.test_resuming import copied, expected
-from tests.equality import identical
 from tests.faults.scene import alive, eventually
 
 SHAPE = (300, 400)

@@ -15,13 +15,13 @@ import pytest
 import envwire.envs as gym
 from envwire.client import RemoteEnv, SessionLostError, StepTimeoutError
 from envwire.server import Server
+from envwire.testing.equality import identical
 from envwire.wire.frames import PREAMBLE
 from tests.direct.conftest import SETTINGS
 from tests.direct.detour import through
 from tests.direct.hosted_frames import FRAMES
 from tests.direct.relay import Cut, How, Relay
 from tests.direct.test_resuming import expected, play
-from tests.equality import identical
 from tests.faults.scene import active, alive, eventually
 from tests.hosted_envs import Fault
 from tests.secured import certificates

@@ -18,8 +18,8 @@ from envwire.client import (
     SessionLostError,
 )
 from envwire.server import Server
+from envwire.testing.equality import identical
 from tests.conftest import ROOT
-from tests.equality import identical
 from tests.faults.scene import alive, eventually
 from tests.faults.test_processes import active
 from tests.hosted_envs import Fault

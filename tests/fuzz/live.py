@@ -14,11 +14,11 @@ from google.protobuf.message import DecodeError
 import envwire.envs as gym
 from envwire.client import RemoteEnv
 from envwire.server import Server
+from envwire.testing.equality import identical
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, PREAMBLE
 from tests.conftest import ROOT
-from tests.equality import identical
 from tests.faults.scene import family_of, resident_bytes
 from tests.fuzz.targets import check_reply
 

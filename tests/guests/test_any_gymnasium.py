@@ -11,8 +11,8 @@ from gymnasium.utils.env_checker import check_env
 
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
-from tests.equality import identical
-from tests.rollouts import rollout
+from envwire.testing.equality import identical
+from envwire.testing.rollouts import rollout
 
 pytestmark = pytest.mark.filterwarnings("default")
 

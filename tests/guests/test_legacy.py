@@ -12,7 +12,7 @@ import pytest
 import envwire.envs
 from envwire.client import RemoteEnv
 from envwire.server import Server
-from tests.equality import identical
+from envwire.testing.equality import identical
 from tests.guests.legacy_envs import FiveTuple, FourTuple
 
 pytestmark = pytest.mark.filterwarnings("default")

@@ -14,7 +14,7 @@ import pytest
 
 from envwire.client.gymnasium import RemoteEnv
 from envwire.server import Server
-from tests.equality import identical
+from envwire.testing.equality import identical
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -14,7 +14,7 @@ import pytest
 
 import envwire.client.gymnasium  # noqa: F401 - registers envwire/Remote-v0
 from envwire.server import Server
-from tests.equality import identical
+from envwire.testing.equality import identical
 
 pytestmark = pytest.mark.filterwarnings("default")
 

@@ -9,7 +9,7 @@ import pytest
 
 import envwire.client.gymnasium
 from envwire.server import Server
-from tests.equality import identical
+from envwire.testing.equality import identical
 from tests.vector.conftest import BEHIND_ANY_GUARD
 from tests.vector.faces import FAMILIES, rollout
 

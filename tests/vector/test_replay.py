@@ -11,7 +11,7 @@ import pytest
 
 from envwire.client import ReplayError, SessionLostError
 from envwire.server import Server
-from tests.equality import identical
+from envwire.testing.equality import identical
 from tests.faults.test_loss import sessions
 from tests.hosted_envs import Fault
 from tests.vector.conftest import HOSTED, SETTINGS

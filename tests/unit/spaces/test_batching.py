@@ -14,7 +14,7 @@ from envwire.envs import spaces
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
 from envwire.envs.vector import utils
-from tests.equality import identical as same
+from envwire.testing.equality import identical as same
 from tests.space_catalogue import catalogue, neutral
 
 OURS, THEIRS = catalogue(envwire.envs.spaces), catalogue(gymnasium.spaces)

@@ -10,8 +10,8 @@ import pytest
 from envwire.client import InvalidRequestError, RemoteEnv, SessionClosedError
 from envwire.client._transports.transport import call
 from envwire.server._session import snapshots as _snapshots
+from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
-from tests.equality import identical
 from tests.unit.client.recovery.test_strategies import Mortal, remote
 
 SAVING, CARTPOLE = "tests/Saving-v0", "CartPole-v1"

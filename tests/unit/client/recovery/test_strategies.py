@@ -17,10 +17,10 @@ from envwire.client import (
 )
 from envwire.envs.wrappers import StickyAction
 from envwire.server import InProcessTransport
+from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Reply
 from tests.conftest import HOSTED
-from tests.equality import identical
 from tests.hosted_envs import Fault
 
 FAULTY, WAVERING = "tests/Faulty-v0", "tests/Wavering-v0"

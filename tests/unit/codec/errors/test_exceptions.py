@@ -22,8 +22,8 @@ from envwire.codec import (
     fault_from_exception,
     gymnasium_family,
 )
+from envwire.testing.equality import identical
 from envwire.v1 import status_pb2
-from tests.equality import identical
 
 
 def caught(act: Callable[[], object]) -> BaseException:

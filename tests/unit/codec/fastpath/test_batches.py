@@ -10,9 +10,9 @@ import pytest
 from envwire.codec import envwire_family
 from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWriter
 from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter
+from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Attachments
-from tests.equality import identical
 
 RANDOM = np.random.default_rng(5)
 

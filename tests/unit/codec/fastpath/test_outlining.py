@@ -15,10 +15,10 @@ from envwire.codec.fastpath.inlining import inlined, pieces
 from envwire.codec.fastpath.outlining import OUTLINED_FROM, outlined
 from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter
 from envwire.codec.values.tensors import encode_tensor
+from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import ALIGNMENT, Attachments, Packet
-from tests.equality import identical
 from tests.unit.codec.fastpath.test_inlining import VALUES, native
 
 LARGE = np.arange(OUTLINED_FROM // 4, dtype=np.float32)

@@ -19,10 +19,10 @@ from envwire.codec.fastpath.steps import (
     StepResponseWriter,
 )
 from envwire.codec.values.encoding import decode_mapping, decode_value
+from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header, with_header
 from envwire.wire.frames import Attachments, Packet
-from tests.equality import identical
 
 ARRAYS = hnp.arrays(
     st.sampled_from([np.float32, np.uint8, np.int64, np.bool_, np.float16, ">f8"]),

@@ -19,10 +19,10 @@ from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter
 from envwire.codec.values.encoding import decode_value
 from envwire.codec.values.tensors import SCALAR_TYPES
+from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2, values_pb2
 from envwire.wire.frames import ALIGNMENT, Area, Attachments
 from envwire.wire.varints import LENGTH_DELIMITED, tag
-from tests.equality import identical
 
 PROFILE = settings(derandomize=True, max_examples=150, deadline=None)
 Strategy = st.SearchStrategy[Any]

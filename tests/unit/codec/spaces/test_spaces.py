@@ -18,8 +18,8 @@ from envwire.codec import (
     envwire_family,
     gymnasium_family,
 )
+from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2, spaces_pb2
-from tests.equality import identical
 from tests.space_catalogue import catalogue
 
 FAMILIES = {family.name: family for family in (envwire_family(), gymnasium_family())}

@@ -27,7 +27,7 @@ def _arrays(left: Any, right: Any) -> bool:
         return False
     if left.dtype.kind == "O":
         return _sequences(list(left.flat), list(right.flat))
-    return left.tobytes() == right.tobytes()
+    return bool(left.tobytes() == right.tobytes())
 
 
 def _sequences(left: Any, right: Any) -> bool:

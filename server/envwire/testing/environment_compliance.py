@@ -1,0 +1,127 @@
+"""What an environment must do to be driven from afar without a difference, as tests to inherit.
+
+The rules are those of Gymnasium's API; the last group runs the same actions on the environment here and on one behind
+envwire's messages, and compares every value, type and bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+
+from envwire import envs
+from envwire.client import RemoteEnv
+from envwire.envs.type_guards import is_array
+from envwire.server.inprocess import InProcessTransport
+from envwire.testing.equality import identical
+from envwire.testing.rollouts import rollout
+
+
+class EnvironmentCompliance:
+    """Tests of one environment; inherit from it, name the environment, and let pytest collect the class.
+
+    Attributes:
+        env_id: Its id.
+        imports: Modules that register it.
+        kwargs: Keyword arguments to make it with.
+        library: "envwire" or "gymnasium": the library that registers it.
+        seeds: Seeds of the episodes that are compared.
+        steps: Steps of each rollout.
+    """
+
+    env_id: ClassVar[str]
+    imports: ClassVar[Sequence[str]] = ()
+    kwargs: ClassVar[Mapping[str, Any]] = {}
+    library: ClassVar[str] = "envwire"
+    seeds: ClassVar[Sequence[int]] = (0, 1, 2)
+    steps: ClassVar[int] = 100
+
+    def make(self) -> Any:
+        """Makes the environment in this process; override it to make it in another way."""
+        for module in self.imports:
+            importlib.import_module(module)
+        library = envs if self.library == "envwire" else importlib.import_module(self.library)
+        return library.make(self.env_id, **self.kwargs)
+
+    def make_remote(self) -> Any:
+        """Makes the environment behind envwire's messages; override it to reach a server of your own."""
+        transport = InProcessTransport([self.env_id], imports=self.imports)
+        options: dict[str, Any] = {"transport": transport, "library": self.library}
+        return RemoteEnv(None, self.env_id, env_kwargs=self.kwargs, **options)
+
+    @contextmanager
+    def _made(self) -> Generator[Any]:
+        with contextlib.closing(self.make()) as env:
+            yield env
+
+    def test_reset_returns_an_observation_of_the_space_and_an_info(self) -> None:
+        """`reset` returns a pair, the observation is in the space, the info a dict with texts for keys."""
+        with self._made() as env:
+            observation, info = env.reset(seed=self.seeds[0])
+            assert env.observation_space.contains(observation)
+            assert isinstance(info, dict)
+
+    def test_step_returns_five_values(self) -> None:
+        """`step` returns observation, reward, terminated, truncated and info, of the types that the API names."""
+        with self._made() as env:
+            for step in rollout(env, self.steps, self.seeds[0]):
+                if len(step) == 2:
+                    continue
+                observation, reward, terminated, truncated, info = step
+                assert env.observation_space.contains(observation)
+                float(reward)
+                assert terminated in (True, False)
+                assert truncated in (True, False)
+                assert isinstance(info, dict)
+
+    def test_a_seed_decides_the_episode(self) -> None:
+        """Two environments with the same seed and actions give the same answers."""
+        for seed in self.seeds:
+            with self._made() as first, self._made() as second:
+                assert identical(
+                    rollout(first, self.steps, seed), rollout(second, self.steps, seed)
+                )
+
+    def test_a_reset_with_the_same_seed_begins_the_same_episode(self) -> None:
+        """Nothing of an earlier episode is left after a seeded reset."""
+        with self._made() as env:
+            first = rollout(env, self.steps, self.seeds[0])
+            assert identical(first, rollout(env, self.steps, self.seeds[0]))
+
+    def test_answers_are_fresh_objects(self) -> None:
+        """A later step does not change what an earlier one returned."""
+        with self._made() as env:
+            env.action_space.seed(self.seeds[0])
+            observation, info = env.reset(seed=self.seeds[0])
+            later = env.step(env.action_space.sample())
+            assert later[4] is not info
+            assert not _shares_memory(observation, later[0])
+
+    def test_closing_twice_is_harmless(self) -> None:
+        """`close` may be called again."""
+        env = self.make()
+        env.close()
+        env.close()
+
+    def test_spaces_metadata_and_mode_are_the_same_remotely(self) -> None:
+        """The proxy shows the environment's own spaces, metadata and render mode."""
+        with self._made() as env, contextlib.closing(self.make_remote()) as remote:
+            assert repr(remote.observation_space) == repr(env.observation_space)
+            assert repr(remote.action_space) == repr(env.action_space)
+            assert identical(dict(remote.metadata), dict(env.metadata))
+            assert remote.render_mode == env.render_mode
+
+    def test_rollouts_are_the_same_remotely(self) -> None:
+        """Every observation, reward, flag and info arrives with the same value, type and bits."""
+        for seed in self.seeds:
+            with self._made() as env, contextlib.closing(self.make_remote()) as remote:
+                assert identical(rollout(env, self.steps, seed), rollout(remote, self.steps, seed))
+
+
+def _shares_memory(first: Any, second: Any) -> bool:
+    return is_array(first) and is_array(second) and np.shares_memory(first, second)
