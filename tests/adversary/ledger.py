@@ -84,10 +84,17 @@ def descriptors_of(pid: int) -> int:
     The event loop's spare one does not count: it is opened with the first session, and stays.
     """
     try:
-        opened = [os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")]
+        opened = os.listdir(f"/proc/{pid}/fd")
     except PermissionError:
         return -1
-    return len([name for name in opened if name != os.devnull])
+    return len(opened) - sum(_is_spare(f"/proc/{pid}/fd/{each}") for each in opened)
+
+
+def _is_spare(descriptor: str) -> bool:
+    try:
+        return os.readlink(descriptor) == os.devnull
+    except FileNotFoundError:  # it was closed meanwhile
+        return False
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,6 @@ def test_a_step_of_a_token_that_is_struck_off_harms_no_later_session() -> None:
         assert bob.ask(tenant, "step", 2, action=value(0)).verdict() == "answered"
 
 
-@pytest.mark.xfail(strict=True, reason="sending to a slow reader counts as serving")
 def test_a_client_that_does_not_read_harms_nobody_beside_it(packed: Target) -> None:
     with packed.attacker() as attacker, packed.attacker() as others:
         session, neighbour = attacker.make(FLOODER), others.make(SLEEPER)
@@ -137,7 +136,6 @@ def test_a_client_that_does_not_read_harms_nobody_beside_it(packed: Target) -> N
             steps(others, neighbour, 3 * STEP_SECONDS)
 
 
-@pytest.mark.xfail(strict=True, reason="a process has one log of warnings for all its sessions")
 def test_warnings_reach_the_client_whose_environment_gave_them_and_no_other(packed: Target) -> None:
     with packed.attacker() as attacker, packed.attacker() as others:
         session, neighbour = attacker.make(WARNER), others.make(SLEEPER)

@@ -13,7 +13,6 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.end_reasons import describe_end
 from envwire.server._front.life import ENDS, TRANSITIONS, Event, Life
-from envwire.server._ipc.bounds import SEND_SECONDS
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._processes.exit_status import describe_exit
 from envwire.server._processes.process import AdmitError, LinkLostError, Process
@@ -60,7 +59,6 @@ class SessionRecord:
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._pending = 0
         self._served = 0
-        self._probing = False
         self._link = self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.last_used = self._heard_at = self.clock()
@@ -121,7 +119,6 @@ class SessionRecord:
         self._pending -= 1
         self.last_used = self._heard_at = self.clock()
         self.busy_since = self.last_used if self._pending else None
-        self._probing = False
 
     async def admit(self, connection: socket.socket, shares_memory: bool) -> None:
         """Hands a client's connection over to the process: a direct channel.
@@ -158,7 +155,6 @@ class SessionRecord:
         with contextlib.suppress(LinkLostError):
             self._link.relay(_PROBE).cancel()  # that it replies is reply enough
             self._begin()
-            self._probing = True
 
     def discount_stall(self, seconds: float) -> None:
         """Lets a time not count in which the front itself stood still."""
@@ -176,8 +172,6 @@ class SessionRecord:
     def overdue(self, now: float) -> bool:
         """Whether the present request has taken longer than it may."""
         asked = 0.0 if self.busy_since is None else now - self.busy_since
-        if self._probing:  # a client that reads slowly may keep it so long
-            asked -= SEND_SECONDS
         return max(asked, self.process.scoreboard.busy_for(self._link.slot)) > self.timeout
 
     def expired(self, now: float) -> bool:

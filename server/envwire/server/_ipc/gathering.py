@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Sequence
 
@@ -28,3 +29,27 @@ def send_gathered(sock: socket.socket, buffers: Sequence[Buffer]) -> None:
             if sent < len(buffer):
                 sock.sendall(memoryview(buffer)[max(sent, 0) :])
             sent -= len(buffer)
+
+
+def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
+    """Sends buffers on a socket that does not block, as far as it takes them, and returns what is left.
+
+    Raises:
+        OSError: The connection is gone.
+    """
+    left: list[Buffer] = list(buffers)
+    if sum(map(len, left)) < _JOINED_BELOW:
+        left = [b"".join(left)]
+    with contextlib.suppress(BlockingIOError):
+        while left:
+            left = _behind(left, sock.sendmsg(left[:_MOST_BUFFERS]))
+    return left
+
+
+def _behind(buffers: list[Buffer], sent: int) -> list[Buffer]:
+    """Returns what remains of buffers behind the bytes that were sent."""
+    for number, buffer in enumerate(buffers):
+        if sent < len(buffer):
+            return [memoryview(buffer)[sent:], *buffers[number + 1 :]]
+        sent -= len(buffer)
+    return []

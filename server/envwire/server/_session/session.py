@@ -8,9 +8,7 @@ well; its error is the reply that is kept.
 from __future__ import annotations
 
 import time
-import warnings
-from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -41,37 +39,12 @@ from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.operations import OPERATIONS
 from envwire.server._session.replay import PART_SECONDS, Replaying
 from envwire.server._session.states import Event, State, move
+from envwire.server._session.warning_log import WarningLog
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Attachments, Packet
 
 #: The answer to a chunk that grows larger is sent, and the rest left to be asked for.
 PART_BYTES = 1024 * 1024
-
-
-class WarningLog:
-    """Collects the warnings that an environment gives, for the client to give again.
-
-    It is installed in session processes only: there, nobody else is there to read them.
-    """
-
-    def __init__(self) -> None:
-        self.given: list[tuple[type[Warning], str]] = []
-
-    @contextmanager
-    def installed(self) -> Generator[None]:
-        """Takes over how warnings are shown; filtering is left to the client's process."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.showwarning = self._record
-            yield
-
-    def _record(self, message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-        self.given.append((category, str(message)))
-
-    def take(self) -> list[tuple[type[Warning], str]]:
-        """Returns the warnings given since the last call."""
-        given, self.given = self.given, []
-        return given
 
 
 class Session:

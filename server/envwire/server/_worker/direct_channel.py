@@ -1,17 +1,16 @@
 """The session's end of a direct channel: requests in, replies and the arrays beside them out, on a plain socket.
 
-It never waits for a request, and for a slow reader only so long; whatever breaks it leaves the session and the reply
-that it keeps alone, and the client opens another one.
+It waits for no request and for no reader: what does not fit goes out when there is room. Whatever breaks it leaves the
+session and the reply that it keeps alone, and the client opens another one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import socket
-import struct
 from collections.abc import Iterator
 
-from envwire.server._ipc.bounds import SEND_SECONDS
-from envwire.server._ipc.gathering import send_gathered
+from envwire.server._ipc.gathering import Buffer, send_some
 from envwire.server._worker.shared_memory import SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
@@ -33,10 +32,9 @@ class Channel:
     """
 
     def __init__(self, sock: socket.socket, limit: int, shared: SharedSlots | None = None) -> None:
-        sock.setblocking(True)
-        seconds = struct.pack("ll", SEND_SECONDS, 0)
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, seconds)
+        sock.setblocking(False)
         self._socket = sock
+        self._rest: list[Buffer] = []
         self._limit = limit
         self._shared = shared
         self._buffer = bytearray()
@@ -80,23 +78,59 @@ class Channel:
             start = end
         del buffer[:start]
 
+    @property
+    def unsent(self) -> bool:
+        """Whether part of a reply waits for its reader; there is never more than one reply."""
+        return bool(self._rest)
+
     def send(self, packet: Packet) -> None:
-        """Sends a reply.
+        """Sends a reply as far as its reader has room for it; `flush` sends what is `unsent`.
 
         Raises:
-            ChannelError: The connection is gone, or its reader too slow.
+            ChannelError: The connection is gone.
         """
         message, attachments = packet
+        if attachments is None or not attachments.length:
+            self._send(HEADER.pack(len(message), 0, 0) + message)
+        elif self._shared is not None and (where := self._shared.put(attachments)):
+            self._send(HEADER.pack(len(message), where, attachments.length) + message)
+        else:
+            head = HEADER.pack(len(message), 0, attachments.length) + message
+            self._rest = [head, *attachments.buffers]
+            self.flush()
+
+    def _send(self, data: bytes) -> None:
         try:
-            if attachments is None or not attachments.length:
-                self._socket.sendall(HEADER.pack(len(message), 0, 0) + message)
-            elif self._shared is not None and (where := self._shared.put(attachments)):
-                self._socket.sendall(HEADER.pack(len(message), where, attachments.length) + message)
-            else:
-                head = HEADER.pack(len(message), 0, attachments.length) + message
-                send_gathered(self._socket, [head, *attachments.buffers])
+            sent = self._socket.send(data)
+        except BlockingIOError:
+            sent = 0
         except OSError as error:
             raise ChannelError(str(error)) from error
+        if sent < len(data):
+            self._rest = [memoryview(data)[sent:]]
+
+    def flush(self) -> None:
+        """Sends more of what is unsent, without waiting.
+
+        Raises:
+            ChannelError: The connection is gone.
+        """
+        try:
+            self._rest = send_some(self._socket, self._rest)
+        except OSError as error:
+            raise ChannelError(str(error)) from error
+
+    def keep_unsent(self) -> None:
+        """Copies what is unsent: it lies in arrays of the environment, which is about to change them."""
+        self._rest = [b"".join(self._rest)]
+
+    def finish(self, seconds: float) -> None:
+        """Sends what is unsent, waiting for its reader so long at most, and closes."""
+        self._socket.settimeout(seconds)
+        with contextlib.suppress(OSError):
+            for buffer in self._rest:
+                self._socket.sendall(buffer)
+        self.close()
 
     def welcome(self, limit: int) -> None:
         """Answers the hello, and hands the shared memory over.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
+import time
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -11,6 +14,11 @@ from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.served_session import ServedSession
 from envwire.server._worker.shared_memory import SharedSlots
+
+#: How long a client may read nothing of a reply that waits for it, in seconds; then it loses its connection.
+SEND_SECONDS = 30.0
+#: Less than what the front leaves a process to end by itself.
+_FINISH_SECONDS = 3.0
 
 
 class Channels:
@@ -35,6 +43,7 @@ class Channels:
         self._limit = limit
         self._answer = answer
         self._open: dict[ServedSession, Channel] = {}
+        self._lingering: set[Channel] = set()
 
     def open(
         self, session: ServedSession, connection: socket.socket, shared: SharedSlots | None
@@ -63,16 +72,85 @@ class Channels:
             self._waiting.forget(channel)
         return channel
 
+    def keep_unsent(self, session: ServedSession) -> None:
+        """Copies what its channel has not sent yet, for the session is about to serve another request."""
+        channel = self._open.get(session)
+        if channel is not None and channel.unsent:
+            channel.keep_unsent()
+
+    def linger(self, channel: Channel) -> None:
+        """Closes a released channel once its last reply is sent, or its reader has had time for it."""
+        if not channel.unsent:
+            channel.close()
+            return
+        self._lingering.add(channel)
+        self._waiting.watch_writable(
+            channel, partial(self._linger_on, channel), SEND_SECONDS, partial(self._part, channel)
+        )
+
+    def _linger_on(self, channel: Channel) -> None:
+        with contextlib.suppress(ChannelError):
+            channel.flush()
+            if channel.unsent:
+                return
+        self._part(channel)
+
+    def _part(self, channel: Channel) -> None:
+        self._lingering.discard(channel)
+        self._waiting.forget(channel)
+        channel.close()
+
+    def finish(self) -> None:
+        """Gives the readers of last replies a moment: the process is about to go."""
+        deadline = time.monotonic() + _FINISH_SECONDS
+        for channel in self._lingering:
+            channel.finish(max(deadline - time.monotonic(), 0.001))
+
     def abandon(self) -> None:
         """Lets go of all in a copy of the process: they are the original's."""
-        for channel in self._open.values():
+        for channel in (*self._open.values(), *self._lingering):
             channel.close()
 
     def _serve(self, session: ServedSession, channel: Channel) -> None:
         try:
-            for raw in channel.receive():
-                if self._open.get(session) is channel:  # nothing is served after a close
-                    self._answer(session, channel, raw)
+            self._serve_all(session, channel, deque(channel.receive()))
         except ChannelError:
-            if self._open.get(session) is channel:
-                self.close(session)
+            self._lose(session, channel)
+
+    def _serve_all(self, session: ServedSession, channel: Channel, requests: deque[bytes]) -> None:
+        """Serves what was received, as far as the client reads the replies. Nothing is served after a close.
+
+        Raises:
+            ChannelError: The connection is gone.
+        """
+        while self._open.get(session) is channel:
+            if channel.unsent:
+                self._wait_for_reader(session, channel, requests)
+                return
+            if not requests:
+                return
+            self._answer(session, channel, requests.popleft())
+
+    def _wait_for_reader(
+        self, session: ServedSession, channel: Channel, requests: deque[bytes]
+    ) -> None:
+        """Reads nothing more from a client until it has read; one that does not loses its connection."""
+        self._waiting.watch_writable(
+            channel,
+            partial(self._flush, session, channel, requests),
+            SEND_SECONDS,
+            partial(self._lose, session, channel),
+        )
+
+    def _flush(self, session: ServedSession, channel: Channel, requests: deque[bytes]) -> None:
+        try:
+            channel.flush()
+            if not channel.unsent:
+                self._waiting.watch(channel, partial(self._serve, session, channel))
+            self._serve_all(session, channel, requests)
+        except ChannelError:
+            self._lose(session, channel)
+
+    def _lose(self, session: ServedSession, channel: Channel) -> None:
+        if self._open.get(session) is channel:
+            self.close(session)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import select
+import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -24,23 +26,54 @@ class Waiting:
         self._poll = select.poll()
         self._patience = Patience()
         self._ready: dict[int, Callable[[], None]] = {}
+        self._deadlines: dict[int, tuple[float, Callable[[], None]]] = {}
 
     def watch(self, source: Source, ready: Callable[[], None]) -> None:
-        """Begins to wait for a source."""
+        """Waits until there is something to read, from now on."""
+        self._deadlines.pop(source.fileno(), None)
         self._ready[source.fileno()] = ready
         self._poll.register(source.fileno(), select.POLLIN)
 
+    def watch_writable(
+        self, source: Source, ready: Callable[[], None], seconds: float, late: Callable[[], None]
+    ) -> None:
+        """Waits until a source can be written to, instead of for what can be read.
+
+        Args:
+            source: The source.
+            ready: Called when it can.
+            seconds: How long to wait.
+            late: Called when the time is up.
+        """
+        self._deadlines[source.fileno()] = (time.monotonic() + seconds, late)
+        self._ready[source.fileno()] = ready
+        self._poll.register(source.fileno(), select.POLLOUT)
+
     def forget(self, source: Source) -> None:
         """Waits for a source no more; it must be open still."""
+        self._deadlines.pop(source.fileno(), None)
         del self._ready[source.fileno()]
         self._poll.unregister(source.fileno())
 
     def wait(self) -> Iterator[Callable[[], None]]:
         """Waits, and yields what is to be done now."""
         poll, patience = self._poll.poll, self._patience
-        readable = patience.look(poll) or poll()
+        readable = patience.look(poll) or poll(self._milliseconds())
         patience.woke()
         for descriptor, _ in readable:
             # One source may have been replaced by another since the poll.
             if ready := self._ready.get(descriptor):
                 yield ready
+        if self._deadlines:
+            yield from self._late()
+
+    def _milliseconds(self) -> int | None:
+        """Returns how long nothing can become late; None for ever."""
+        if not self._deadlines:
+            return None
+        first = min(deadline for deadline, _ in self._deadlines.values())
+        return max(0, math.ceil((first - time.monotonic()) * 1000))
+
+    def _late(self) -> list[Callable[[], None]]:
+        now = time.monotonic()
+        return [late for deadline, late in self._deadlines.values() if deadline <= now]

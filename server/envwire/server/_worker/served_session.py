@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._session.session import Session
+from envwire.server._session.warning_log import WarningLog
 
 
 @dataclass(eq=False)
@@ -17,12 +18,14 @@ class ServedSession:
         number: What the front calls it; no other session of the process is ever called so.
         slot: Its row on the scoreboard.
         session: The session.
+        warnings: What its environment warned of.
         large: Whether its last reply on the link was large.
     """
 
     number: int
     slot: int
     session: Session
+    warnings: WarningLog
     large: bool = False
 
 

@@ -34,8 +34,9 @@ from envwire.server._ipc.worker_frames import (
     WorkerFrame,
     read_worker_frame,
 )
-from envwire.server._session.session import Session, WarningLog
+from envwire.server._session.session import Session
 from envwire.server._session.states import State
+from envwire.server._session.warning_log import WarningLog, WarningRecorder
 from envwire.server._worker.control_socket import ControlSocket
 from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.server._worker.direct_channels import Channels
@@ -71,10 +72,10 @@ class Worker:
         self._backlog: deque[WorkerFrame] = deque()
         self._catalogue = catalogue
         self._config = config
-        self._origin: Session | None = None
+        self._origin: ServedSession | None = None
         self._packed = config.sessions_per_process > 1
         self._limit = config.max_message_bytes
-        self._warnings = WarningLog()
+        self._warnings = WarningRecorder()
         self._sessions: dict[int, ServedSession] = {}
         self._waiting = Waiting()
         self._channels = Channels(self._waiting, self._scoreboard, self._limit, self._serve_channel)
@@ -98,7 +99,8 @@ class Worker:
             with contextlib.suppress(ConnectionError):  # the front ended the link under a request
                 self._serve()
             for served in self._sessions.values():
-                _abandon(served.session)
+                self._abandon(served)
+        self._channels.finish()
 
     def _serve(self) -> None:
         wait = self._waiting.wait
@@ -127,7 +129,8 @@ class Worker:
             return
         if len(frame.message) >= MIN_SLOT_BYTES:
             keep_freed_memory()
-        session = served.session
+        session, self._warnings.log = served.session, served.warnings
+        self._channels.keep_unsent(served)
         self._scoreboard.begin(served.slot)
         reply = self._reply(served, frame.message)
         if session.state is State.CLOSED:
@@ -140,22 +143,22 @@ class Worker:
             self._scoreboard.end(served.slot, session.stepping)
 
     def _make(self, frame: MakeFrame) -> None:
-        self._serve_make(frame.session, frame.slot, lambda: self._new_session(frame.request))
+        self._serve_make(frame.session, lambda: self._new_session(frame))
 
     def _make_copy(self, frame: CopyFrame) -> None:
-        self._serve_make(frame.session, 0, self._copied_session)
+        self._serve_make(frame.session, lambda: self._copied_session(frame))
 
-    def _serve_make(self, number: int, slot: int, start: Callable[[], Session]) -> None:
+    def _serve_make(self, number: int, start: Callable[[], ServedSession]) -> None:
         """Begins a session and tells the front what it is, or why there is none."""
         try:
-            session = start()
-            reply = self._describe(session)
+            served = start()
+            reply = self._describe(served)
         except FaultError as fault:
             self._refuse_make(number, fault)
         except Exception as error:
             self._refuse_make(number, fault_from_exception(error))
         else:
-            self._sessions[number] = ServedSession(number, slot, session)
+            self._sessions[number] = served
             if not self._packed:
                 gc.collect()
                 gc.freeze()  # what an environment consists of need not be looked at again and again
@@ -167,24 +170,27 @@ class Worker:
         self._frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
         self._over = not self._packed
 
-    def _describe(self, session: Session) -> bytes:
-        reply = environment_pb2.InteractResponse()
+    def _describe(self, served: ServedSession) -> bytes:
+        session, reply = served.session, environment_pb2.InteractResponse()
         reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
         reply.make.capabilities.extend(session.capabilities)
         if not self._packed and not obstacle():
             reply.make.capabilities.append("fork")
-        encode_warnings(self._warnings.take(), reply.make.warnings)
+        encode_warnings(served.warnings.take(), reply.make.warnings)
         return reply.SerializeToString()
 
-    def _new_session(self, raw: bytes) -> Session:
-        request = environment_pb2.MakeRequest.FromString(raw)
+    def _new_session(self, frame: MakeFrame) -> ServedSession:
+        log = self._warnings.log = WarningLog()
+        request = environment_pb2.MakeRequest.FromString(frame.request)
         env, family = make_environment(self._catalogue, request)
-        return Session(env, family, self._warnings, self._catalogue.attribute_access)
+        session = Session(env, family, log, self._catalogue.attribute_access)
+        return ServedSession(frame.session, frame.slot, session, log)
 
-    def _copied_session(self) -> Session:
+    def _copied_session(self, frame: CopyFrame) -> ServedSession:
         if self._origin is None:
             raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
-        return self._origin
+        log = self._warnings.log = self._origin.warnings
+        return ServedSession(frame.session, 0, self._origin.session, log)
 
     def _end(self, frame: EndFrame) -> None:
         """Closes the environment of a session that the front ended."""
@@ -193,7 +199,7 @@ class Worker:
             return
         self._channels.close(served)
         self._drop(served)
-        _abandon(served.session)
+        self._abandon(served)
         self._frames.send(Kind.CLOSED, served.number)
 
     def _drop(self, served: ServedSession) -> None:
@@ -219,7 +225,7 @@ class Worker:
             take_endpoints(link, control_socket, scoreboard, 1), self._catalogue, self._config
         )
         served.session.copied()
-        copy._origin, copy._warnings = served.session, self._warnings
+        copy._origin = served
         run_and_exit(copy.run)
 
     def _admit(self, number: int, shares: bool, connection: socket.socket) -> None:
@@ -234,7 +240,7 @@ class Worker:
 
     def _serve_channel(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
         """Serves a request of a session's client, straight from the client."""
-        session = served.session
+        session, self._warnings.log = served.session, served.warnings
         self._scoreboard.begin(served.slot)
         packet = self._bounded(session.handle(raw, True))
         if session.state is State.CLOSED:
@@ -253,7 +259,7 @@ class Worker:
             ChannelError
         ):  # the client may be gone; what waits is served all the same
             channel.send(packet)
-        channel.close()
+        self._channels.linger(channel)
         if self._backlog or self._frames.waiting:  # it came while the front was asked
             self._serve_link()
 
@@ -280,6 +286,14 @@ class Worker:
         served.large = length >= MIN_SLOT_BYTES
         return reply if length <= self._limit else [self._too_large(length)]
 
+    def _abandon(self, served: ServedSession) -> None:
+        """Closes an environment that nobody closed; what goes wrong is for the log."""
+        self._warnings.log = served.warnings
+        try:
+            served.session.abandon()
+        except Exception:
+            traceback.print_exc()
+
     def _too_large(self, length: int) -> bytes:
         fault = FaultError(
             Reason.MESSAGE_TOO_LARGE,
@@ -287,11 +301,3 @@ class Worker:
             "operator raises it with --max-message-bytes",
         )
         return fault_reply(fault).SerializeToString()
-
-
-def _abandon(session: Session) -> None:
-    """Closes an environment that nobody closed; what goes wrong is for the log."""
-    try:
-        session.abandon()
-    except Exception:
-        traceback.print_exc()

@@ -96,7 +96,7 @@ def test_a_process_that_goes_takes_no_session() -> None:
 
 
 @pytest.mark.parametrize(("share", "processes"), [(False, 2), (True, 1)])
-def test_share_processes_only_if_the_operator_says_so(share: bool, processes: int) -> None:
+def test_clients_share_a_process_only_if_the_operator_says_so(share: bool, processes: int) -> None:
     async def run() -> None:
         where = made(4, share=share)
         await asyncio.gather(*(make(where, client) for client in ("alice", "bob") * 2))

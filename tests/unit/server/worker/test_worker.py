@@ -119,9 +119,9 @@ def hear(client: socket.socket, kind: Any = pb.InteractResponse) -> Any:
     return kind.FromString(client.recv(length, socket.MSG_WAITALL))
 
 
-def welcomed(client: socket.socket) -> socket.socket:
+def welcomed(client: socket.socket, limit: int = 5000) -> socket.socket:
     response = hear(client, direct_pb2.HelloResponse)
-    assert response.welcome.max_message_bytes == 5000
+    assert response.welcome.max_message_bytes == limit
     return client
 
 
@@ -421,3 +421,73 @@ def test_an_environment_that_cannot_be_made_is_told_and_leaves_its_slot(front: F
     assert fault(refused) == "UNKNOWN_ENVIRONMENT"
     assert front.frames.receive() == closed(2)
     front.make(PLACES, slot=2)
+
+
+def exactly(client: socket.socket, size: int) -> bytes:
+    data = bytearray()
+    while len(data) < size:
+        data += client.recv(size - len(data))
+    return bytes(data)
+
+
+def hear_frame(client: socket.socket) -> bytes:
+    """Reads a frame and returns what came beside its message."""
+    length, _, attached = HEADER.unpack(exactly(client, HEADER_BYTES))
+    exactly(client, length)
+    return exactly(client, attached)
+
+
+def flooded(front: Front, number: int, requests: int = 3) -> socket.socket:
+    """A client that asks for replies larger than its socket holds, and does not read."""
+    client = welcomed(front.open(number), 300_000)
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.sendall(framed(reset(1), *(step(2 + each) for each in range(requests))))
+    assert eventually(lambda: front.scoreboard.served(number) >= 1)
+    return client
+
+
+def test_a_client_that_does_not_read_keeps_its_neighbours_waiting_for_nothing(relay: Front) -> None:
+    relay.make(2)
+    client = flooded(relay, 0)
+    for sequence in range(1, 4):
+        assert relay.ask(2, reset(sequence)).HasField("reset")
+    assert relay.scoreboard.busy_for(0) == 0.0, "sending is not serving"
+    assert relay.scoreboard.served(0) <= 3, "nor is more served than the client reads"
+    for _ in range(4):
+        hear_frame(client)
+    assert eventually(lambda: relay.scoreboard.served(0) == 4)
+
+
+def test_a_client_that_does_not_read_loses_its_connection_alone(
+    relay: Front, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envwire.server._worker.direct_channels.SEND_SECONDS", 0.05)
+    client = flooded(relay, 0)
+    assert eventually(lambda: not relay.scoreboard.connected(0))
+    served = relay.scoreboard.served(0)
+    assert relay.ask(0, step(served)).HasField("step"), "the kept reply: the session goes on"
+    assert relay.ask(0, step(served + 1)).HasField("step")
+    client.close()
+
+
+def test_what_is_unsent_is_what_was_answered_whatever_the_session_does_next(relay: Front) -> None:
+    """The arrays of a reply are the environment's own, which it writes to in its next step."""
+    relay.make(2)
+    client = flooded(relay, 0, requests=8)
+    for sequence in range(1, 4):  # by then nothing more is served
+        assert relay.ask(2, reset(sequence)).HasField("reset")
+    last = relay.scoreboard.served(0)
+    kept = relay.ask(0, step(last))
+    assert relay.ask(0, step(last + 1)).HasField("step")
+    frames = [hear_frame(client) for _ in range(last)]
+    assert frames[-1] == kept.step.observation.array.data
+
+
+def test_the_reply_to_a_close_is_sent_though_its_reader_is_slow(relay: Front) -> None:
+    client = welcomed(relay.open(0), 300_000)
+    client.sendall(framed(reset(1), close(2)))
+    assert relay.frames.receive() == closed(0)
+    relay.link.sendall(ack(0))
+    hear_frame(client)
+    assert hear(client).HasField("close")
+    assert client.recv(1) == b""
