@@ -6,11 +6,12 @@ ZOO    := .venv-pettingzoo
 GUESTS := .venv-guests
 PACKAGE := .venv-package
 OPENENV := .venv-openenv
+LEROBOT := .venv-lerobot
 FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-faults test-adversary fuzz lint format protos check-protos bench bench-peers walks example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos bench bench-peers walks example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -80,6 +81,15 @@ $(OPENENV)/.ready: pyproject.toml
 test-openenv: $(OPENENV)/.ready ## Drive the bridge with OpenEnv's own client and validator (installs them).
 	$(OPENENV)/bin/python -m pytest tests/openenv
 
+$(LEROBOT)/.ready: pyproject.toml integrations/lerobot/pyproject.toml
+	$(PYTHON) -m venv $(LEROBOT)
+	$(LEROBOT)/bin/pip install --quiet 'lerobot[dataset,evaluation]>=0.6.1,<0.7' gym-pusht pytest pytest-timeout
+	$(LEROBOT)/bin/pip install --quiet --editable '.[server,gymnasium]' --editable integrations/lerobot
+	@touch $@
+
+test-lerobot: $(LEROBOT)/.ready ## Evaluate with LeRobot, locally and remotely (PYTHON=python3.12; installs 6 GB).
+	$(LEROBOT)/bin/python -m pytest tests/lerobot
+
 test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults
 	for transport in unary stream direct-tcp; do \
@@ -140,4 +150,4 @@ image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engin
 	docker/image-test.sh
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) .venv-protos .venv-peers out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) .venv-protos .venv-peers out examples/node/node_modules
