@@ -20,7 +20,12 @@ from envwire.server import Server
 
 ROOT = Path(__file__).parents[3]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-NEEDED = {"README.md": "gymnasium", "gymnasium.md": "gymnasium", "pettingzoo.md": "pettingzoo"}
+NEEDED = {
+    "README.md": "gymnasium",
+    "gymnasium.md": "gymnasium",
+    "pettingzoo.md": "pettingzoo",
+    "dm_env.md": "dm_env",
+}
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _NOT_RUN = re.compile(r"<!-- not run: \S[^\n]*-->\s*\Z")
