@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteEnv
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.server import Server
 from envwire.testing.equality import identical
+from envwire.v1 import environment_pb2 as pb
 from tests.faces import REMOTE
 from tests.hosted_envs import Fault
 from tests.secured import Guard
@@ -107,9 +110,12 @@ def test_a_replayed_chunk_goes_the_same_way(server: Server, entered: Guard) -> N
     env.step_many([0] * 70)
     with pytest.raises(ValueError, match="the wheel fell off"):
         env.step_many([0, Fault.RAISE.value])
-    server_side = env._session
-    assert server_side is not None
-    server_side.close()  # as an operator would
+    assert env._session is not None
+    request = pb.InteractRequest(close=pb.CloseRequest(sequence=1))
+    request.close.header.CopyFrom(env._session.session.identity.reference)
+    other = open_transport("unary", server.target, 10.0)
+    call(other, request, 10.0)  # the session ends behind the client's back
+    other.close()
     assert env.step_many([0, 0])[1][4] == {"steps": 73}
     assert env.connection_stats.recovered == 1
     env.close()

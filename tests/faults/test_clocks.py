@@ -93,7 +93,9 @@ class Scene:
         self.sessions = Sessions(1, lambda: self.now, "test")
         self.process = _Process()
         process = cast("Process", self.process)
-        self.session = SessionRecord(10.0, lambda: self.now, 5.0, self.sessions.end, process)
+        self.session = SessionRecord(
+            10.0, lambda: self.now, 5.0, self.sessions.end, process, self.sessions.new_id()
+        )
         self.sessions.reserve()
         self.sessions.add(self.session)
 

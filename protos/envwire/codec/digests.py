@@ -89,6 +89,7 @@ def digested(answer: bytes, area: Area | None = None) -> Digested:
     kind = response.WhichOneof("response") or "error"
     if kind == "error":
         return [decode_fault(response.error, envwire_family()).reason.value.encode()]
+    response.ClearField("notices")
     body = getattr(response, kind)
     body.ClearField("warnings")
     if kind in _EPISODIC and body.HasField("random"):

@@ -55,7 +55,8 @@ class ServerConfig:
     host: Annotated[str, _hosting("Address to bind.")] = "127.0.0.1"
     port: Annotated[int, _hosting("Port to bind; 0 for any free one.", PORT)] = 50051
     advertise: Annotated[
-        str, _hosting("HOST:PORT that clients are told, where it differs from the bound one.")
+        str,
+        _hosting("HOST:PORT that clients are told to go on at, if this server answers them there."),
     ] = ""
     direct_port: Annotated[
         int,

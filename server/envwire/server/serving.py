@@ -43,7 +43,6 @@ async def _serve_front(
     server = GrpcServer(front, config)
     try:
         target = await server.start()
-        front.announce(config.advertise or _advertised(target))
         async with openenv_bridge(config, target):
             ready(target)
             await stop.wait()
@@ -61,12 +60,6 @@ async def _drain(front: Front, timeout: float, stop: asyncio.Event) -> None:
     await asyncio.wait({again, drained}, return_when=asyncio.FIRST_COMPLETED)
     for task in (again, drained):
         task.cancel()
-
-
-def _advertised(target: str) -> str:
-    """Returns the bound address if a client can use it: a wildcard names no machine, and the client knows better."""
-    host = target.rpartition(":")[0].strip("[]")
-    return "" if host in {"0.0.0.0", "::", ""} else target  # noqa: S104 - compared, not bound
 
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:

@@ -138,7 +138,7 @@ def _conversation() -> Iterator[tuple[pb.InteractRequest, pb.InteractResponse]]:
 
 
 #: What differs from run to run, or from server to server.
-_VARYING = frozenset({"session_id", "secret", "address", "lease", "step_timeout"})
+_VARYING = frozenset({"session_id", "secret", "incarnation", "lease", "step_timeout"})
 
 
 def _assert_holds(answer: Any, shown: Any) -> None:

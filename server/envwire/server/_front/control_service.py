@@ -34,7 +34,6 @@ class ControlService:
         admission: Tells whether the server drains.
 
     Attributes:
-        address: HOST:PORT that clients are told; empty when they know better.
         direct_addresses: Where direct channels begin.
         handlers: The methods by their requests' fields in InteractRequest.
     """
@@ -55,7 +54,6 @@ class ControlService:
         self._admission = admission
         self._kept = KeptMakes(sessions.is_fresh)
         self._direct_addresses = direct_addresses
-        self.address = config.advertise
         self.handlers: dict[str, Handler] = {
             "make": self.make,
             "list_environments": self.list_environments,
@@ -76,7 +74,8 @@ class ControlService:
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         reply = await self._maker.make(request, client)
         if reply.HasField("make"):
-            reply.make.address = self.address
+            reply.make.address = self._config.advertise
+            reply.make.incarnation = self._sessions.incarnation
             reply.make.direct.addresses.extend(self._direct_addresses)
         return reply
 

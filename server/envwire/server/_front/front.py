@@ -20,6 +20,7 @@ from envwire.server._front.admission import Admission
 from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct_listener import DirectListener
 from envwire.server._front.making import SessionMaker
+from envwire.server._front.notices import Notices
 from envwire.server._front.request_size import check_size
 from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions import Sessions
@@ -43,6 +44,10 @@ class Front:
         access: Tells clients apart.
         forkserver: Forks the sessions' processes.
         loaded: What they make.
+
+    Attributes:
+        access: Tells clients apart.
+        notices: What clients are told beside their answers.
 
     Raises:
         OSError: The port of the direct channel is taken.
@@ -71,6 +76,7 @@ class Front:
         self._control_service = ControlService(
             config, loaded, sessions, maker, admission, self._direct.addresses
         )
+        self.notices = Notices(clock)
         self._upkeep = Upkeep(clock, access, admission, sessions, self._control_service.sweep)
 
     @classmethod
@@ -92,12 +98,9 @@ class Front:
             await forkserver.stop()
             raise
 
-    def announce(self, address: str) -> None:
-        """Tells clients from now on, as they make sessions, that the server is at HOST:PORT."""
-        self._control_service.address = address
-
     async def drain(self, timeout: float) -> None:
         """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""
+        self.notices.drain(timeout)
         await self._upkeep.drain(timeout)
 
     async def stop(self) -> None:

@@ -14,6 +14,7 @@ from grpc_health.v1 import health, health_pb2
 from grpc_reflection.v1alpha import reflection
 
 from envwire.codec import FaultError
+from envwire.codec.notices import TRAILER
 from envwire.server._auth.access import PeerIdentity
 from envwire.server._auth.tls import Certificates, ServerTls, server_tls
 from envwire.server._front.front import Front
@@ -70,6 +71,8 @@ def _unary(front: Front, kind: str) -> _UnaryBehaviour:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
         reply = await front.exchange(REQUESTS.wrap(kind, message), client=client)
         answer, response = RESPONSES.unwrap(reply)
+        if notices := front.notices.trailing():
+            context.set_trailing_metadata(((TRAILER, notices),))
         if answer == "error":
             await _abort(context, status_pb2.ErrorStatus.FromString(response))
         return response
@@ -117,7 +120,8 @@ def _interact(front: Front) -> Callable[[Any, _Context], Awaitable[None]]:
                 message: Any = await context.read()
                 if message is grpc.aio.EOF:
                     return
-                await context.write(await front.exchange(message, stream, identify()))
+                reply = await front.exchange(message, stream, identify())
+                await context.write(reply + front.notices.beside())
         except FaultError as fault:
             await _turn_away(context, fault)
         finally:

@@ -84,7 +84,8 @@ class SessionMaker:
     def _open(self, request: pb.MakeRequest, process: Process, client: Client) -> SessionRecord:
         """Enters a session in the slot that was reserved for it."""
         lease, timeout = grant_lease(request, self._config), self._config.make_timeout
-        session = SessionRecord(lease, self._clock, timeout, self._sessions.end, process)
+        name, on_end = self._sessions.new_id(), self._sessions.end
+        session = SessionRecord(lease, self._clock, timeout, on_end, process, name)
         session.owner = client.name
         self._sessions.add(session)
         return session

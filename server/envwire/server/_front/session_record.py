@@ -37,6 +37,7 @@ class SessionRecord:
         busy_since: When the request that the front waits for began; None when it waits for none.
         streams: Open streams that used it.
         life: Where it stands.
+        id: Its name; see `Sessions.new_id`.
         owner: Name of the client that made it.
         header: What every request of the owner begins with.
     """
@@ -46,7 +47,7 @@ class SessionRecord:
     timeout: float
     on_end: Callable[[SessionRecord], None]
     process: Process
-    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    id: str
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     last_used: float = 0.0
     busy_since: float | None = None

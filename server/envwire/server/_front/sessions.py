@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -155,6 +156,10 @@ class Sessions:
         if isinstance(session, EndedSession):
             raise afresh(session.end_reason)
         return session
+
+    def new_id(self) -> str:
+        """Returns a name for a session: one that nobody can guess, and behind it this run of the server."""
+        return f"{secrets.token_hex(16)}-{self.incarnation}"
 
     def is_fresh(self, session_id: str) -> bool:
         """Tells whether a session lives and has served nothing so far."""

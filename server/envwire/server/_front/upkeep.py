@@ -61,6 +61,8 @@ class Upkeep:
         """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""
         self._admission.close()
         _log.info("draining: %d sessions have %g s to end", len(self._sessions), timeout)
+        for process in {session.process for session in self._sessions}:
+            process.tell_draining(timeout)
         deadline = self._clock() + timeout
         while len(self._sessions) and self._clock() < deadline:
             await asyncio.sleep(_SWEEP_SECONDS)

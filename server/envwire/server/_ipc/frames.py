@@ -38,6 +38,7 @@ class Kind(IntEnum):
         COPY: To the process: its environment, forked from another session's, becomes this session.
         END: To the process: the session is over.
         ACK: To the process: its CLOSED arrived.
+        DRAIN: To the process: the server is about to stop.
         REPLY: To the front: the answer to CLIENT, MAKE or COPY, exactly one for each and in order.
         CLOSED: To the front: the session is over and its slot is free; told once for each session that was made or
             could not be.
@@ -50,6 +51,7 @@ class Kind(IntEnum):
     ACK = 5
     REPLY = 6
     CLOSED = 7
+    DRAIN = 8
 
 
 class FrameError(Exception):

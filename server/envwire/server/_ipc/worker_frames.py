@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from envwire.server._ipc.frames import Frame, FrameError, Kind
 
 _SLOT: Final = struct.Struct("<I")
+_TIME: Final = struct.Struct("<d")
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,29 @@ class AckFrame:
     session: int
 
 
-ControlFrame: TypeAlias = MakeFrame | CopyFrame | EndFrame | AckFrame
+@dataclass(frozen=True)
+class DrainFrame:
+    """Tells that the server is about to stop, which clients on direct channels are to learn.
+
+    Attributes:
+        stops_at: When, by this machine's monotonic clock, in seconds.
+    """
+
+    stops_at: float
+
+
+ControlFrame: TypeAlias = MakeFrame | CopyFrame | EndFrame | AckFrame | DrainFrame
 WorkerFrame: TypeAlias = ClientFrame | ControlFrame
 
 
 def pack_make(slot: int, request: bytes) -> bytes:
     """Returns the message of a frame of kind MAKE."""
     return _SLOT.pack(slot) + request
+
+
+def pack_drain(stops_at: float) -> bytes:
+    """Returns the message of a frame of kind DRAIN."""
+    return _TIME.pack(stops_at)
 
 
 def _read_make(session: int, message: bytes) -> MakeFrame:
@@ -79,6 +96,7 @@ _READ: Final[dict[int, Callable[[int, bytes], WorkerFrame]]] = {
     Kind.COPY: lambda session, _: CopyFrame(session),
     Kind.END: lambda session, _: EndFrame(session),
     Kind.ACK: lambda session, _: AckFrame(session),
+    Kind.DRAIN: lambda _, message: DrainFrame(_TIME.unpack(message)[0]),
 }
 
 

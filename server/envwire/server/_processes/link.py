@@ -7,12 +7,14 @@ speaks of sessions that it does not have, or not in frames and answers at all, i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from itertools import count
 from typing import cast
 
 from envwire.server._ipc.frames import Frame, FrameError, FrameReader, Kind, pack_header
 from envwire.server._ipc.message_slots import MessageSlots
+from envwire.server._ipc.worker_frames import pack_drain
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
 from envwire.wire.envelope import RESPONSES
 
@@ -61,6 +63,11 @@ class Link(asyncio.Protocol):
         session.end()
         if session.number in self._sessions and not session.closed:
             self._notify(Kind.END, session.number)
+
+    def tell_draining(self, stops_at: float) -> None:
+        """Tells the process that the server is about to stop."""
+        with contextlib.suppress(LinkLostError):
+            self._write(Kind.DRAIN, 0, pack_drain(stops_at))
 
     def _write(self, kind: Kind, number: int, message: bytes) -> None:
         if self._transport is None or self._transport.is_closing():

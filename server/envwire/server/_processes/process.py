@@ -8,6 +8,7 @@ import json
 import logging
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from envwire.codec import FaultError, Reason
@@ -183,6 +184,10 @@ class Process:
         session = self._link.open(slot, listener)
         self._sessions.add(session)
         return session
+
+    def tell_draining(self, seconds: float) -> None:
+        """Tells the process, whose clocks are this one's, that the server stops in `seconds`."""
+        self._link.tell_draining(time.monotonic() + seconds)
 
     def admit(self, session: SessionLink, connection: socket.socket, shares_memory: bool) -> None:
         """Hands a client's connection over to a session.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import socket
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from typing import Any, NoReturn
 
 from envwire.codec import FaultError, Reason, encode_warnings, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
+from envwire.codec.notices import draining_notice
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.allocation import keep_freed_memory
@@ -29,6 +31,7 @@ from envwire.server._ipc.worker_frames import (
     AckFrame,
     ClientFrame,
     CopyFrame,
+    DrainFrame,
     EndFrame,
     MakeFrame,
     WorkerFrame,
@@ -83,12 +86,14 @@ class Worker:
             endpoints.control_socket, self._admit, self._become_copy, self._packed
         )
         self._over = False
+        self._stops_at: float | None = None
         self._serve_frame: dict[type[WorkerFrame], Callable[[Any], None]] = {
             ClientFrame: self._serve_client,
             MakeFrame: self._make,
             CopyFrame: self._make_copy,
             EndFrame: self._end,
             AckFrame: lambda _: None,
+            DrainFrame: self._drain,
         }
 
     def run(self) -> None:
@@ -202,6 +207,15 @@ class Worker:
         self._abandon(served)
         self._frames.send(Kind.CLOSED, served.number)
 
+    def _drain(self, frame: DrainFrame) -> None:
+        self._stops_at = frame.stops_at
+
+    def _with_notice(self, packet: Packet, stops_at: float) -> Packet:
+        """Returns an answer that tells besides when the server stops."""
+        notice = draining_notice(stops_at - time.monotonic())
+        beside = environment_pb2.InteractResponse(notices=[notice]).SerializeToString()
+        return Packet(packet.message + beside, packet.attachments)
+
     def _drop(self, served: ServedSession) -> None:
         """Forgets a session that is over; its slot is another's as soon as the front was told."""
         del self._sessions[served.number]
@@ -243,6 +257,8 @@ class Worker:
         session, self._warnings.log = served.session, served.warnings
         self._scoreboard.begin(served.slot)
         packet = self._bounded(session.handle(raw, True))
+        if self._stops_at is not None:
+            packet = self._with_notice(packet, self._stops_at)
         if session.state is State.CLOSED:
             self._close_from_channel(served, channel, packet)
             return

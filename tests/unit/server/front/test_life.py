@@ -42,7 +42,7 @@ def lead(*events: Event) -> tuple[SessionRecord, list[str]]:
 
     async def main() -> SessionRecord:
         on_end: Any = lambda _: None  # noqa: E731
-        session = SessionRecord(60.0, lambda: 0.0, 120.0, on_end, process)
+        session = SessionRecord(60.0, lambda: 0.0, 120.0, on_end, process, "name")
         session.owner = "token alice"
         for event in events:
             if event is Event.MADE:

@@ -11,7 +11,7 @@ from envwire.server._front.sessions import Sessions
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 
-NAME, SECRET = "0" * 32, b"s" * 16
+NAME, SECRET = "0" * 49, b"s" * 16
 
 
 def step(size: int, secret: bytes = SECRET) -> bytes:

@@ -19,6 +19,7 @@ from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.making import SessionMaker, SessionPlan
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
+from envwire.client._session.notices import Notice
 from envwire.client._session.operations import (
     CallMethod,
     GetAttribute,
@@ -165,6 +166,11 @@ class RemoteProxy:
     def connection_stats(self) -> ConnectionStats:
         """What this environment's connections and sessions went through since it was first made."""
         return self._handle.stats
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the server told beside its answers: that it is about to stop, and how many seconds are left."""
+        return self._handle.notices
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from envwire.client._recovery.flows import Ask, Flow, LetGo
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
+from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation
 from envwire.client._session.stats import ConnectionStats
 from envwire.client.errors import RemoteError, not_live
@@ -60,6 +61,11 @@ class Lives(Generic[D]):
         """What connections and sessions here went through."""
         resumed = 0 if self.session is None else self.session.session.resumed
         return self._stats.plus(resumed=resumed)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the server of the session told beside its answers."""
+        return () if self.session is None else self.session.session.notices
 
     def begin_life(self) -> None:
         """Notes that the environment is made as a new one."""

@@ -6,6 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
@@ -52,6 +53,8 @@ class SessionHandle(Lives[BlockingDriver]):
         self, target: str | None, session: BlockingDriver, made: pb.MakeResponse
     ) -> pb.MakeResponse:
         self.session, self.target = session, target
+        # Nothing that the session holds may hold the handle: the session is closed when the handle is collected.
+        session.session.on_notices = partial(self.strategy.heard, str(self))
         keeper.look_after(self, session)
         if self.strategy.moves:
             self._maker.watch(session, target)

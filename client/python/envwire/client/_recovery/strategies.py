@@ -17,6 +17,7 @@ import numpy as np
 
 from envwire.client._recovery.bring_back import bring_back
 from envwire.client._recovery.flows import Ask, Flow, MakeAgain
+from envwire.client._session.notices import Notice
 from envwire.client._session.operations import GetRandom, Operation, Reset
 from envwire.client._session.recording import Recording
 from envwire.client.errors import ENDS, RemoteError, StepTimeoutError, is_lost
@@ -58,6 +59,11 @@ class RecoveryStrategy:
 
     def saw(self, observation: Any) -> None:
         """Takes every observation."""
+
+    def heard(self, label: str, notices: tuple[Notice, ...]) -> None:
+        """Takes what the server tells beside an answer, once: that it is about to stop, for instance."""
+        for notice in notices:
+            _log.warning("%s: its server is %s, %.1f s left", label, notice.kind, notice.time_left)
 
     def concerns(self, error: RemoteError) -> bool:
         """Returns whether the session is lost, by what a request ended with."""

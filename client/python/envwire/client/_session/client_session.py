@@ -16,6 +16,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from envwire.client._session.events import Answered, Event, GivenUp, Refused, RetryAfter, SendAgain
 from envwire.client._session.identity import SessionIdentity
+from envwire.client._session.notices import Notice, read_notices
 from envwire.client._session.operations import Close, Operation, Render, Step
 from envwire.client._session.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
@@ -54,6 +55,8 @@ class ClientSession:
         header: Says whose the requests are; empty until the session is made.
         capabilities: What the server can do with it besides, by name.
         sequence: Number of the last numbered request.
+        notices: What the server told beside an answer, the last time that it did.
+        on_notices: Called when that is news.
     """
 
     def __init__(
@@ -76,6 +79,8 @@ class ClientSession:
         self._retries = RetrySchedule()
         self.header = b""
         self.capabilities: frozenset[str] = frozenset()
+        self.notices: tuple[Notice, ...] = ()
+        self.on_notices: Callable[[tuple[Notice, ...]], None] = lambda _: None
         self._writer = StepRequestWriter()
         self._reader = BatchResponseReader(family) if vector else StepResponseReader(family)
         self._operation: Operation[Any] = Render()
@@ -171,19 +176,28 @@ class ClientSession:
         if RESPONSES.kind(message) == "error":
             return self._receive_error(message)
         if self.state is State.MAKING:
-            return self._receive_make(pb.InteractResponse.FromString(message).make)
+            return self._receive_make(self._parsed(message).make)
         operation = self._operation
         self._answered(message, attachments)
         if type(operation) is Step and not operation.mirror:
             result = self._reader.read(message, attachments)
             if result is not None:
                 return Answered((result, None))
-        response = pb.InteractResponse.FromString(message)
+        response = self._parsed(message)
         answer = getattr(response, response.WhichOneof("response") or operation.kind)
         if isinstance(operation, Close):
             self.state = moved(self.state, Move.END)
         given: Sequence[Any] = getattr(answer, "warnings", ())
         return Answered(operation.read(answer, attachments, self._family), given)
+
+    def _parsed(self, message: bytes) -> pb.InteractResponse:
+        """Reads an answer, and takes what the server tells beside it."""
+        response = pb.InteractResponse.FromString(message)
+        if response.notices:
+            before, self.notices = self.notices, read_notices(response.notices)
+            if [notice.kind for notice in before] != [notice.kind for notice in self.notices]:
+                self.on_notices(self.notices)
+        return response
 
     def _answered(self, message: bytes, attachments: Area | None) -> None:
         """Notes that the pending request used its number, and what that says of those in doubt."""
@@ -217,7 +231,7 @@ class ClientSession:
         return Answered(made, made.warnings)
 
     def _receive_error(self, message: bytes) -> Event:
-        fault = decode_fault(pb.InteractResponse.FromString(message).error, self._family)
+        fault = decode_fault(self._parsed(message).error, self._family)
         if self.state is State.ASKING and fault.reason in _NUMBERS:
             return self._renumbered(fault.metadata.get("expected"))
         if self.state is State.MAKING:

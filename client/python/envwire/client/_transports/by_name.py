@@ -9,6 +9,7 @@ from envwire.client._transports.pinning import pinned
 from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
+from envwire.v1 import environment_pb2 as pb
 
 DEFAULT = "direct"
 
@@ -36,8 +37,14 @@ def _direct(kind: str) -> Opener:
     def open_direct(target: str, connect_timeout: float, credentials: Credentials) -> Transport:
         from envwire.client._transports.direct import DirectTransport
 
-        def open_grpc(name: str) -> Transport:
-            return TRANSPORTS[name](target, connect_timeout, credentials)
+        def open_grpc(name: str, made: pb.MakeResponse | None) -> Transport:
+            from envwire.client._transports.grpc_transports import StreamTransport, UnaryTransport
+
+            kind = StreamTransport if name == "stream" else UnaryTransport
+            opened = kind(target, connect_timeout, credentials)
+            if made is not None:
+                opened.follow(made)
+            return opened
 
         return DirectTransport(target, kind, open_grpc, credentials)
 

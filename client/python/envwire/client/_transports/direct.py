@@ -51,7 +51,7 @@ class DirectTransport:
     Args:
         target: HOST:PORT, or any gRPC name.
         kind: Name of this transport: "direct", or "direct-unix" and "direct-tcp", which never fall back.
-        open_grpc: Opens a gRPC transport by name.
+        open_grpc: Opens a gRPC transport by name, to where a session was made if there is one.
         credentials: Certificates and token.
     """
 
@@ -59,7 +59,7 @@ class DirectTransport:
         self,
         target: str,
         kind: str,
-        open_grpc: Callable[[str], Transport],
+        open_grpc: Callable[[str, pb.MakeResponse | None], Transport],
         credentials: Credentials,
     ) -> None:
         self._target = target
@@ -67,7 +67,8 @@ class DirectTransport:
         self._open_grpc = open_grpc
         self._context = credentials.ssl_context()
         self._authority = credentials.override_authority
-        self._control: Transport | None = open_grpc("unary")
+        self._control: Transport | None = open_grpc("unary", None)
+        self._made: pb.MakeResponse | None = None
         self._stream: Transport | None = None
         self._channel: Channel | None = None
         self._was_open = False
@@ -100,7 +101,7 @@ class DirectTransport:
         elif self._channel is not None or self._dial():
             self._write(request, timeout)
         elif self._early is None:
-            self._stream = self._open_grpc("stream")
+            self._stream = self._open_grpc("stream", self._made)
             self._stream.send(request, timeout, header)
 
     def _write(self, request: bytes, timeout: float) -> None:
@@ -148,13 +149,14 @@ class DirectTransport:
     def _ask_front(self, request: bytes, timeout: float, header: bytes) -> Reply:
         """Asks what is not a session's to answer; opens the channel to a session that was made."""
         if self._control is None:
-            self._control = self._open_grpc("unary")
+            self._control = self._open_grpc("unary", self._made)
         reply = self._control.exchange(request, timeout, header)
         if RESPONSES.kind(reply.message) == "make":
             self._introduce(pb.InteractResponse.FromString(reply.message).make)
         return reply
 
     def _introduce(self, made: pb.MakeResponse) -> None:
+        self._made = made
         owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         hello = direct_pb2.HelloRequest(header=owner, shared_memory=True)
         self._hello = hello.SerializeToString()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._transports.tls_faults import tls_fault
@@ -23,14 +25,20 @@ from envwire.client.errors import (
     too_large,
 )
 from envwire.codec.fastpath.outlining import outlined
+from envwire.codec.notices import TRAILER
 from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
 from envwire.wire.envelope import REQUESTS, RESPONSES, with_header
 from envwire.wire.frames import Reply
+
+_log = logging.getLogger("envwire.client")
 
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
 _RENEW_SECONDS = 10.0
 _PROBE = f"/{_SERVICE.full_name}/GetServerInfo"
 _PROBE_PAUSE = 0.1
+#: An advertised address that answers no sooner is not worth it.
+_FOLLOW_SECONDS = 1.0
 _STATUS_KEY = "grpc-status-details-bin"
 
 _UNAVAILABLE = frozenset(
@@ -120,6 +128,38 @@ class Connection:
         )
         return unavailable
 
+    def incarnation(self) -> str:
+        """Returns which run of the server answers here; nothing when none does within a second."""
+        unary: Any = self.channel.unary_unary
+        try:
+            raw = unary(_PROBE)(b"", timeout=_FOLLOW_SECONDS, metadata=self.metadata)
+            return pb.GetServerInfoResponse.FromString(raw).incarnation
+        except (grpc.RpcError, DecodeError):
+            return ""
+
+
+def followed(connection: Connection, made: pb.MakeResponse, credentials: Credentials) -> Connection:
+    """Returns the connection to where a new session's server is advertised, if the same run of it answers there.
+
+    Args:
+        connection: The one that the session was made over; closed when another takes its place.
+        made: The answer to the Make.
+        credentials: Certificates and token.
+    """
+    if made.address in {"", connection.target}:
+        return connection
+    try:
+        there = Connection(made.address, _FOLLOW_SECONDS, credentials)
+    except RemoteError as error:
+        _log.info("%s is advertised and cannot be used: %s", made.address, error)
+        return connection
+    if not made.incarnation or there.incarnation() != made.incarnation:
+        _log.info("%s is advertised, and another server answers there", made.address)
+        there.channel.close()
+        return connection
+    connection.channel.close()
+    return there
+
 
 def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
     """Opens a channel, without waiting for the server.
@@ -171,19 +211,27 @@ class UnaryTransport:
     """
 
     def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
-        self._connection = Connection(target, connect_timeout, credentials)
-        self._metadata = self._connection.metadata
-        unary = self._connection.channel.unary_unary
-        self._methods: dict[str, Any] = {kind: unary(path) for kind, path in _methods()}
+        self._credentials = credentials
+        self._use(Connection(target, connect_timeout, credentials))
         self._sent: Any = None
         self._expected = "", 0.0
+
+    def _use(self, connection: Connection) -> None:
+        self._connection = connection
+        self._metadata = connection.metadata
+        unary = connection.channel.unary_unary
+        self._methods: dict[str, Any] = {kind: unary(path) for kind, path in _methods()}
+
+    def follow(self, made: pb.MakeResponse) -> None:
+        """Goes on where a new session's server is advertised (see `followed`)."""
+        self._use(followed(self._connection, made, self._credentials))
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         kind, message = REQUESTS.unwrap(with_header(request, header))
         method = self._methods[kind]
         # A blocking call costs fewer turns of threads than sending and receiving apart.
-        call = partial(method, message, timeout=timeout, metadata=self._metadata)
+        call = partial(method.with_call, message, timeout=timeout, metadata=self._metadata)
         return self._reply(call, kind, timeout)
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
@@ -196,12 +244,17 @@ class UnaryTransport:
     def receive(self) -> Reply:
         """Waits for the call (see `Transport.receive`)."""
         kind, timeout = self._expected
-        return self._reply(self._sent.result, kind, timeout)
+        return self._reply(lambda: (self._sent.result(), self._sent), kind, timeout)
 
-    def _reply(self, call: Callable[[], bytes], kind: str, timeout: float) -> Reply:
+    def _reply(self, call: Callable[[], tuple[bytes, Any]], kind: str, timeout: float) -> Reply:
         """Returns what a call returns, or the server's own account of what went wrong."""
         try:
-            return outlined(call(), kind)
+            response, ended = call()
+            reply = outlined(response, kind)
+            notices = _trailer(ended, TRAILER)
+            if kind == "make":
+                self.follow(pb.MakeResponse.FromString(response))
+            return Reply(reply.message + _beside(notices), reply.area) if notices else reply
         except grpc.RpcError as error:
             if status := _status(error):
                 return Reply(RESPONSES.wrap("error", status))
@@ -225,13 +278,21 @@ class UnaryTransport:
 
 def _status(error: grpc.RpcError) -> bytes | None:
     """Returns the server's own account of an error, a Status, when it gave one."""
-    if not isinstance(error, grpc.Call):
-        return None
-    metadata: Any = error.trailing_metadata()
+    return _trailer(error, _STATUS_KEY) if isinstance(error, grpc.Call) else None
+
+
+def _trailer(call: grpc.Call, name: str) -> bytes | None:
+    metadata: Any = call.trailing_metadata()
     for key, value in metadata or ():
-        if key == _STATUS_KEY and isinstance(value, bytes):
+        if key == name and isinstance(value, bytes):
             return value
     return None
+
+
+def _beside(notices: bytes) -> bytes:
+    """Returns the notices of a unary call as they stand in an InteractResponse."""
+    told = status_pb2.NoticeList.FromString(notices).notices
+    return pb.InteractResponse(notices=told).SerializeToString()
 
 
 class StreamTransport:
@@ -247,14 +308,25 @@ class StreamTransport:
     """
 
     def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
-        self._connection = Connection(target, connect_timeout, credentials)
-        self._open: Callable[..., Any] = self._connection.channel.stream_stream(
-            f"/{_SERVICE.full_name}/Interact"
-        )
+        self._credentials = credentials
+        self._use(Connection(target, connect_timeout, credentials))
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         self._replies: Any = None
         self._deadline = Deadline()
         self._timeout = 0.0
+
+    def _use(self, connection: Connection) -> None:
+        self._connection = connection
+        self._open: Callable[..., Any] = connection.channel.stream_stream(
+            f"/{_SERVICE.full_name}/Interact"
+        )
+
+    def follow(self, made: pb.MakeResponse) -> None:
+        """Goes on where a new session's server is advertised (see `followed`)."""
+        there = followed(self._connection, made, self._credentials)
+        if there is not self._connection:
+            self._end()
+            self._use(there)
 
     def _start(self) -> None:
         self._requests = SimpleQueue()
@@ -279,7 +351,11 @@ class StreamTransport:
     def receive(self) -> Reply:
         """Reads from the stream (see `Transport.receive`)."""
         try:
-            return outlined(next(self._replies))
+            reply = outlined(next(self._replies))
+            if RESPONSES.kind(reply.message) == "make":
+                self._deadline.stop()
+                self.follow(pb.InteractResponse.FromString(reply.message).make)
+            return reply
         except BaseException as error:
             # Whatever it was, a reply that is still to come belongs to nobody: the next call goes on a new stream.
             self._end()

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from envwire.client._env.viewer import HUMAN
+from envwire.client._session.notices import Notice
 from envwire.client._session.requests import WrapperLike, make_request, set_vector
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.transport import Transport
@@ -271,6 +272,11 @@ class VectorProxy:
     def connection_stats(self) -> ConnectionStats:
         """What sessions and connections went through so far."""
         return self._pool.stats()
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the servers told beside their answers: that one is about to stop, and how many seconds are left."""
+        return self._pool.notices()
 
     @property
     def closed(self) -> bool:

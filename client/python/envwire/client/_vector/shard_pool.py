@@ -13,6 +13,7 @@ from envwire.client._drivers.closing import close_all
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
+from envwire.client._session.notices import Notice
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import Fleet
@@ -100,6 +101,10 @@ class ShardPool:
         if any(shard.handle.session is None for shard in self.shards):
             raise not_live(self)
         return self.shards
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Returns what the servers told beside their answers, each session's."""
+        return tuple(notice for shard in self.shards for notice in shard.handle.notices)
 
     def stats(self) -> ConnectionStats:
         """Returns what connections and sessions of all shards went through."""

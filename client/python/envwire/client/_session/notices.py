@@ -1,0 +1,33 @@
+"""What a server told beside its answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from envwire.v1 import status_pb2
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that a server tells all its clients.
+
+    Attributes:
+        kind: "DRAINING": the server takes no new sessions, and ends this one when the time is over.
+        time_left: Seconds from when it was told.
+    """
+
+    kind: str
+    time_left: float
+
+
+_KINDS = {status_pb2.Notice.KIND_DRAINING: "DRAINING"}
+
+
+def read_notices(notices: Iterable[status_pb2.Notice]) -> tuple[Notice, ...]:
+    """Returns the notices of kinds that are known here."""
+    return tuple(
+        Notice(_KINDS[each.kind], each.time_left.seconds + each.time_left.nanos / 1e9)
+        for each in notices
+        if each.kind in _KINDS
+    )

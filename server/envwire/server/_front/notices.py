@@ -1,0 +1,41 @@
+"""What the server tells all its clients beside its answers; most often nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from envwire.codec.notices import draining_notice
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+
+
+class Notices:
+    """The notices of one server.
+
+    Args:
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._stops_at: float | None = None
+
+    def drain(self, seconds: float) -> None:
+        """Tells from now on that the server stops in `seconds`, unless it was told already."""
+        if self._stops_at is None:
+            self._stops_at = self._clock() + seconds
+
+    def beside(self) -> bytes:
+        """Returns what to put behind an InteractResponse; nothing when there is nothing to tell."""
+        if self._stops_at is None:
+            return b""
+        return pb.InteractResponse(notices=self._notices(self._stops_at)).SerializeToString()
+
+    def trailing(self) -> bytes:
+        """Returns the NoticeList of a unary call; nothing when there is nothing to tell."""
+        if self._stops_at is None:
+            return b""
+        return status_pb2.NoticeList(notices=self._notices(self._stops_at)).SerializeToString()
+
+    def _notices(self, stops_at: float) -> list[status_pb2.Notice]:
+        return [draining_notice(stops_at - self._clock())]

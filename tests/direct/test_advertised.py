@@ -1,0 +1,72 @@
+"""The address that an operator advertises is used where the server that made the session answers, and only there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from envwire.client import RemoteEnv
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
+from envwire.server import Server
+from envwire.v1 import environment_pb2 as pb
+from tests.faults.wire import BACK, Wire
+
+ENV = "CartPole-v1"
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    """Leads from another address of this machine to the server."""
+    with Wire() as wire:
+        yield wire
+
+
+def made_at(target: str) -> pb.MakeResponse:
+    transport = open_transport("stream", target, 10.0)
+    request = pb.InteractRequest(make=pb.MakeRequest(env_id=ENV))
+    made = call(transport, request, 60.0).make
+    transport.close()
+    return made
+
+
+def drive(target: str, transport: str) -> None:
+    env = RemoteEnv(target, ENV, transport=transport)
+    env.reset(seed=1)
+    env.step(0)
+    env.close()
+
+
+def test_nothing_is_told_that_nobody_advertised() -> None:
+    with Server([ENV]) as server:
+        assert made_at(server.target).address == ""
+
+
+def test_a_session_names_the_run_of_its_server() -> None:
+    with Server([ENV]) as server:
+        made, other = made_at(server.target), made_at(server.target)
+    assert made.incarnation == other.incarnation
+    assert made.session_id.endswith(made.incarnation)
+    assert len(made.session_id) == 49
+    assert made.session_id[:32] != other.session_id[:32]
+
+
+@pytest.mark.parametrize("transport", ["unary", "stream", "direct-tcp"])
+def test_an_advertised_address_is_used(wire: Wire, transport: str) -> None:
+    with Server([ENV], **wire.settings):
+        assert wire.connections == 0
+        drive(f"{BACK}:{wire.ports[0]}", transport)
+        assert wire.connections > 0
+
+
+@pytest.mark.parametrize("transport", ["unary", "stream", "direct"])
+def test_an_advertised_address_where_nobody_is_is_passed_over(transport: str) -> None:
+    with Server([ENV], advertise="127.0.0.3:1") as server:
+        drive(server.target, transport)
+
+
+@pytest.mark.parametrize("transport", ["unary", "stream", "direct"])
+def test_an_advertised_address_of_another_server_is_passed_over(transport: str) -> None:
+    with Server([ENV]) as other, Server([ENV], advertise=other.target) as server:
+        drive(server.target, transport)
