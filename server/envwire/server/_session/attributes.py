@@ -16,7 +16,7 @@ from envwire.codec import (
     encode_value,
     fault_from_exception,
 )
-from envwire.server._hosting.vectors import MembersHost
+from envwire.server._hosting.vector_hosts import MembersHost
 from envwire.server._session import np_random as _randomness
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.values import read

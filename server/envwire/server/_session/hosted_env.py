@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
-from envwire.server._hosting.vectors import MembersHost
+from envwire.server._hosting.vector_hosts import MembersHost
 from envwire.server._session.snapshots import Snapshots
 
 _T = TypeVar("_T")

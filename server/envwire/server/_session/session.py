@@ -25,7 +25,7 @@ from envwire.codec.fastpath.batches import BatchResponseWriter
 from envwire.codec.fastpath.inlining import inlined
 from envwire.codec.fastpath.steps import StepRequestReader, StepResponseWriter
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
-from envwire.server._hosting.vectors import is_vector
+from envwire.server._hosting.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.episodes import (

@@ -1,0 +1,50 @@
+"""The members of a vector environment: environments whose attributes are one of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from envwire.envs.type_guards import is_tuple_or_list
+
+
+class Members:
+    """Environments whose attributes are one of each.
+
+    Args:
+        envs: The environments.
+    """
+
+    def __init__(self, envs: Sequence[Any]) -> None:
+        self._envs = envs
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Returns a tuple of every member's attribute, or a function that calls every member's method.
+
+        Raises:
+            AttributeError: A member has none of that name.
+        """
+        found = tuple(env.get_wrapper_attr(name) for env in self._envs)
+        return partial(_call_each, found) if any(map(callable, found)) else found
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Sets an attribute of every member, to its element of a list or tuple, or all to one value.
+
+        Raises:
+            ValueError: There are not as many values as members.
+        """
+        if not force:
+            self.get_wrapper_attr(name)
+        each = value if is_tuple_or_list(value) else [value] * len(self._envs)
+        if len(each) != len(self._envs):
+            raise ValueError(
+                f"{len(each)} values of {name!r} for {len(self._envs)} environments; give one for each"
+            )
+        for env, own in zip(self._envs, each, strict=True):
+            env.set_wrapper_attr(name, own)
+        return True
+
+
+def _call_each(found: Sequence[Any], /, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    return tuple(each(*args, **kwargs) if callable(each) else each for each in found)

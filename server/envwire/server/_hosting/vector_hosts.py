@@ -1,0 +1,167 @@
+"""Vector environments in the shape that a session drives: native ones, and those of members that step one by one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from envwire.codec import FaultError, Reason
+from envwire.envs.type_guards import is_array, is_mapping
+from envwire.server._hosting.columns import columns, gather
+from envwire.server._hosting.members import Members
+
+_MASK = "reset_mask"
+
+
+class NativeHost:
+    """A vector environment in the shape that a session drives; what it has, it has once.
+
+    Args:
+        env: The vector environment.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self.env = env
+        self.num_envs: int = env.num_envs
+        self.observation_space = env.observation_space
+        self.action_space = env.action_space
+        self.single_observation_space = env.single_observation_space
+        self.single_action_space = env.single_action_space
+        self.metadata = env.metadata
+        self.render_mode = env.render_mode
+        self.spec = env.spec
+        self.step: Callable[[Any], tuple[Any, Any, Any, Any, Any]] = env.step
+        self.render: Callable[[], Any] = env.render
+        self.close: Callable[[], None] = env.close
+
+    def __str__(self) -> str:
+        return str(self.env)
+
+    @property
+    def unwrapped(self) -> Any:
+        """The vector environment itself, which has the generator."""
+        return self.env.unwrapped
+
+    def reset(self, **kwargs: Any) -> tuple[Any, Any]:
+        """Starts an episode in every environment."""
+        observations, infos = self.env.reset(**kwargs)
+        return observations, infos
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Returns an attribute.
+
+        Raises:
+            AttributeError: There is none of that name.
+        """
+        return getattr(self.env, name)
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Sets an attribute; returns whether it was set."""
+        if not force and not hasattr(self.env, name):
+            return False
+        setattr(self.env, name, value)
+        return True
+
+
+class MembersHost(NativeHost):
+    """A `SyncVectorEnv` of either library. Its attributes are those of its members, one of each.
+
+    Args:
+        env: A `SyncVectorEnv` that does not copy its observations: they are sent before the next step.
+    """
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        env._add_info = gather  # infos are put together where all environments are
+        self._step: Callable[[Any], tuple[Any, Any, Any, Any, Any]] = env.step
+        self._observations: Any = None
+        self.step = self._take_step
+
+    @property
+    def members(self) -> Sequence[Any]:
+        """The environments, each in its wrappers."""
+        members: Sequence[Any] = self.env.envs
+        return members
+
+    def reset(
+        self, *, member_options: Sequence[dict[Any, Any]] = (), **kwargs: Any
+    ) -> tuple[Any, Any]:
+        """Starts an episode in every member, or in those that a mask chooses.
+
+        Args:
+            member_options: Options of each member, in place of one for all.
+            kwargs: Seed and options.
+        """
+        if self._observations is not None and _chooses_none(kwargs.get("options"), self.num_envs):
+            return self._observations, {}
+        with self._told(member_options):
+            self._observations, infos = self.env.reset(**kwargs)
+        return self._observations, columns(infos, self.num_envs)
+
+    def _take_step(self, actions: Any) -> tuple[Any, Any, Any, Any, Any]:
+        observations, rewards, terminations, truncations, infos = self._step(actions)
+        self._observations = observations
+        if infos:
+            infos = columns(infos, self.num_envs)
+        return observations, rewards, terminations, truncations, infos
+
+    @contextlib.contextmanager
+    def _told(self, options: Sequence[dict[Any, Any]]) -> Generator[None]:
+        """Lets each member be reset with options of its own."""
+        members = self.members
+        if not options:
+            yield
+            return
+        self.env.envs = [_Told(*each) for each in zip(members, options, strict=True)]
+        try:
+            yield
+        finally:
+            self.env.envs = members
+
+    def some(self, indices: Sequence[int]) -> Members:
+        """Returns some of the members.
+
+        Raises:
+            FaultError: INVALID_VALUE when there is no such member.
+        """
+        if max(indices) >= self.num_envs:
+            raise FaultError(
+                Reason.INVALID_VALUE,
+                f"there is no member {max(indices)} among {self.num_envs}; count them from 0",
+            )
+        return Members([self.members[index] for index in indices])
+
+    def get_wrapper_attr(self, name: str) -> Any:
+        """Returns the attribute of all members (see `Members`)."""
+        return Members(self.members).get_wrapper_attr(name)
+
+    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
+        """Sets the attribute of all members (see `Members`)."""
+        return Members(self.members).set_wrapper_attr(name, value, force=force)
+
+
+class _Told:
+    """A member that is reset with options of its own."""
+
+    def __init__(self, member: Any, options: dict[Any, Any]) -> None:
+        self._member = member
+        self._options = options or None
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        del options
+        return self._member.reset(seed=seed, options=self._options)
+
+
+def _chooses_none(options: Any, num_envs: int) -> bool:
+    """Whether a mask leaves out this whole session, which is then asked only for what there is to see."""
+    mask = options.get(_MASK) if is_mapping(options) else None
+    fits = is_array(mask) and mask.shape == (num_envs,) and mask.dtype == np.bool_
+    return bool(fits and not np.any(mask))
+
+
+def is_vector(env: Any) -> TypeGuard[NativeHost]:
+    """Tells whether a session drives a vector environment."""
+    return isinstance(env, NativeHost)
