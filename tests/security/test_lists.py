@@ -13,7 +13,7 @@ from envwire.codec import FaultError, Reason, encode_mapping
 from envwire.server import Server, ServerConfig
 from envwire.server._auth.allow_list import AllowList
 from envwire.server._auth.argument_rules import read_rules
-from envwire.server._auth.attribute_access import API_ATTRIBUTES, API_METHODS
+from envwire.server._auth.attribute_access import API_ATTRIBUTES, API_METHODS, AttributeAccess
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from tests.conftest import ROOT
@@ -192,7 +192,7 @@ def test_listed_methods_of_a_public_server(cart: Any) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "192.0.2.1"])
 def test_names_that_lead_everywhere_are_not_the_apis(host: str) -> None:
-    attribute_access = ServerConfig(("A",), host=host, insecure=True).attribute_access
+    attribute_access = AttributeAccess.of(ServerConfig(("A",), host=host, insecure=True))
     for name in ("get_wrapper_attr", "set_wrapper_attr", "call", "set_attr", "unwrapped"):
         assert name not in {*API_ATTRIBUTES, *API_METHODS}
         assert attribute_access.sees(name) is (host == "127.0.0.1")

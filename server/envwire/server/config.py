@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 from envwire.server._settings.checks import (
     DIRECT_PORT,
@@ -25,10 +25,6 @@ from envwire.server._settings.checks import (
     FilePath,
 )
 from envwire.server._settings.setting import About, check_all, settings_of
-
-if TYPE_CHECKING:
-    from envwire.server._auth.allow_list import AllowList
-    from envwire.server._auth.attribute_access import AttributeAccess
 
 _hosting = partial(About, "Hosting")
 _limits = partial(About, "Limits (times in seconds)")
@@ -238,27 +234,6 @@ class ServerConfig:
             return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
             return False
-
-    @property
-    def allow_list(self) -> AllowList:
-        """What clients may ask for."""
-        from envwire.server._auth.allow_list import AllowList
-
-        return AllowList.from_lists(
-            any_kwargs=self.loopback,
-            allow_kwargs=self.allow_kwargs,
-            allow_wrappers=self.allow_wrappers,
-            max_envs=self.max_envs_per_session,
-        )
-
-    @property
-    def attribute_access(self) -> AttributeAccess:
-        """Which attributes and methods clients may reach."""
-        from envwire.server._auth.attribute_access import AttributeAccess
-
-        return AttributeAccess.from_lists(
-            any_name=self.loopback, attributes=self.allow_attributes, methods=self.allow_methods
-        )
 
     def to_json(self) -> str:
         """Returns the settings as one line of JSON, for the processes of this server."""

@@ -9,6 +9,7 @@ from typing import Any, final
 
 from envwire.codec import CodecError, FaultError, Reason, decode_value
 from envwire.server._auth.argument_rules import ANYTHING, Rule, read_rules
+from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2, values_pb2
 
 #: Gymnasium wrappers that write files or open windows on the server: only when the operator lists them.
@@ -76,6 +77,20 @@ class AllowList:
     max_envs: int = 1024
 
     @classmethod
+    def of(cls, config: ServerConfig) -> AllowList:
+        """Returns the lists of a server.
+
+        Raises:
+            ValueError: A rule cannot be understood.
+        """
+        return cls.from_lists(
+            any_kwargs=config.loopback,
+            allow_kwargs=config.allow_kwargs,
+            allow_wrappers=config.allow_wrappers,
+            max_envs=config.max_envs_per_session,
+        )
+
+    @classmethod
     def from_lists(
         cls,
         *,
@@ -84,7 +99,7 @@ class AllowList:
         allow_wrappers: Iterable[str],
         max_envs: int = 1024,
     ) -> AllowList:
-        """Reads the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `_rules`).
+        """Reads the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `argument_rules`).
 
         Raises:
             ValueError: A rule cannot be understood.

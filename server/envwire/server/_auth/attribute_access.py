@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from envwire.codec import FaultError, Reason
+from envwire.server.config import ServerConfig
 
 #: What the Env API itself, and PettingZoo's, has for everybody to read. Nothing among it leads elsewhere: not
 #: `unwrapped`, and not `get_wrapper_attr`, which would reach any name.
@@ -47,6 +48,15 @@ class AttributeAccess:
     readable: tuple[str, ...] = _ANY
     settable: tuple[str, ...] = _ANY
     methods: tuple[str, ...] = _ANY
+
+    @classmethod
+    def of(cls, config: ServerConfig) -> AttributeAccess:
+        """Returns what the clients of a server may reach: any name when only this machine reaches the server."""
+        return cls.from_lists(
+            any_name=config.loopback,
+            attributes=config.allow_attributes,
+            methods=config.allow_methods,
+        )
 
     @classmethod
     def from_lists(

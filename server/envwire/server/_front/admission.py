@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._auth.allow_list import AllowList, MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._front.make_queue import Queue
@@ -34,7 +34,7 @@ class Admission:
         sessions: Sessions,
         served: Iterable[tuple[str, str]],
     ) -> None:
-        self._allow_list = config.allow_list
+        self._allow_list = AllowList.of(config)
         self._sessions = sessions
         self._served = frozenset(served)
         self._rate = Rate(config.max_makes_per_minute, clock)

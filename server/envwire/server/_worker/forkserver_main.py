@@ -9,6 +9,7 @@ import socket
 import sys
 from typing import BinaryIO
 
+from envwire.server._auth.attribute_access import AttributeAccess
 from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
 from envwire.server._hosting.sources import pin_sources
@@ -25,7 +26,7 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
             imports=config.imports,
             wrappers=config.allow_wrappers,
             version=VERSION,
-            attribute_access=config.attribute_access,
+            attribute_access=AttributeAccess.of(config),
         )
     except BrokenModuleError as error:
         answer.write(json.dumps({"error": str(error)}).encode() + b"\n")

@@ -78,14 +78,14 @@ def test_lists(allow_list: AllowList, request_: pb.MakeRequest, refused: Reason 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
 def test_loopback_is_free(host: str) -> None:
-    assert ServerConfig(("A-v0",), host=host).allow_list.any_kwargs
+    assert AllowList.of(ServerConfig(("A-v0",), host=host)).any_kwargs
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "10.0.0.1", "example.org"])
 def test_other_addresses_need_a_word(host: str) -> None:
     with pytest.raises(ValueError, match="--insecure"):
         ServerConfig(("A-v0",), host=host)
-    assert not ServerConfig(("A-v0",), host=host, insecure=True).allow_list.any_kwargs
+    assert not AllowList.of(ServerConfig(("A-v0",), host=host, insecure=True)).any_kwargs
 
 
 @pytest.mark.parametrize("settings", [{"max_sessions": 0}, {"lease": -1.0}, {"environments": ()}])
