@@ -16,7 +16,7 @@ from envwire.client._session.operations import Close, Operation
 from envwire.client._transports.transport import InPlace, Transport
 from envwire.client.errors import ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.frames import Area
+from envwire.wire.frames import Area, Reply
 
 _log = logging.getLogger("envwire.client")
 _T = TypeVar("_T")
@@ -43,7 +43,8 @@ class BlockingDriver:
         self._label = label
         self._outcome = Outcome(label)
         self._lock = threading.Lock()
-        self._failure: ServerUnavailableError | None = None
+        self._failure: Exception | None = None
+        self._reply: Reply | None = None
 
     @property
     def lease(self) -> float:
@@ -95,7 +96,7 @@ class BlockingDriver:
         with self._lock:
             if session.pending:
                 self._drop_pending()
-            self._failure = None
+            self._failure = self._reply = None
             request = session.next_request(operation)
             try:
                 self._transport.send(request, session.timeout, session.header)
@@ -118,16 +119,29 @@ class BlockingDriver:
 
     def _receive(self) -> Event:
         """Waits for the answer to the pending request."""
-        failure: BaseException | None = self._failure
-        self._failure = None
-        if failure is None:
-            try:
-                reply = self._transport.receive()
-            except BaseException as error:
-                failure = error
-            else:
-                return self._settled(self.session.receive(*reply))
+        self.await_reply()
+        failure, self._failure = self._failure, None
+        reply, self._reply = self._reply, None
+        if reply is not None:
+            return self._settled(self.session.receive(reply.message, reply.area))
+        assert failure is not None  # noqa: S101 - it is one or the other
         return self._settled(self._try_again(failure))
+
+    def await_reply(self) -> bool:
+        """Waits until the answer to what was begun is here, or the connection broke.
+
+        Returns:
+            Whether it is here. If not, `finish` connects again, which may take its time.
+        """
+        if self._failure is None and self._reply is None:
+            try:
+                self._reply = self._transport.receive()
+            except Exception as failure:
+                self._failure = failure
+            except BaseException:
+                self.session.abandon()
+                raise
+        return self._failure is None
 
     def _drop_pending(self) -> None:
         """Takes the answer that nobody came for, because whoever asked was interrupted.

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from envwire.client._drivers.blocking import BlockingDriver
+from envwire.client._drivers.silence import WatchedTransport
+from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.recording import Recording
 from envwire.client._transports.servers import Servers
-from envwire.client._transports.transport import Transport
+from envwire.client._transports.transport import Probeable, Transport
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
@@ -35,16 +37,16 @@ class SessionPlan:
         self._family = family
         self._timeout = timeout
 
-    def session(self, recording: Recording | None, *, alone: bool) -> ClientSession:
+    def session(self, recording: Recording | None, *, moves: bool) -> ClientSession:
         """Returns a session that is not made yet.
 
         Args:
             recording: Takes what changes the environment.
-            alone: Whether there is no other server to go to.
+            moves: Whether it is made on another server when its own is gone.
         """
         vector = self.request.HasField("vector")
         session = ClientSession(self._family, self._timeout, recording, vector=vector)
-        if recording is not None and not alone:
+        if moves:
             session.expect_others(_REFUSED_ELSEWHERE_SECONDS)
         return session
 
@@ -69,39 +71,41 @@ class SessionMaker:
         self._plan = plan
 
     def make(
-        self, recording: Recording | None, last: str | None = None
+        self, strategy: RecoveryStrategy, last: str | None = None
     ) -> tuple[str | None, BlockingDriver, pb.MakeResponse]:
         """Makes a session; returns the target that it is on, its driver, and what the server says of it.
 
         Args:
-            recording: Takes what changes the environment; None to record nothing.
+            strategy: What becomes of it when its session is lost.
             last: A target to try behind the others.
 
         Raises:
             RemoteError: No server makes it.
             Exception: Whatever the environment raised while it was made.
         """
-        return self._servers.make(self._maker(self._plan.request, recording), last)
+        return self._servers.make(self._maker(self._plan.request, strategy), last)
 
     def make_copy(
-        self, target: str | None, origin: pb.SessionHeader, recording: Recording | None
+        self, target: str | None, origin: pb.SessionHeader, strategy: RecoveryStrategy
     ) -> tuple[BlockingDriver, pb.MakeResponse]:
         """Makes a copy of a session on its server.
 
         Raises:
             InvalidRequestError: UNSUPPORTED: the session cannot be copied.
         """
-        make = self._maker(self._plan.copy_request(origin), recording)
+        make = self._maker(self._plan.copy_request(origin), strategy)
         return make(target, self._servers.open(target))[1:]
 
     def _maker(
-        self, request: pb.MakeRequest, recording: Recording | None
+        self, request: pb.MakeRequest, strategy: RecoveryStrategy
     ) -> Callable[[str | None, Transport], tuple[str | None, BlockingDriver, pb.MakeResponse]]:
         def make(
             target: str | None, transport: Transport
         ) -> tuple[str | None, BlockingDriver, pb.MakeResponse]:
-            alone = len(self._servers.targets) == 1
-            session = self._plan.session(recording, alone=alone)
+            moves = strategy.moves and len(self._servers.targets) > 1
+            if moves and isinstance(transport, Probeable):
+                transport = WatchedTransport(transport)
+            session = self._plan.session(strategy.recording, moves=moves)
             driver = BlockingDriver(session, transport, self._plan.label)
             try:
                 return target, driver, driver.make(request)
@@ -110,7 +114,3 @@ class SessionMaker:
                 raise
 
         return make
-
-    def watch(self, session: BlockingDriver, target: str | None) -> None:
-        """Has a session's server probed while an answer is late, where there is another server to go to."""
-        del session, target

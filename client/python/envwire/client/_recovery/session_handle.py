@@ -43,11 +43,11 @@ class SessionHandle(Lives[BlockingDriver]):
     def make(self) -> pb.MakeResponse:
         """Makes the environment, as a new one."""
         self.begin_life()
-        return self._adopt(*self._maker.make(self.strategy.recording))
+        return self._adopt(*self._maker.make(self.strategy))
 
     def make_again(self) -> None:
         """Makes the environment again, in a session that takes the place of the lost one."""
-        self._adopt(*self._maker.make(self.strategy.recording, last=self.target))
+        self._adopt(*self._maker.make(self.strategy, last=self.target))
 
     def _adopt(
         self, target: str | None, session: BlockingDriver, made: pb.MakeResponse
@@ -56,8 +56,6 @@ class SessionHandle(Lives[BlockingDriver]):
         # Nothing that the session holds may hold the handle: the session is closed when the handle is collected.
         session.session.on_notices = partial(self.strategy.heard, str(self))
         keeper.look_after(self, session)
-        if self.strategy.moves:
-            self._maker.watch(session, target)
         return made
 
     def copy(self) -> SessionHandle:
@@ -66,7 +64,7 @@ class SessionHandle(Lives[BlockingDriver]):
 
     def _fork_into(self, twin: SessionHandle) -> None:
         origin = self.live().session.identity.reference
-        made = self._maker.make_copy(self.target, origin, twin.strategy.recording)
+        made = self._maker.make_copy(self.target, origin, twin.strategy)
         twin._adopt(self.target, *made)
 
     @property

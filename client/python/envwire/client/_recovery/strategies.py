@@ -100,7 +100,13 @@ class Leave(RecoveryStrategy):
     """Whoever asked gets the error, and a session whose server is unreachable counts as lost, too.
 
     So it is with the shards of a vector environment: the next reset makes what is missing, wherever there is room.
+
+    Args:
+        moves: As the attribute.
     """
+
+    def __init__(self, *, moves: bool) -> None:
+        self.moves = moves
 
     def concerns(self, error: RemoteError) -> bool:
         """Returns whether the session is lost; without its server it is."""
@@ -224,7 +230,7 @@ STRATEGIES: dict[str, Maker] = {
 
 #: Those of the shards of a vector environment, which ends episodes itself.
 SHARD_STRATEGIES: dict[str, Maker] = {
-    "raise": lambda _, __: Leave(),
-    "truncate": lambda _, __: Leave(),
+    "raise": lambda _, __: Leave(moves=False),
+    "truncate": lambda _, __: Leave(moves=True),
     "replay": _replay,
 }

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from envwire.client._transports.direct_channel import Channel, TlsChannel
 from envwire.client._transports.targets import addresses, is_local
-from envwire.client._transports.transport import Transport
+from envwire.client._transports.transport import Probeable, Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError, timed_out, too_large
 from envwire.v1 import direct_pb2
@@ -65,6 +65,7 @@ class DirectTransport:
         self._target = target
         self._kind = kind
         self._open_grpc = open_grpc
+        self._credentials = credentials
         self._context = credentials.ssl_context()
         self._authority = credentials.override_authority
         self._control: Transport | None = open_grpc("unary", None)
@@ -256,6 +257,20 @@ class DirectTransport:
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing while a channel or stream is open, which keeps the session."""
+
+    def probe(self, timeout: float) -> bool:
+        """Returns whether the server's front answers anything (see `Probeable.probe`)."""
+        from envwire.client._transports.grpc_transports import probe
+
+        return probe(self._target, self._credentials, timeout)
+
+    def interrupt(self) -> None:
+        """Breaks whatever connection waits (see `Probeable.interrupt`)."""
+        if (channel := self._channel) is not None:
+            channel.shut_down()
+        for grpc in (self._control, self._stream):
+            if isinstance(grpc, Probeable):
+                grpc.interrupt()
 
     def _close_control(self) -> None:
         if self._control is not None:

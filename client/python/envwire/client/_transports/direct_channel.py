@@ -6,6 +6,7 @@ last one: what was guessed right arrives in its place without a copy.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -186,6 +187,11 @@ class Channel:
         if not data:
             raise ConnectionResetError("the server closed the connection")
         return data
+
+    def shut_down(self) -> None:
+        """Ends the connection for a thread that waits for it; `close` would leave that one waiting."""
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         """Ends the connection; arrays keep the shared memory that they are in. Closing twice is harmless."""

@@ -70,6 +70,8 @@ class Connection:
         credentials: Certificates and token.
 
     Attributes:
+        target: The server.
+        credentials: Certificates and token.
         metadata: What every call has to carry.
 
     Raises:
@@ -81,6 +83,7 @@ class Connection:
     def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
         credentials.check_target(target)
         self.target = target
+        self.credentials = credentials
         self.metadata = credentials.metadata
         self.channel = open_channel(target, credentials)
         try:
@@ -159,6 +162,15 @@ def followed(connection: Connection, made: pb.MakeResponse, credentials: Credent
         return connection
     connection.channel.close()
     return there
+
+
+def probe(target: str, credentials: Credentials, timeout: float) -> bool:
+    """Returns whether a server answers anything within so many seconds, on a connection of its own."""
+    try:
+        Connection(target, timeout, credentials).channel.close()
+    except ServerUnavailableError:
+        return False
+    return True
 
 
 def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
@@ -270,6 +282,14 @@ class UnaryTransport:
         # The call is kept: gRPC cancels one that nobody holds.
         method = self._methods[kind]
         self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
+
+    def probe(self, timeout: float) -> bool:
+        """Returns whether the server answers anything (see `Probeable.probe`)."""
+        return probe(self._connection.target, self._connection.credentials, timeout)
+
+    def interrupt(self) -> None:
+        """Ends a call that waits (see `Probeable.interrupt`); a blocking one ends with its channel only."""
+        self._connection.channel.close()
 
     def close(self) -> None:
         """Closes the channel."""
@@ -389,6 +409,15 @@ class StreamTransport:
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: the open stream keeps its sessions."""
+
+    def probe(self, timeout: float) -> bool:
+        """Returns whether the server answers anything (see `Probeable.probe`)."""
+        return probe(self._connection.target, self._connection.credentials, timeout)
+
+    def interrupt(self) -> None:
+        """Ends the stream, if one waits for it (see `Probeable.interrupt`)."""
+        if (replies := self._replies) is not None:
+            replies.cancel()
 
     def close(self) -> None:
         """Ends the stream and closes the channel."""

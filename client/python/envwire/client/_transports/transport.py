@@ -70,8 +70,15 @@ class InPlace(Protocol):
 
 
 @runtime_checkable
-class Interruptible(Protocol):
-    """A transport whose wait can be ended from another thread."""
+class Probeable(Protocol):
+    """A transport whose server can be asked for a sign of life while it waits, and whose wait can be ended.
+
+    Both are called from other threads.
+    """
+
+    def probe(self, timeout: float) -> bool:
+        """Returns whether the server answers anything within so many seconds, on a connection of its own."""
+        ...
 
     def interrupt(self) -> None:
         """Breaks the connection: `exchange` or `receive`, if it waits, raises ServerUnavailableError."""

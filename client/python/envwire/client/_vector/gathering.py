@@ -42,7 +42,9 @@ class Gatherer:
         """
         sizes = [shard.spec.size for shard in shards]
         merge = self._merge_in_place(shards, sizes)
-        answers = [_finished(shard) for shard in shards]
+        here = [shard.await_reply() for shard in shards]
+        # Connecting again and recovering take their time, so that is done side by side.
+        answers = list(map(_finished, shards)) if all(here) else at_once(_finished, shards)
         if any(isinstance(answer, Exception) for answer in answers):
             answers = at_once(_recovered, list(zip(shards, answers, strict=True)))
         return self._joined(sizes, _whole(answers), merge)
@@ -73,7 +75,7 @@ class Gatherer:
 
 
 def _finished(shard: Shard) -> StepResult | Exception:
-    """Waits for a shard; what it raises must not keep the others from being waited for."""
+    """Finishes a shard; what it raises must not keep the others from being finished."""
     try:
         return shard.finish()
     except Exception as error:
@@ -81,7 +83,7 @@ def _finished(shard: Shard) -> StepResult | Exception:
 
 
 def _recovered(answered: tuple[Shard, StepResult | Exception]) -> StepResult | Exception:
-    """Recovers a shard that turned out to be lost: all that are lost side by side."""
+    """Recovers a shard that turned out to be lost."""
     shard, answer = answered
     if not isinstance(answer, RemoteError) or not shard.is_loss(answer):
         return answer

@@ -98,6 +98,11 @@ class Shard:
                 raise
             self._failure = error  # told when it is waited for, as any loss
 
+    def await_reply(self) -> bool:
+        """Waits until what was begun is answered, or the connection broke (see `BlockingDriver.await_reply`)."""
+        session = self.handle.session
+        return self._failure is None and session is not None and session.await_reply()
+
     def finish(self) -> StepResult:
         """Waits for what was begun; a reset gives rewards and flags of zero.
 
