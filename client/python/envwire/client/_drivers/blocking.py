@@ -14,7 +14,12 @@ from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Event, Refused, RetryAfter, SendAgain
 from envwire.client._session.operations import Close, Operation
 from envwire.client._transports.transport import InPlace, Transport
-from envwire.client.errors import ServerUnavailableError
+from envwire.client.errors import (
+    InvalidRequestError,
+    RemoteError,
+    RequestTimeoutError,
+    ServerUnavailableError,
+)
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area, Reply
 
@@ -144,14 +149,31 @@ class BlockingDriver:
         return self._failure is None
 
     def _drop_pending(self) -> None:
-        """Takes the answer that nobody came for, because whoever asked was interrupted.
+        """Takes the answer that nobody came for, because whoever asked was interrupted or gave up.
 
         Raises:
-            RemoteError: It says that the session is no more.
+            RemoteError: It says that the session is no more, or there is none still.
         """
-        event = self._receive()
-        if isinstance(event, Refused) and not self.session.closable:
+        session = self.session
+        try:
+            event = self._repeated() if session.in_doubt else self._receive()
+        except (ServerUnavailableError, RequestTimeoutError):
+            raise
+        except RemoteError:  # it will not be answered, however often it is sent
+            if session.in_doubt:
+                session.take_back()
+            return
+        if isinstance(event, Refused) and not session.closable:
             raise event.error
+
+    def _repeated(self) -> Event:
+        """Sends a request whose number is in doubt once more."""
+        session = self.session
+        try:
+            reply = self._transport.exchange(session.repeat(), session.timeout, session.header)
+        except BaseException as failure:
+            return self._settled(self._try_again(failure))
+        return self._settled(session.receive(*reply))
 
     def _settled(self, event: Event) -> Event:
         """Sends the pending request under other numbers for as long as the server asks for them."""
@@ -174,8 +196,11 @@ class BlockingDriver:
         session = self.session
         told = False
         while True:
-            if not isinstance(failure, ServerUnavailableError):
+            if isinstance(failure, InvalidRequestError):
+                session.take_back()
+            elif not isinstance(failure, ServerUnavailableError):
                 session.abandon()
+            if not isinstance(failure, ServerUnavailableError):
                 raise failure
             event = session.connection_lost(failure)
             if not isinstance(event, RetryAfter):

@@ -20,7 +20,7 @@ from envwire.client._session.notices import Notice, read_notices
 from envwire.client._session.operations import Close, Operation, Render, Step
 from envwire.client._session.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
-from envwire.client._session.states import CUT_OFF, MAKING, PENDING, TRANSITIONS, Move, State, moved
+from envwire.client._session.states import MAKING, PENDING, TRANSITIONS, Move, State, moved
 from envwire.client.errors import ENDS, ServerUnavailableError, exception
 from envwire.codec import Family, Reason, decode_fault
 from envwire.codec.fastpath.batches import BatchResponseReader
@@ -85,8 +85,8 @@ class ClientSession:
         self._reader = BatchResponseReader(family) if vector else StepResponseReader(family)
         self._operation: Operation[Any] = Render()
         self._request = b""
-        #: Requests whose answers nobody waited for, by their numbers.
-        self._doubtful: dict[int, bytes] = {}
+        #: A request that was taken back, in case that it was served all the same.
+        self._taken_back = b""
 
     @property
     def lease(self) -> float:
@@ -104,9 +104,9 @@ class ClientSession:
         return self.state in PENDING
 
     @property
-    def cut_off(self) -> bool:
-        """Whether the connection broke, and the pending request was not repeated yet."""
-        return self.state in CUT_OFF
+    def in_doubt(self) -> bool:
+        """Whether a request was sent whose answer nobody waits for; it is to be repeated before the next one."""
+        return self.state is State.IN_DOUBT
 
     @property
     def closable(self) -> bool:
@@ -200,7 +200,7 @@ class ClientSession:
         return response
 
     def _answered(self, message: bytes, attachments: Area | None) -> None:
-        """Notes that the pending request used its number, and what that says of those in doubt."""
+        """Notes that the pending request used its number."""
         try:
             self.state = TRANSITIONS[self.state, Move.ANSWER]
         except KeyError:
@@ -208,16 +208,7 @@ class ClientSession:
         if self._retries.is_late:
             self._retries.answered()
         if self._recording is not None:
-            self._record(self._recording, Reply(message, attachments))
-        elif self._doubtful:
-            self._doubtful.clear()
-
-    def _record(self, recording: Recording, reply: Reply) -> None:
-        for number, request in sorted(self._doubtful.items()):
-            if number < self.sequence:  # it was served, and nobody saw the answer
-                recording.add_unseen(request)
-        self._doubtful.clear()
-        recording.note(self._request, reply)
+            self._recording.note(self._request, Reply(message, attachments))
 
     def _receive_make(self, made: pb.MakeResponse) -> Event:
         self.state = moved(self.state, Move.MADE)
@@ -232,7 +223,7 @@ class ClientSession:
 
     def _receive_error(self, message: bytes) -> Event:
         fault = decode_fault(self._parsed(message).error, self._family)
-        if self.state is State.ASKING and fault.reason in _NUMBERS:
+        if self.state is State.AWAITING and fault.reason in _NUMBERS:
             return self._renumbered(fault.metadata.get("expected"))
         if self.state is State.MAKING:
             self.state = moved(self.state, Move.END)
@@ -243,9 +234,18 @@ class ClientSession:
         return Refused(exception(fault, self._family))
 
     def _renumbered(self, expected: str | None) -> Event:
-        """Takes the number that the server asks for; one that is used is followed by the next one."""
+        """Takes the number that the server asks for; one that is used is followed by the next one.
+
+        This happens after a request that could not be sent, or that was refused before it reached the session.
+        """
         self.state = moved(self.state, Move.RENUMBER)
-        self.sequence = self.sequence + 1 if expected is None else int(expected)
+        if expected is not None:
+            self.sequence = int(expected)
+        else:
+            self.sequence += 1
+            if self._recording is not None and self._taken_back:
+                self._recording.add_unseen(self._taken_back)
+        self._taken_back = b""
         self._request = self._written(self._operation, self.sequence)
         return SendAgain(self._request)
 
@@ -270,6 +270,8 @@ class ClientSession:
 
     def repeat(self) -> bytes:
         """Returns the pending request, to be sent on a new connection."""
+        if self.in_doubt:
+            self._retries.deadline = self._clock() + self.timeout
         self.state = moved(self.state, Move.REPEAT)
         return self._request
 
@@ -293,8 +295,17 @@ class ClientSession:
             self.state = moved(self.state, Move.END)
             return
         self.state = moved(self.state, Move.GIVE_UP)
-        self._doubtful[self.sequence] = self._request
         self._retries.forget_cut()
+
+    def take_back(self) -> None:
+        """Notes that the pending request cannot be sent: the next one gets its number."""
+        if self.state in MAKING:
+            self.state = moved(self.state, Move.END)
+            return
+        self.state = moved(self.state, Move.TAKE_BACK)
+        self._taken_back = self._request
+        self._retries.forget_cut()
+        self.sequence -= 1
 
     def end(self) -> None:
         """Notes that the session is no more."""

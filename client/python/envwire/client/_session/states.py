@@ -1,7 +1,8 @@
 """The life of a session as its client knows it: every state, and every move between states, in this one table.
 
 A number is used up by the request that the server serves under it. A request that nobody waits for any more leaves its
-number in doubt: the next one is sent under the number after it, and the server asks for another number if it has to.
+number in doubt: it is sent once more before the next one, and the answer tells nobody anything but that it was served.
+So numbers never run ahead of answers, and a request that arrives late finds its number used.
 """
 
 from __future__ import annotations
@@ -20,9 +21,7 @@ class State(Enum):
     READY = "every numbered request was answered"
     AWAITING = "a numbered request is sent, its answer is to come"
     BROKEN = "as AWAITING, but the connection broke: the request is to be repeated"
-    IN_DOUBT = "nobody waits for the last answer: whether its number is used is unknown"
-    ASKING = "as AWAITING, under a number that was in doubt"
-    ASKING_BROKEN = "as ASKING, but the connection broke"
+    IN_DOUBT = "as BROKEN, but nobody waits for the answer any more"
     ENDED = "closed, or no more; gone for good"
 
 
@@ -39,6 +38,7 @@ class Move(Enum):
     CUT = "the connection breaks"
     REPEAT = "the same request is sent again"
     GIVE_UP = "nobody waits for the answer any more"
+    TAKE_BACK = "the request cannot be sent at all"
     END = "the session is closed, lost, expired or drained, or was never made"
 
 
@@ -52,25 +52,20 @@ TRANSITIONS: dict[tuple[State, Move], State] = {
     (State.MAKE_BROKEN, Move.REPEAT): State.MAKING,
     (State.READY, Move.REQUEST): State.AWAITING,
     (State.AWAITING, Move.ANSWER): State.READY,
+    (State.AWAITING, Move.RENUMBER): State.AWAITING,
+    (State.AWAITING, Move.TAKE_BACK): State.READY,
     (State.AWAITING, Move.CUT): State.BROKEN,
     (State.AWAITING, Move.GIVE_UP): State.IN_DOUBT,
     (State.BROKEN, Move.REPEAT): State.AWAITING,
     (State.BROKEN, Move.GIVE_UP): State.IN_DOUBT,
-    (State.IN_DOUBT, Move.REQUEST): State.ASKING,
-    (State.ASKING, Move.ANSWER): State.READY,
-    (State.ASKING, Move.RENUMBER): State.ASKING,
-    (State.ASKING, Move.CUT): State.ASKING_BROKEN,
-    (State.ASKING, Move.GIVE_UP): State.IN_DOUBT,
-    (State.ASKING_BROKEN, Move.REPEAT): State.ASKING,
-    (State.ASKING_BROKEN, Move.GIVE_UP): State.IN_DOUBT,
+    (State.IN_DOUBT, Move.REPEAT): State.AWAITING,
+    (State.IN_DOUBT, Move.TAKE_BACK): State.READY,
 }
 
 #: The Make is on its way, or to be repeated.
 MAKING = frozenset({State.MAKING, State.MAKE_BROKEN})
 #: A numbered request is on its way, or to be repeated.
-PENDING = frozenset({State.AWAITING, State.BROKEN, State.ASKING, State.ASKING_BROKEN})
-#: The connection broke, and the request was not repeated yet.
-CUT_OFF = frozenset({State.BROKEN, State.ASKING_BROKEN})
+PENDING = frozenset({State.AWAITING, State.BROKEN, State.IN_DOUBT})
 
 
 class ProtocolError(RuntimeError):
