@@ -16,7 +16,6 @@ FLOODS = [
 ]
 
 
-@pytest.mark.xfail(strict=True, reason="64 requests of any size may wait for a session")
 @pytest.mark.parametrize(("calls", "size"), FLOODS)
 def test_requests_to_a_hung_session_are_bounded_and_given_back(calls: int, size: int) -> None:
     with attacked(SLEEPER, step_timeout=8.0) as target, balanced(target) as before:

@@ -26,6 +26,7 @@ from envwire.client._transports.by_name import open_transport
 from envwire.codec import decode_fault, envwire_family
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import values_pb2
 from tests.secured import Guard
 
 PREFIX = "/envwire.v1.EnvironmentService/"
@@ -146,14 +147,22 @@ def test_wrong_actions_raise_what_they_raise_locally(env: RemoteEnv, action: Any
     assert str(mine.value) == str(theirs.value)
 
 
-def test_a_wrong_action_has_its_status(channel: grpc.Channel) -> None:
+@pytest.mark.parametrize(
+    "action",
+    [
+        values_pb2.Value(string_value="left"),
+        # Python writes no integer of so many digits into its message.
+        values_pb2.Value(big_int_value=(10**5000).to_bytes(2100, "little", signed=True)),
+    ],
+    ids=["text", "10**5000"],
+)
+def test_a_wrong_action_has_its_status(channel: grpc.Channel, action: values_pb2.Value) -> None:
     session = made(channel)
     head = pb.SessionHeader(session_id=session.session_id, secret=session.secret)
     channel.unary_unary(PREFIX + "Reset")(
         pb.ResetRequest(header=head, sequence=1).SerializeToString(), timeout=10
     )
-    request = pb.StepRequest(header=head, sequence=2)
-    request.action.string_value = "left"
+    request = pb.StepRequest(header=head, sequence=2, action=action)
     assert refused(channel, "Step", request.SerializeToString()) == (
         "INVALID_ARGUMENT",
         "INVALID_ACTION",

@@ -116,6 +116,20 @@ class ServerConfig:
             POSITIVE,
         ),
     ] = 1024 * 1024
+    max_pending_bytes: Annotated[
+        int,
+        _limits(
+            "Bytes of large requests that may wait for one environment, beyond one request and its repetition.",
+            POSITIVE,
+        ),
+    ] = 16 * 1024 * 1024
+    max_pending_bytes_per_client: Annotated[
+        int,
+        _limits(
+            "Bytes of large requests of one client that may wait for all its environments, beyond one request.",
+            POSITIVE,
+        ),
+    ] = 1024 * 1024 * 1024
     max_sessions_per_client: Annotated[
         int, _limits("Environments held at once by one client; 0 for no such limit.", LIMIT)
     ] = 0

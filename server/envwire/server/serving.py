@@ -11,7 +11,7 @@ from typing import Any
 from envwire.server._bridges.process import openenv_bridge
 from envwire.server._front.front import Front
 from envwire.server._front.grpc_server import GrpcServer
-from envwire.server._ipc.allocation import keep_freed_memory
+from envwire.server._ipc.allocation import keep_freed_memory, use_one_heap
 from envwire.server.config import ServerConfig
 
 _STOP_GRACE_SECONDS = 1.0
@@ -64,6 +64,7 @@ async def _drain(front: Front, timeout: float, stop: asyncio.Event) -> None:
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:
     """Runs the server's process, in the fastest event loop that is installed: relaying costs a fifth less on uvloop."""
+    use_one_heap()
     keep_freed_memory()
     try:
         import uvloop

@@ -66,10 +66,10 @@ def _unary(front: Front, kind: str) -> _UnaryBehaviour:
             client = front.access.identify(_peer_identity(context))
         except FaultError as fault:
             await _turn_away(context, fault)
-        message: Any = await context.read()
-        if message is grpc.aio.EOF:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
-        reply = await front.exchange(REQUESTS.wrap(kind, message), client=client)
+        # Nothing here holds the request: gRPC keeps this frame for a while when the call is aborted.
+        reply = await front.exchange(
+            REQUESTS.wrap(kind, await _read_message(context)), client=client
+        )
         answer, response = RESPONSES.unwrap(reply)
         if notices := front.notices.trailing():
             context.set_trailing_metadata(((TRAILER, notices),))
@@ -78,6 +78,13 @@ def _unary(front: Front, kind: str) -> _UnaryBehaviour:
         return response
 
     return call
+
+
+async def _read_message(context: _Context) -> bytes:
+    message: Any = await context.read()
+    if message is grpc.aio.EOF:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
+    return bytes(message)
 
 
 def _peer_identity(context: _Context) -> PeerIdentity:

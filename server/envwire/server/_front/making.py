@@ -13,6 +13,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.admission import Admission
+from envwire.server._front.backlog import Backlog
 from envwire.server._front.leases import grant_lease, to_duration
 from envwire.server._front.life import Event
 from envwire.server._front.session_record import SessionRecord
@@ -50,6 +51,7 @@ class SessionMaker:
         self._admission = admission
         self._sessions = sessions
         self._forkserver = forkserver
+        self._backlog = Backlog(config.max_pending_bytes, config.max_pending_bytes_per_client)
         self._placement = Placement(config, forkserver.fork)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
@@ -87,6 +89,7 @@ class SessionMaker:
         name, on_end = self._sessions.new_id(), self._sessions.end
         session = SessionRecord(lease, self._clock, timeout, on_end, process, name)
         session.owner = client.name
+        session.bound(self._backlog)
         self._sessions.add(session)
         return session
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._front.backlog import Backlog, SessionBacklog
 from envwire.server._front.end_reasons import describe_end
 from envwire.server._front.life import ENDS, TRANSITIONS, Event, Life
 from envwire.server._ipc.fault_replies import afresh
@@ -58,11 +59,15 @@ class SessionRecord:
     def __post_init__(self) -> None:
         """Takes a slot in the process."""
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
-        self._pending = 0
+        self._pending = SessionBacklog(None)
         self._served = 0
         self._link = self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.last_used = self._heard_at = self.clock()
+
+    def bound(self, backlog: Backlog) -> None:
+        """Bounds the bytes that may wait here, from the first request on."""
+        self._pending = SessionBacklog(backlog)
 
     async def make(self, order: MakeOrder) -> bytes:
         """Lets the process make the environment and returns its reply.
@@ -89,35 +94,35 @@ class SessionRecord:
         Raises:
             FaultError: The session ended before it replied, or too many requests wait already.
         """
-        return await self._ask(lambda: self._link.relay(message))
+        return await self._ask(lambda: self._link.relay(message), len(message))
 
-    async def _ask(self, send: Callable[[], asyncio.Future[bytes]]) -> bytes:
+    async def _ask(self, send: Callable[[], asyncio.Future[bytes]], size: int = 0) -> bytes:
         self._check_alive()
-        if self._pending >= MAX_PENDING:
+        if len(self._pending) >= MAX_PENDING:
             raise FaultError(
                 Reason.CAPACITY_REACHED,
                 f"{MAX_PENDING} requests of this session wait already; wait for their replies before sending more",
                 retry_after=1.0,
             )
-        try:
-            reply = send()
-        except LinkLostError:
-            raise await self.why_ended() from None
+        self._pending.take(self.owner, size)
         self._begin()
         try:
+            reply = send()
             return await reply
         except LinkLostError:
             raise await self.why_ended() from None
+        finally:
+            # The error keeps this frame, the frame the future, the future the error: the request must not be in there.
+            del send
 
     def _begin(self) -> None:
-        self._pending += 1
         self.last_used = self.clock()
         if self.busy_since is None:
             self.busy_since = self.last_used
 
     def on_reply(self) -> None:
         """Notes that the process replied, whoever still waits for it."""
-        self._pending -= 1
+        self._pending.give_back()
         self.last_used = self._heard_at = self.clock()
         self.busy_since = self.last_used if self._pending else None
 
@@ -155,6 +160,7 @@ class SessionRecord:
             return
         with contextlib.suppress(LinkLostError):
             self._link.relay(_PROBE).cancel()  # that it replies is reply enough
+            self._pending.take(self.owner, len(_PROBE))
             self._begin()
 
     def discount_stall(self, seconds: float) -> None:
@@ -225,6 +231,7 @@ class SessionRecord:
         if life is None:
             return
         self.life = life
+        self._pending.clear()
         reason = describe_end(event, {**self._facts(), **facts})
         self._ended.set_result(reason)
         if ENDS[event].kills:

@@ -10,10 +10,13 @@ from envwire.server._auth.access import Access
 from envwire.server._front.admission import Admission
 from envwire.server._front.life import Event
 from envwire.server._front.sessions import Sessions
+from envwire.server._ipc.allocation import Heap
 
 _log = logging.getLogger("envwire.server")
 
 _SWEEP_SECONDS = 0.1
+#: Looking at the heap takes some 10 us.
+_HEAP_SECONDS = 2.0
 
 
 class Upkeep:
@@ -40,6 +43,7 @@ class Upkeep:
         self._admission = admission
         self._sessions = sessions
         self._sweep_more = sweep
+        self._heap, self._heap_at = Heap(), 0.0
         self._sweeper = asyncio.ensure_future(self._sweep_forever())
 
     async def _sweep_forever(self) -> None:
@@ -56,6 +60,9 @@ class Upkeep:
         self._sessions.sweep()
         self._sweep_more()
         self._sessions.evict(self._access.revoked)
+        if self._clock() >= self._heap_at:
+            self._heap_at = self._clock() + _HEAP_SECONDS
+            self._heap.look()
 
     async def drain(self, timeout: float) -> None:
         """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""

@@ -10,12 +10,14 @@ from __future__ import annotations
 import ctypes
 from functools import cache
 
-_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
+_TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _MEGABYTE = 1 << 20
 #: What is freed at the end of the heap beyond this goes back to the kernel.
 _KEPT = 64 * _MEGABYTE
 #: Larger blocks are the kernel's own, and go back at once; the C library allows no more.
 _OWN = 32 * _MEGABYTE
+#: More than this is free after a storm, and not between two large messages.
+_STORM = 24 * _MEGABYTE
 
 
 @cache
@@ -25,3 +27,56 @@ def keep_freed_memory() -> None:
     if adjust is not None:
         adjust(_MMAP_THRESHOLD, _OWN)
         adjust(_TRIM_THRESHOLD, _KEPT)
+
+
+class _Usage(ctypes.Structure):
+    """What the C library calls mallinfo2."""
+
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in (
+            [
+                "arena",
+                "ordblks",
+                "smblks",
+                "hblks",
+                "hblkhd",
+                "usmblks",
+                "fsmblks",
+                "uordblks",
+                "fordblks",
+                "keepcost",
+            ]
+        )
+    ]
+
+
+def use_one_heap() -> None:
+    """Lets all threads allocate from one heap, if called before there are any.
+
+    Each heap keeps what is free at its end, and there is one for each thread of gRPC: only the first can be trimmed.
+    """
+    adjust = getattr(ctypes.CDLL(None), "mallopt", None)
+    if adjust is not None:
+        adjust(_ARENA_MAX, 1)
+
+
+class Heap:
+    """Gives freed memory back to the kernel once a storm is over: freed, it stays where other blocks lie behind it."""
+
+    def __init__(self) -> None:
+        library = ctypes.CDLL(None)
+        self._trim = getattr(library, "malloc_trim", None)
+        self._usage = getattr(library, "mallinfo2", None)
+        if self._usage is not None:
+            self._usage.restype = _Usage
+        self._free = 0
+
+    def look(self) -> None:
+        """Gives back what has been free at two looks in a row, if it is much; to be called every few seconds."""
+        if self._trim is None or self._usage is None:
+            return
+        before, self._free = self._free, self._usage().fordblks
+        if min(before, self._free) > _STORM:
+            self._trim(0)
+            self._free = 0

@@ -150,8 +150,16 @@ def _step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
     if reason is Reason.RESET_NEEDED or _contains(space, action):
         return fault_from_exception(error, reason)
     fault = fault_from_exception(error, Reason.INVALID_ACTION)
-    fault.metadata |= {"action": repr(action)[:200], "action_space": str(space)[:200]}
+    fault.metadata |= {"action": _text(action), "action_space": _text(space)}
     return fault
+
+
+def _text(value: Any) -> str:
+    """Returns the beginning of a value's text; not each has one: Python writes no integer of more than 4,300 digits."""
+    try:
+        return repr(value)[:200]
+    except Exception as error:
+        return f"{type(value).__name__} without a text: {error}"[:200]
 
 
 def _contains(space: Any, action: Any) -> bool:

@@ -1,0 +1,97 @@
+"""How much the front holds of requests whose sessions have not answered yet.
+
+A client sends its next request when the last is answered, or the same one once more when it lost the answer. What goes
+beyond that is bounded, by session and by client: 60 requests of 30 MiB to a session that hung took 5.2 GB.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from dataclasses import dataclass, field
+
+from envwire.codec import FaultError, Reason
+
+#: Smaller requests do not count: a session has 64 of them at most.
+COUNTED_FROM = 1 << 16
+#: Requests of one session that may wait whatever their size: one, and its repetition.
+_ALWAYS = 2
+
+
+@dataclass
+class Backlog:
+    """What waits of all clients.
+
+    Attributes:
+        per_session: Bytes that may wait for one session.
+        per_client: Bytes that may wait for all sessions of one client.
+        held: Bytes that wait, by client.
+    """
+
+    per_session: int
+    per_client: int
+    held: Counter[str] = field(default_factory=Counter[str])
+
+
+class SessionBacklog:
+    """What waits of one session, in the order in which it is answered.
+
+    Args:
+        backlog: That of all clients; None for no bounds of bytes.
+    """
+
+    def __init__(self, backlog: Backlog | None) -> None:
+        self._all = backlog
+        self._sizes: deque[int] = deque()
+        self._owner = ""
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def take(self, owner: str, size: int) -> None:
+        """Takes in a request, unless that would be too much.
+
+        Args:
+            owner: Name of the client.
+            size: Bytes of the request.
+
+        Raises:
+            FaultError: CAPACITY_REACHED.
+        """
+        counted = size if size >= COUNTED_FROM and self._all is not None else 0
+        if counted and self._all is not None:
+            self._check(self._all, owner, counted)
+            self._owner = owner
+            self._all.held[owner] += counted
+        self._sizes.append(counted)
+
+    def _check(self, backlog: Backlog, owner: str, size: int) -> None:
+        held = backlog.held[owner]
+        if len(self) >= _ALWAYS and sum(self._sizes) + size > backlog.per_session:
+            raise _too_much("of this session", backlog.per_session, "--max-pending-bytes")
+        if held and held + size > backlog.per_client:
+            option = "--max-pending-bytes-per-client"
+            raise _too_much(f"of {owner}", backlog.per_client, option)
+
+    def give_back(self) -> None:
+        """Lets the oldest request go: it is answered."""
+        self._release(self._sizes.popleft())
+
+    def clear(self) -> None:
+        """Lets all requests go: nobody will answer them."""
+        self._release(sum(self._sizes))
+        self._sizes.clear()
+
+    def _release(self, size: int) -> None:
+        if size and self._all is not None:
+            self._all.held[self._owner] -= size
+            if not self._all.held[self._owner]:
+                del self._all.held[self._owner]
+
+
+def _too_much(whose: str, most: int, option: str) -> FaultError:
+    return FaultError(
+        Reason.CAPACITY_REACHED,
+        f"large requests {whose} wait already, and this one would make them more than {most} bytes; wait for their "
+        f"replies before sending more. The operator raises the number with {option}",
+        retry_after=1.0,
+    )

@@ -1,0 +1,60 @@
+"""Requests that wait are bounded, by session and by client; what is answered or lost counts no more."""
+
+from __future__ import annotations
+
+import pytest
+
+from envwire.codec import FaultError, Reason
+from envwire.server._front.backlog import COUNTED_FROM, Backlog, SessionBacklog
+
+LARGE = 10 * COUNTED_FROM
+
+
+def refused(session: SessionBacklog, size: int, owner: str = "alice") -> bool:
+    try:
+        session.take(owner, size)
+    except FaultError as fault:
+        return fault.reason is Reason.CAPACITY_REACHED and fault.retry_after is not None
+    return False
+
+
+def test_a_request_and_its_repetition_may_be_of_any_size() -> None:
+    session = SessionBacklog(Backlog(LARGE, 100 * LARGE))
+    assert [refused(session, 5 * LARGE) for _ in range(3)] == [False, False, True]
+    session.give_back()
+    assert not refused(session, 5 * LARGE)
+
+
+def test_more_are_bounded() -> None:
+    session = SessionBacklog(Backlog(4 * LARGE, 100 * LARGE))
+    assert [refused(session, LARGE) for _ in range(6)] == [False] * 4 + [True] * 2
+    assert not refused(session, 100), "small ones do not count"
+    session.clear()
+    assert len(session) == 0
+    assert not refused(session, LARGE)
+
+
+def test_a_client_has_its_share() -> None:
+    backlog = Backlog(LARGE, 3 * LARGE)
+    sessions = [SessionBacklog(backlog) for _ in range(4)]
+    assert [refused(session, LARGE) for session in sessions] == [False] * 3 + [True]
+    assert not refused(sessions[3], LARGE, "bob")
+    sessions[0].give_back()
+    assert not refused(sessions[0], LARGE)
+    for session in sessions:
+        session.clear()
+    assert not backlog.held
+
+
+def test_one_request_beyond_the_share_is_served() -> None:
+    backlog = Backlog(LARGE, LARGE)
+    assert not refused(SessionBacklog(backlog), 5 * LARGE)
+    assert refused(SessionBacklog(backlog), LARGE)
+
+
+@pytest.mark.parametrize("size", [0, COUNTED_FROM - 1, 100 * LARGE])
+def test_without_bounds(size: int) -> None:
+    session = SessionBacklog(None)
+    assert not any(refused(session, size) for _ in range(10))
+    for _ in range(10):
+        session.give_back()
