@@ -1322,7 +1322,7 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     """How many environments a session of a vector environment takes at most."""
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What it can do beyond the unary calls, by name: "interact", "direct", "vector", "replay",
+        """What it can do beyond the unary calls, by name: "interact", "direct", "make", "vector", "replay",
         "save_state", "fork".
         """
 

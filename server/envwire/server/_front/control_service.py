@@ -18,7 +18,7 @@ from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
-CAPABILITIES = ("direct", "fork", "interact", "replay", "save_state", "vector")
+CAPABILITIES = ("direct", "fork", "interact", "make", "replay", "save_state", "vector")
 
 Handler = Callable[[Any, Client], Awaitable[pb.InteractResponse]]
 

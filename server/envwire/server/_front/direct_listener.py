@@ -1,7 +1,7 @@
 """Where direct channels begin: connections are accepted here, and handed to the process that holds their session.
 
-A connection shows the session's secret before anything else happens. Those that say nothing are given up after a
-while, and only so many may be undecided at once.
+A connection shows the session's secret before anything else happens, or who asks for a session. Those that say nothing
+are given up after a while, and only so many may be undecided at once.
 """
 
 from __future__ import annotations
@@ -12,24 +12,23 @@ import errno
 import logging
 import secrets
 import socket
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from google.protobuf.message import DecodeError
-
-from envwire.codec import FaultError, Reason, encode_fault
+from envwire.codec import FaultError, encode_fault
 from envwire.server._auth.tls import server_tls
+from envwire.server._front.direct_frames import receive_frame, receive_hello, send_response
 from envwire.server._front.tls_relay import end_tls
 from envwire.v1 import direct_pb2
-from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
+from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
+    from envwire.server._front.direct_makes import DirectMakes
     from envwire.server._front.sessions import Sessions
     from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
 
 _HELLO_SECONDS = 5.0
-_HELLO_BYTES = 1024
 _MOST_UNDECIDED = 256
 _BACKLOG = 512
 #: No more files can be opened, or memory had, for the moment.
@@ -39,23 +38,40 @@ _PAUSE_SECONDS = 0.2
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
 
+class Peer(NamedTuple):
+    """A client that connected.
+
+    Attributes:
+        connection: A plain socket to it.
+        address: Where it is; empty for one on this machine's Unix socket.
+        certificate: Subject of the certificate that TLS checked; empty for none.
+    """
+
+    connection: socket.socket
+    address: str = ""
+    certificate: str = ""
+
+
 class DirectListener:
     """Accepts direct channels on TCP, and on a Unix socket for clients on this machine.
 
     Args:
         config: The server's settings.
         sessions: The sessions to look up.
+        makes: Makes those that are asked for here.
 
     Attributes:
         addresses: Where clients connect, in the order to try.
     """
 
-    def __init__(self, config: ServerConfig, sessions: Sessions) -> None:
+    def __init__(self, config: ServerConfig, sessions: Sessions, makes: DirectMakes) -> None:
         self._config = config
         self._sessions = sessions
+        self._makes = makes
         self._tls = server_tls(config)
         self._listeners: list[socket.socket] = []
-        self._undecided: set[asyncio.Task[None]] = set()
+        self._undecided: set[asyncio.Task[Any]] = set()
+        self._making: set[asyncio.Task[Any]] = set()
         self.addresses: list[str] = []
 
     def start(self) -> None:
@@ -124,35 +140,61 @@ class DirectListener:
             asyncio.get_running_loop().add_reader(listener, self._accept, listener)
 
     async def _decide(self, connection: socket.socket) -> None:
-        local = connection.family == socket.AF_UNIX
         with contextlib.suppress(OSError, asyncio.TimeoutError):
-            if not local:
-                connection = await asyncio.wait_for(self._prepared(connection), _HELLO_SECONDS)
-            with connection:
+            peer = await asyncio.wait_for(self._prepared(connection), _HELLO_SECONDS)
+            with peer.connection:
                 try:
-                    await asyncio.wait_for(self._admit(connection, local), _HELLO_SECONDS)
+                    await self._admit(peer)
                 except FaultError as fault:
-                    await _refuse(connection, fault)
+                    await _refuse(peer.connection, fault)
 
-    async def _prepared(self, connection: socket.socket) -> socket.socket:
-        """Returns a plain socket to a client elsewhere, with TLS ended where there is any."""
+    async def _prepared(self, connection: socket.socket) -> Peer:
+        """Returns a plain socket to a client, with TLS ended where there is any."""
         try:
+            address = _address(connection)
+            if connection.family == socket.AF_UNIX:
+                return Peer(connection)
             _set_options(connection)
             if self._tls is None:
-                return connection
-            return await end_tls(connection, self._tls.ssl_context())
+                return Peer(connection, address)
+            plain, certificate = await end_tls(connection, self._tls.ssl_context())
+            return Peer(plain, address, certificate)
         except BaseException:
             connection.close()
             raise
 
-    async def _admit(self, connection: socket.socket, local: bool) -> None:
-        hello = await _receive_hello(connection)
-        session = self._sessions.find(hello.header.session_id, hello.header.secret)
-        await session.admit(connection, hello.shared_memory and local)
+    async def _admit(self, peer: Peer) -> None:
+        """Hands a connection over to the session that its hello names or asks for."""
+        connection, local = peer.connection, not peer.address
+        hello = await asyncio.wait_for(receive_hello(connection), _HELLO_SECONDS)
+        owner = hello.header
+        if hello.HasField("make"):
+            response = await self._make(peer, hello.make)
+            await send_response(connection, response, _HELLO_SECONDS)
+            if response.HasField("error"):
+                return
+            made = response.made
+            owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+        session = self._sessions.find(owner.session_id, owner.secret)
+        admitting = session.admit(connection, hello.shared_memory and local)
+        await asyncio.wait_for(admitting, _HELLO_SECONDS)
+
+    async def _make(self, peer: Peer, hello: direct_pb2.MakeHello) -> direct_pb2.HelloResponse:
+        """Makes a session for a client, which is known before anything is read of what it wants."""
+        client = self._makes.identify(peer.address, peer.certificate, hello)
+        reading = receive_frame(peer.connection, self._makes.max_bytes, "MakeRequest")
+        request = await asyncio.wait_for(reading, _HELLO_SECONDS)
+        if (
+            task := asyncio.current_task()
+        ):  # it is decided; how long a Make takes is the environment's affair
+            self._undecided.discard(task)
+            self._making.add(task)
+            task.add_done_callback(self._making.discard)
+        return await self._makes.make(request, client)
 
     def stop(self) -> None:
         """Stops listening; open channels live as long as their sessions. Stopping twice is harmless."""
-        for task in self._undecided:
+        for task in self._undecided | self._making:
             task.cancel()
         while self._listeners:
             listener = self._listeners.pop()
@@ -167,42 +209,12 @@ def _set_options(connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-async def _receive_hello(connection: socket.socket) -> direct_pb2.HelloRequest:
-    """Reads what a connection begins with, and not a byte more: the rest is for the session.
-
-    Raises:
-        FaultError: MALFORMED_REQUEST.
-        OSError: The connection broke.
-    """
-    if await _receive(connection, len(PREAMBLE)) != PREAMBLE:
-        raise ConnectionError("not a direct channel")
-    length, where, attached = HEADER.unpack(await _receive(connection, HEADER_BYTES))
-    if length > _HELLO_BYTES or where or attached:
-        raise FaultError(
-            Reason.MALFORMED_REQUEST,
-            f"a hello of {length} bytes; send a HelloRequest of at most {_HELLO_BYTES} bytes first",
-        )
-    try:
-        return direct_pb2.HelloRequest.FromString(await _receive(connection, length))
-    except DecodeError as error:
-        raise FaultError(Reason.MALFORMED_REQUEST, f"not a HelloRequest: {error}") from error
-
-
-async def _receive(connection: socket.socket, length: int) -> bytes:
-    data = b""
-    while len(data) < length:
-        more = await asyncio.get_running_loop().sock_recv(connection, length - len(data))
-        if not more:
-            raise ConnectionError("the connection ended inside its hello")
-        data += more
-    return data
-
-
 async def _refuse(connection: socket.socket, fault: FaultError) -> None:
     response = direct_pb2.HelloResponse()
     encode_fault(fault, response.error)
-    message = response.SerializeToString()
-    frame = HEADER.pack(len(message), 0, 0) + message
-    await asyncio.wait_for(
-        asyncio.get_running_loop().sock_sendall(connection, frame), _HELLO_SECONDS
-    )
+    await send_response(connection, response, _HELLO_SECONDS)
+
+
+def _address(connection: socket.socket) -> str:
+    """Returns where a client is; nothing for one on this machine's Unix socket."""
+    return "" if connection.family == socket.AF_UNIX else str(connection.getpeername()[0])

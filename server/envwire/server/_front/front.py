@@ -19,6 +19,7 @@ from envwire.server._auth.client import TRUSTED, Client
 from envwire.server._front.admission import Admission
 from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct_listener import DirectListener
+from envwire.server._front.direct_makes import DirectMakes
 from envwire.server._front.making import SessionMaker
 from envwire.server._front.notices import Notices
 from envwire.server._front.request_size import check_size
@@ -70,7 +71,8 @@ class Front:
         served = [(each.library, each.spec.id) for each in loaded.environments.environments]
         admission = Admission(config, clock, sessions, served)
         maker = SessionMaker(config, clock, admission, sessions, forkserver)
-        self._direct = DirectListener(config, sessions)
+        makes = DirectMakes(access, self.exchange, config.max_make_bytes)
+        self._direct = DirectListener(config, sessions, makes)
         self._direct.start()
         self._session_service = SessionService(sessions)
         self._control_service = ControlService(

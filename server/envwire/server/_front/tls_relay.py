@@ -10,6 +10,8 @@ import socket
 import ssl
 from typing import cast
 
+from cryptography.x509 import load_der_x509_certificate
+
 
 class _End(asyncio.Protocol):
     """One end of a relay: what arrives here is written at the other end, as fast as that takes it."""
@@ -46,8 +48,8 @@ class _End(asyncio.Protocol):
             self._other._transport.close()
 
 
-async def end_tls(connection: socket.socket, context: ssl.SSLContext) -> socket.socket:
-    """Shakes hands with a client and returns a plain socket to it.
+async def end_tls(connection: socket.socket, context: ssl.SSLContext) -> tuple[socket.socket, str]:
+    """Shakes hands with a client and returns a plain socket to it, and whom its certificate is for.
 
     Args:
         connection: The client's connection; the relay owns it from now on.
@@ -58,11 +60,19 @@ async def end_tls(connection: socket.socket, context: ssl.SSLContext) -> socket.
     """
     loop = asyncio.get_running_loop()
     outer, inner = _End(), _End()  # event loops differ in which protocol they return
-    await loop.connect_accepted_socket(lambda: outer, connection, ssl=context)
+    secure, _ = await loop.connect_accepted_socket(lambda: outer, connection, ssl=context)
+    certificate = secure.get_extra_info("ssl_object").getpeercert(binary_form=True)
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
     ours.setblocking(False)
     await loop.create_connection(lambda: inner, sock=ours)
     outer.join(inner)
     inner.join(outer)
-    return theirs
+    return theirs, _subject(certificate)
+
+
+def _subject(certificate: bytes | None) -> str:
+    """Returns whom a certificate is for, as gRPC says it."""
+    if not certificate:
+        return ""
+    return load_der_x509_certificate(certificate).subject.rfc4514_string()

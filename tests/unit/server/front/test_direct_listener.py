@@ -19,6 +19,8 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 
 SECRET = b"s" * 16
+#: Of a listener that nobody asks for a session.
+MAKES: Any = None
 
 
 def framed(message: bytes) -> bytes:
@@ -95,7 +97,7 @@ def run(story: Story, kind: int = 0) -> None:
     async def play() -> None:
         hosted, clients = Hosted(), list[Client]()
         sessions: Any = hosted
-        listener = DirectListener(ServerConfig(("x",)), sessions)
+        listener = DirectListener(ServerConfig(("x",)), sessions, MAKES)
         listener.start()
 
         async def connect() -> Client:
@@ -255,7 +257,7 @@ def test_who_leaves_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_direct_channel_where_the_operator_wants_none() -> None:
     async def play() -> None:
         sessions: Any = Hosted()
-        listener = DirectListener(ServerConfig(("x",), direct_port=-1), sessions)
+        listener = DirectListener(ServerConfig(("x",), direct_port=-1), sessions, MAKES)
         listener.start()
         assert listener.addresses == []
 
@@ -267,7 +269,7 @@ def test_a_taken_port_is_told() -> None:
         sessions: Any = Hosted()
         with socket.create_server(("127.0.0.1", 0)) as taken:
             port = taken.getsockname()[1]
-            listener = DirectListener(ServerConfig(("x",), direct_port=port), sessions)
+            listener = DirectListener(ServerConfig(("x",), direct_port=port), sessions, MAKES)
             with pytest.raises(
                 OSError, match=f"cannot bind 127.0.0.1:{port} for the direct channel"
             ):

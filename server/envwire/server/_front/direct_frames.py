@@ -1,0 +1,76 @@
+"""Frames on a connection that has no session yet: read with not a byte more than they hold, the rest is for others."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+from google.protobuf.message import DecodeError
+
+from envwire.codec import FaultError, Reason
+from envwire.v1 import direct_pb2
+from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
+
+_HELLO_BYTES = 1024
+
+
+async def receive_hello(connection: socket.socket) -> direct_pb2.HelloRequest:
+    """Reads what a connection begins with.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST.
+        OSError: The connection broke, or is no direct channel.
+    """
+    if await _receive(connection, len(PREAMBLE)) != PREAMBLE:
+        raise ConnectionError("not a direct channel")
+    data = await receive_frame(connection, _HELLO_BYTES, "HelloRequest")
+    try:
+        return direct_pb2.HelloRequest.FromString(data)
+    except DecodeError as error:
+        raise FaultError(Reason.MALFORMED_REQUEST, f"not a HelloRequest: {error}") from error
+
+
+async def receive_frame(connection: socket.socket, limit: int, what: str) -> bytes:
+    """Reads a frame without attachments and returns its message; one that is too long is not read.
+
+    Args:
+        connection: A socket that does not block.
+        limit: Most bytes of the message.
+        what: What the message is.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST.
+        OSError: The connection broke.
+    """
+    length, where, attached = HEADER.unpack(await _receive(connection, HEADER_BYTES))
+    if length > limit or where or attached:
+        raise FaultError(
+            Reason.MALFORMED_REQUEST,
+            f"a hello of {length} bytes; send a {what} of at most {limit} bytes first",
+        )
+    return await _receive(connection, length)
+
+
+async def _receive(connection: socket.socket, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        more = await asyncio.get_running_loop().sock_recv(connection, length - len(data))
+        if not more:
+            raise ConnectionError("the connection ended inside its hello")
+        data += more
+    return bytes(data)
+
+
+async def send_response(
+    connection: socket.socket, response: direct_pb2.HelloResponse, seconds: float
+) -> None:
+    """Sends a frame that holds an answer to a hello.
+
+    Raises:
+        OSError: The connection broke.
+        asyncio.TimeoutError: The client does not take it.
+    """
+    message = response.SerializeToString()
+    frame = HEADER.pack(len(message), 0, 0) + message
+    sending = asyncio.get_running_loop().sock_sendall(connection, frame)
+    await asyncio.wait_for(sending, seconds)

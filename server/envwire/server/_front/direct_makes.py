@@ -1,0 +1,63 @@
+"""Makes on the direct port: a client says who it is, then what to make, and needs no gRPC at all.
+
+What is made, who may, and how many is for the same service to say as over gRPC; here are only the frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Protocol
+
+from envwire.server._auth.access import Access, PeerIdentity
+from envwire.server._auth.client import Client
+from envwire.v1 import direct_pb2
+from envwire.wire.envelope import REQUESTS, RESPONSES
+
+
+class Exchange(Protocol):
+    """Serves a request and returns its reply, as the front does."""
+
+    def __call__(self, raw: bytes, *, client: Client) -> Awaitable[bytes]:
+        """Serves an InteractRequest."""
+        ...
+
+
+class DirectMakes:
+    """Serves the Makes that come on the direct port.
+
+    Args:
+        access: Tells clients apart.
+        exchange: Serves requests.
+        max_bytes: Most bytes of a MakeRequest.
+    """
+
+    def __init__(self, access: Access, exchange: Exchange, max_bytes: int) -> None:
+        self._access = access
+        self._exchange = exchange
+        self.max_bytes = max_bytes
+
+    def identify(self, address: str, certificate: str, hello: direct_pb2.MakeHello) -> Client:
+        """Returns who says hello.
+
+        Raises:
+            FaultError: UNAUTHENTICATED.
+        """
+        authorization = f"Bearer {hello.token}" if hello.token else ""
+        return self._access.identify(PeerIdentity(address, certificate, authorization))
+
+    async def make(self, request: bytes, client: Client) -> direct_pb2.HelloResponse:
+        """Makes a session.
+
+        Args:
+            request: A MakeRequest; nobody has read it so far.
+            client: Who asks.
+
+        Returns:
+            What to answer: the session, or why there is none.
+        """
+        reply = await self._exchange(REQUESTS.wrap("make", request), client=client)
+        kind, content = RESPONSES.unwrap(reply)
+        response = direct_pb2.HelloResponse()
+        answer = response.made if kind == "make" else response.error
+        answer.MergeFromString(content)
+        return response
