@@ -56,6 +56,4 @@ class Placement:
             ForkserverError: No process could be forked.
             OSError: Too many files are open.
         """
-        process = Process(slots, self._limit)
-        await process.start(fork)
-        return process
+        return await Process.spawn(fork, slots, self._limit)

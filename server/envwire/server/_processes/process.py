@@ -6,19 +6,16 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import ADMIT, FORK
-from envwire.server._ipc.message_slots import REQUESTS, MessageSlots
 from envwire.server._ipc.orphans import kill
-from envwire.server._ipc.scoreboard import make_scoreboard
+from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
 from envwire.server._processes.forkserver import ForkError, ForkserverLink, OnExit
 from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
-from envwire.server._processes.output import OutputTail
 
 _log = logging.getLogger("envwire.server")
 
@@ -26,8 +23,6 @@ _log = logging.getLogger("envwire.server")
 GRACE_SECONDS = 5.0
 #: Time to wait for the news of how a process ended.
 NEWS_SECONDS = 1.0
-
-
 #: Time that a session's process has to fork itself, once it has served the request at hand.
 FORK_SECONDS = 10.0
 _ANSWER_BYTES = 4096
@@ -41,79 +36,78 @@ class AdmitError(Exception):
 
 
 class Process:
-    """One process and the sessions that it holds, each in a slot of its own.
+    """One process and the sessions that it holds, each in a slot of its own. `Process.spawn` makes them.
 
     Args:
+        pid: Its number.
+        endpoints: The front's ends of what ties it to the front.
+        exited: Its exit status, once that is known.
         slots: How many sessions it may hold.
         limit: Largest message accepted, in bytes.
     """
 
-    def __init__(self, slots: int, limit: int) -> None:
-        self._slots = slots
-        self._free_slots = set(range(slots))
-        self._limit = limit
-        self._exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    def __init__(
+        self,
+        pid: int,
+        endpoints: FrontEndpoints,
+        exited: asyncio.Future[int],
+        slots: int,
+        limit: int,
+    ) -> None:
+        self.pid = pid
+        self.output = endpoints.output
+        self.scoreboard = endpoints.scoreboard
+        self._message_slots = endpoints.message_slots
+        self._control_socket = endpoints.control_socket
+        self._exited = exited
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._free_slots = set(range(slots))
         self._leaving = False
         self._forks = 0
         self._forking = asyncio.Lock()
         self._sessions: set[SessionLink] = set()
-        self.pid = 0
+        self._link = Link(
+            limit, self._message_slots, self._on_lost, self._free_slots.add, self._on_misbehaved
+        )
 
-    async def start(self, fork: Fork) -> None:
-        """Forks the process and connects to it.
+    @classmethod
+    async def spawn(cls, fork: Fork, slots: int, limit: int) -> Process:
+        """Forks a process, connects to it and returns it.
 
         Args:
             fork: Forks it.
+            slots: How many sessions it may hold.
+            limit: Largest message accepted, in bytes.
 
         Raises:
             ForkserverError: No process could be forked.
             FaultError: The process that was to copy itself cannot.
             OSError: Too many files are open.
         """
-        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
-            link, their_link = socket.socketpair()
-            control_socket, their_door = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            for end in (link, control_socket):
-                ours.callback(end.close)
-            for end in (their_link, their_door):
-                theirs.callback(end.close)
-            reading, writing = os.pipe2(os.O_CLOEXEC)
-            theirs.callback(os.close, writing)
-            self.output = OutputTail(reading)
-            ours.callback(self.output.close)
-            page, self.scoreboard = make_scoreboard(self._slots)
-            theirs.callback(os.close, page)
-            ours.callback(self.scoreboard.close)
-            self._message_slots = MessageSlots(os.dup(page), self.scoreboard, REQUESTS)
-            ours.callback(self._message_slots.close)
-            descriptors = (their_link.fileno(), writing, their_door.fileno(), page)
-            self.pid = await fork(descriptors, self._on_exit)
-            ours.pop_all()
-        await self._connect(link, control_socket)
+        exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        with open_endpoints(slots) as (endpoints, descriptors):
 
-    async def _connect(self, link: socket.socket, control_socket: socket.socket) -> None:
-        for end in (link, control_socket):
-            end.setblocking(False)
-        self._control_socket = control_socket
-        made = Link(
-            self._limit,
-            self._message_slots,
-            self._on_lost,
-            self._free_slots.add,
-            self._on_misbehaved,
-        )
+            def on_exit(status: int) -> None:
+                if not exited.done():
+                    exited.set_result(status)
+                endpoints.output.drain()
+
+            pid = await fork(descriptors, on_exit)
+        process = cls(pid, endpoints, exited, slots, limit)
+        await process._connect(endpoints.link)
+        return process
+
+    async def _connect(self, link: socket.socket) -> None:
         connecting = asyncio.ensure_future(
-            asyncio.get_running_loop().create_connection(lambda: made, sock=link)
+            asyncio.get_running_loop().create_connection(lambda: self._link, sock=link)
         )
         try:
             await asyncio.shield(connecting)
         except asyncio.CancelledError:
             # Half made it would leave files open, and a process that nobody ends; it takes one turn of the loop.
             await connecting
-            made.close()
+            self._link.close()
             raise
-        self._link = made
 
     async def copy(
         self, forkserver: ForkserverLink, descriptors: Sequence[int], on_exit: OnExit
@@ -234,11 +228,6 @@ class Process:
         with contextlib.suppress(asyncio.TimeoutError):
             return await asyncio.wait_for(asyncio.shield(self._exited), seconds)
         return None
-
-    def _on_exit(self, status: int) -> None:
-        if not self._exited.done():
-            self._exited.set_result(status)
-        self.output.drain()
 
     def _on_misbehaved(self, what: str) -> None:
         _log.warning("session process %d was killed: it sent %s", self.pid, what)

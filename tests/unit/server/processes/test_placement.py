@@ -19,7 +19,7 @@ class FakeProcess:
     started: list[FakeProcess]
     fails = 0
 
-    def __init__(self, slots: int, _: int) -> None:
+    def __init__(self, slots: int) -> None:
         self._slots = slots
         self.sessions = 0
         self.alive = True
@@ -28,13 +28,15 @@ class FakeProcess:
     def free(self) -> bool:
         return self.alive and self.sessions < self._slots
 
-    async def start(self, _: Any) -> None:
+    @classmethod
+    async def spawn(cls, _: Any, slots: int, __: int) -> FakeProcess:
         for _ in range(3):
             await asyncio.sleep(0)
-        if FakeProcess.fails:
-            FakeProcess.fails -= 1
+        if cls.fails:
+            cls.fails -= 1
             raise OSError("no files")
-        FakeProcess.started.append(self)
+        cls.started.append(cls(slots))
+        return cls.started[-1]
 
     def open(self) -> None:
         assert self.free

@@ -30,7 +30,7 @@ def test_a_start_that_is_cancelled_leaves_no_file_open(
 
     async def run() -> None:
         before = files()
-        starting = asyncio.ensure_future(Process(1, 1000).start(fork))
+        starting = asyncio.ensure_future(Process.spawn(fork, 1, 1000))
         for _ in range(turns):
             await asyncio.sleep(0)
         starting.cancel()

@@ -1,0 +1,76 @@
+"""The front's ends of what ties a session process to it, and how both sides get theirs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from envwire.server._ipc.message_slots import REQUESTS, MessageSlots
+from envwire.server._ipc.scoreboard import Scoreboard, make_scoreboard
+from envwire.server._processes.output import OutputTail
+
+
+@dataclass(frozen=True)
+class FrontEndpoints:
+    """What the front has of a session process.
+
+    Attributes:
+        link: Socket for requests and replies.
+        control_socket: Socket of packets, on which descriptors are handed over.
+        output: What the process prints.
+        scoreboard: What it notes for the front to see.
+        message_slots: Where large messages are written.
+    """
+
+    link: socket.socket
+    control_socket: socket.socket
+    output: OutputTail
+    scoreboard: Scoreboard
+    message_slots: MessageSlots
+
+
+@contextlib.contextmanager
+def open_endpoints(slots: int) -> Generator[tuple[FrontEndpoints, tuple[int, ...]]]:
+    """Opens both sides' ends of what ties a process to the front, in whose block the process is to be forked.
+
+    The process's descriptors are closed here when the block ends: it has them by then. The front's ends stay open,
+    unless the block raises.
+
+    Args:
+        slots: How many sessions the process may hold.
+
+    Yields:
+        The front's ends, and the process's descriptors: link, output, control socket, scoreboard.
+
+    Raises:
+        OSError: Too many files are open.
+    """
+    with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+        link, their_link = _pair(socket.SOCK_STREAM, ours, theirs)
+        control_socket, their_control_socket = _pair(socket.SOCK_SEQPACKET, ours, theirs)
+        reading, writing = os.pipe2(os.O_CLOEXEC)
+        theirs.callback(os.close, writing)
+        output = OutputTail(reading)
+        ours.callback(output.close)
+        page, scoreboard = make_scoreboard(slots)
+        theirs.callback(os.close, page)
+        ours.callback(scoreboard.close)
+        message_slots = MessageSlots(os.dup(page), scoreboard, REQUESTS)
+        ours.callback(message_slots.close)
+        descriptors = (their_link.fileno(), writing, their_control_socket.fileno(), page)
+        yield FrontEndpoints(link, control_socket, output, scoreboard, message_slots), descriptors
+        ours.pop_all()
+
+
+def _pair(
+    kind: int, ours: contextlib.ExitStack, theirs: contextlib.ExitStack
+) -> tuple[socket.socket, socket.socket]:
+    """Returns two connected sockets, ours not blocking; each is closed with its side."""
+    our_end, their_end = socket.socketpair(socket.AF_UNIX, kind)
+    ours.callback(our_end.close)
+    theirs.callback(their_end.close)
+    our_end.setblocking(False)
+    return our_end, their_end
