@@ -18,12 +18,13 @@ ROOTS = ("protos", "envs", "client/python", "server")
 def test_no_root_claims_the_namespace(root: str) -> None:
     assert not (ROOT / root / "__init__.py").exists()
     assert not (ROOT / root / "envwire" / "__init__.py").exists()
+    assert not (ROOT / root / "envwire" / "farm" / "__init__.py").exists()
 
 
 @pytest.mark.parametrize(
     "package",
     [
-        *(f"protos/envwire/{name}" for name in ("v1", "wire", "codec")),
+        *(f"protos/envwire/{name}" for name in ("v1", "farm/v1", "wire", "codec")),
         *(f"{root}/envwire/{root.partition('/')[0]}" for root in ROOTS[1:]),
     ],
 )
