@@ -15,7 +15,8 @@ from google.protobuf.message import Message
 
 from envwire.client._transports.direct_channel import Channel as ClientChannel
 from envwire.codec import FaultError, Reason, encode_fault, encode_mapping, encode_value
-from envwire.codec.fastpath.steps import StepRequestWriter, StepResponseWriter
+from envwire.codec.fastpath.step_requests import StepRequestWriter
+from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.server._worker.direct_channel import Channel as ServerChannel
 from envwire.server._worker.shared_memory import SharedSlots
 from envwire.v1 import direct_pb2

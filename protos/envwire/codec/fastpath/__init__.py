@@ -1,1 +1,1 @@
-"""The usual step, written and read without building messages."""
+"""The fast path: a step that is like the last one, written and read without building messages."""

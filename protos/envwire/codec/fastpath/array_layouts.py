@@ -23,11 +23,11 @@ _OFFSET: Final = tag(values_pb2.Tensor, "attachment_offset", VARINT)
 
 _SCALARS: Final = frozenset(SCALAR_TYPES)
 
-UNUSUAL: Final = object()
+UNKNOWN: Final = object()
 """What a reader answers for a value that it does not know."""
 
 
-class Model:
+class ArrayLayout:
     """What stands around the elements of arrays of one type and shape in a Value.
 
     Args:
@@ -89,22 +89,22 @@ class Model:
         return self.beside_at(attachments.add(value))
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None) -> Any:
-        """Returns the value between `start` and `end`; UNUSUAL for one that is not like this."""
+        """Returns the value between `start` and `end`; UNKNOWN for one that is not like this."""
         data = start + len(self.inline)
         if data + self.length == end and raw.startswith(self.inline, start):
             return self.read_inline(raw, data)
         if area is None or not self.attachable:
-            return UNUSUAL
+            return UNKNOWN
         offset = self._offset_of(raw, start, end)
         if offset < 0 or offset + self.length > area.size:
-            return UNUSUAL
+            return UNKNOWN
         return attached(self._shape, self._dtype, area, offset)
 
     def read_inline(self, raw: bytes, start: int) -> Any:
         """Returns the value whose elements begin at `start`."""
         view: Any = np.ndarray(self._shape, self._dtype, raw, start)
         if self._dtype.kind == "b" and view.view(np.uint8).max() > 1:
-            return UNUSUAL
+            return UNKNOWN
         copied: Array = view.copy()
         return copied
 
@@ -122,7 +122,7 @@ class Model:
         return offset if behind > 0 and value == self.beside_at(offset) else -1
 
 
-class ScalarModel(Model):
+class ScalarLayout(ArrayLayout):
     """What stands before the element of scalars of one type in a Value.
 
     Args:
@@ -143,7 +143,7 @@ class ScalarModel(Model):
     def read_inline(self, raw: bytes, start: int) -> Any:
         """Returns the scalar that begins at `start`."""
         if self._dtype.kind == "b" and raw[start] > 1:
-            return UNUSUAL
+            return UNKNOWN
         return np.ndarray((), self._dtype, raw, start)[()]
 
 
@@ -151,9 +151,9 @@ def _element(value: Any) -> bytes:
     return memoryview(value).tobytes()  # half of what NumPy's own `tobytes` takes
 
 
-def model_of(value: Any) -> Model | None:
-    """Returns the model of an array or scalar; None for whatever is left to protobuf."""
+def layout_of(value: Any) -> ArrayLayout | None:
+    """Returns the layout of an array or scalar; None for whatever is left to protobuf."""
     if type(value) in _SCALARS:
-        return ScalarModel(value)
-    usual = type(value) is np.ndarray and value.nbytes and is_portable(value.dtype)
-    return Model(value) if usual else None
+        return ScalarLayout(value)
+    regular = type(value) is np.ndarray and value.nbytes and is_portable(value.dtype)
+    return ArrayLayout(value) if regular else None

@@ -1,7 +1,7 @@
-"""The usual step of a vector environment: four arrays, written and read by what stands between them.
+"""A step of a vector environment: four arrays, written and read by what stands between them.
 
 Observations, rewards, terminations and truncations differ from the last ones in their elements only. So a whole answer
-is a template with gaps. Whatever does not fit it is left to the usual step, and to protobuf.
+is a layout with gaps. Whatever does not fit it is left to the step of a single one, and to protobuf.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from envwire.codec.fastpath.array_layouts import Model
-from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter, StepResult
+from envwire.codec.fastpath.array_layouts import ArrayLayout
+from envwire.codec.fastpath.step_reader import StepResponseReader
+from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.values.tensors import attached, is_portable
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import ATTACHED_FROM
 from envwire.wire.varints import FIXED64, LENGTH_DELIMITED, VARINT, tag, varint
 
 if TYPE_CHECKING:
+    from envwire.codec.steps.step_codec import StepResult
     from envwire.wire.frames import Area, Attachments
 
 _Array: TypeAlias = npt.NDArray[Any]
@@ -45,7 +47,7 @@ _NO_INFO: Final = tag(_STEP, "info", LENGTH_DELIMITED) + b"\0"
 _BOOLEANS: Final = b"\0\1"
 
 
-class Template:
+class MessageLayout:
     """An answer without the elements of its arrays.
 
     Args:
@@ -56,22 +58,22 @@ class Template:
     def __init__(self, arrays: _Arrays, beside: bool) -> None:
         self.beside = beside
         self._kinds = tuple((array.dtype, array.shape) for array in arrays)
-        first, *typed = (Model(array) for array in arrays)
+        first, *typed = (ArrayLayout(array) for array in arrays)
         observation = first.beside if beside else first.inline
         elements = 0 if beside else first.length
         texts = [_OBSERVATION + varint(len(observation) + elements) + observation]
         before = _PLAIN
-        for mark, model in zip(_TYPED, typed, strict=True):
-            texts.append(before + mark + varint(len(model.inline) + model.length) + model.inline)
+        for mark, layout in zip(_TYPED, typed, strict=True):
+            texts.append(before + mark + varint(len(layout.inline) + layout.length) + layout.inline)
             before = b""
         texts.append(_NO_INFO)
-        gaps = [elements, *(model.length for model in typed)]
+        gaps = [elements, *(layout.length for layout in typed)]
         texts[0] = _RESPONSE + varint(sum(map(len, texts)) + sum(gaps)) + texts[0]
         self._texts = tuple(texts)
         self._attached = first.length
-        self._place(gaps)
+        self._find_gaps(gaps)
 
-    def _place(self, gaps: list[int]) -> None:
+    def _find_gaps(self, gaps: list[int]) -> None:
         """Finds where texts and gaps begin and end."""
         pieces = [
             length
@@ -134,10 +136,10 @@ class Template:
         dtype, shape = self._kinds[0]
         return attached(shape, dtype, area, 0)
 
-    def _array(self, raw: bytes, place: int) -> _Array | None:
+    def _array(self, raw: bytes, index: int) -> _Array | None:
         """Returns one array, fresh; None where a boolean is another byte than 0 or 1."""
-        dtype, shape = self._kinds[place]
-        start, end = self._gaps[place]
+        dtype, shape = self._kinds[index]
+        start, end = self._gaps[index]
         if dtype.kind == "b" and raw[start:end].translate(None, _BOOLEANS):
             return None
         return np.array(np.ndarray(shape, dtype, raw, start))
@@ -153,20 +155,20 @@ class BatchResponseWriter(StepResponseWriter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._template: Template | None = None
+        self._whole: MessageLayout | None = None
 
     def write(self, result: StepResult, attachments: Attachments | None = None) -> bytes | None:
         """Returns the InteractResponse of a step; see `StepResponseWriter.write`."""
         arrays = result[:4]
         if result[4] or not _are_arrays(arrays):
             return super().write(result, attachments)
-        template = self._template
+        layout = self._whole
         beside = attachments is not None and arrays[0].nbytes >= ATTACHED_FROM
-        if template is None or template.beside != beside or not template.suits(arrays):
-            template = self._template = _template_of(arrays, beside)
-            if template is None:
+        if layout is None or layout.beside != beside or not layout.suits(arrays):
+            layout = self._whole = _layout_of(arrays, beside)
+            if layout is None:
                 return super().write(result, attachments)
-        return template.write(arrays, attachments)
+        return layout.write(arrays, attachments)
 
 
 class BatchResponseReader(StepResponseReader):
@@ -176,20 +178,20 @@ class BatchResponseReader(StepResponseReader):
         family: Classes to build of.
     """
 
-    _template: Template | None = None
+    _whole: MessageLayout | None = None
 
     def read(self, raw: bytes, area: Area | None = None) -> StepResult | None:
         """Returns what `VectorEnv.step` returned; see `StepResponseReader.read`."""
-        template = self._template
-        result = template.read(raw, area) if template is not None else None
+        layout = self._whole
+        result = layout.read(raw, area) if layout is not None else None
         if result is not None:
             return result
         result = super().read(raw, area)
         if result is not None and not result[4] and _are_arrays(arrays := result[:4]):
-            self._template = _template_of(arrays, area is not None)
+            self._whole = _layout_of(arrays, area is not None)
         return result
 
 
-def _template_of(arrays: _Arrays, beside: bool) -> Template | None:
-    usual = all(array.nbytes and is_portable(array.dtype) for array in arrays)
-    return Template(arrays, beside) if usual else None
+def _layout_of(arrays: _Arrays, beside: bool) -> MessageLayout | None:
+    regular = all(array.nbytes and is_portable(array.dtype) for array in arrays)
+    return MessageLayout(arrays, beside) if regular else None

@@ -25,7 +25,7 @@ _REMEMBERED_TO: Final = 512
 
 
 class Gap(NamedTuple):
-    """A place in a message for elements that are attached.
+    """A gap in a message for elements that are attached.
 
     Attributes:
         offset: Where they are among the attachments.

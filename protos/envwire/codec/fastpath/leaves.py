@@ -1,7 +1,7 @@
 """Values without containers as the bytes of a Value and back, without building a message.
 
-The rows are those of `plain` that need no message of their own; arrays have their models. Bytes are read only in the
-form in which they are written here; all others are protobuf's to judge.
+The rows are those of `values.builtins` that need no message of their own; arrays have their layouts. Bytes are read
+only in the form in which they are written here; all others are protobuf's to judge.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from envwire.codec.fastpath.array_layouts import UNUSUAL, Model, model_of
+from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout, layout_of
 from envwire.v1 import values_pb2
 from envwire.wire.varints import FIXED64, LENGTH_DELIMITED, VARINT, read_varint, tag, varint
 
@@ -29,7 +29,7 @@ _LARGEST: Final = 2**63 - 1
 _FALSE, _TRUE, _NOTHING = _BOOLEAN + b"\0", _BOOLEAN + b"\1", _NONE + b"\0"
 
 
-class Unusual(Exception):  # noqa: N818 - not an error: protobuf takes what is unusual
+class Unknown(Exception):  # noqa: N818 - not an error: protobuf takes what is not known here
     """A value, or bytes, that protobuf has to take."""
 
 
@@ -42,12 +42,12 @@ class _Integers(dict[int, bytes]):
 
     def __missing__(self, value: int) -> bytes:
         if not ~_LARGEST <= value <= _LARGEST:
-            raise Unusual
+            raise Unknown
         return _spelled(value)
 
 
 INTEGERS: Final = _Integers((value, _spelled(value)) for value in range(-128, 1024))
-"""The Values of small integers, which most actions, counts and places are."""
+"""The Values of small integers, which most actions, counts and positions are."""
 
 KNOWN: Final[dict[bytes, Any]] = {
     _NOTHING: None,
@@ -69,7 +69,7 @@ def _text(value: str) -> bytes:
     try:
         text = value.encode()
     except UnicodeEncodeError:
-        raise Unusual from None
+        raise Unknown from None
     return b"".join((_TEXT, varint(len(text)), text))
 
 
@@ -80,13 +80,13 @@ def _bytes(value: bytes) -> bytes:
 def _read_integer(raw: bytes, index: int, end: int) -> int:
     number, behind = read_varint(raw, index)
     if behind != end or number >> 64:
-        raise Unusual
+        raise Unknown
     return number >> 1 ^ -(number & 1)
 
 
 def _read_float(raw: bytes, index: int, end: int) -> float:
     if end - index != _DOUBLE.size:
-        raise Unusual
+        raise Unknown
     value: float = _DOUBLE.unpack_from(raw, index)[0]
     return value
 
@@ -95,13 +95,13 @@ def _read_text(raw: bytes, index: int, end: int) -> str:
     try:
         return _read_bytes(raw, index, end).decode()
     except UnicodeDecodeError:
-        raise Unusual from None
+        raise Unknown from None
 
 
 def _read_bytes(raw: bytes, index: int, end: int) -> bytes:
     length, start = read_varint(raw, index)
     if start + length != end or start < index:
-        raise Unusual
+        raise Unknown
     return raw[start:end]
 
 
@@ -115,7 +115,7 @@ WRITERS: Final[dict[Any, Callable[[Any], bytes]]] = {
     str: _text,
     bytes: _bytes,
 }
-"""Functions that return the Value of a plain value, by its exact type; they raise `Unusual`."""
+"""Functions that return the Value of a plain value, by its exact type; they raise `Unknown`."""
 
 READERS: Final[dict[bytes, LeafReader]] = {
     _INTEGER: _read_integer,
@@ -123,54 +123,54 @@ READERS: Final[dict[bytes, LeafReader]] = {
     _TEXT: _read_text,
     _BYTES: _read_bytes,
 }
-"""Functions that return the plain value between two indices, by the tag before it; they raise `Unusual`.
+"""Functions that return the plain value between two indices, by the tag before it; they raise `Unknown`.
 
 None and booleans have one form each, which is `KNOWN`."""
 
 
 class Leaf:
-    """A place without containers: plain values, and arrays like the last one."""
+    """A node without containers: plain values, and arrays like the last one."""
 
-    __slots__ = ("_model",)
+    __slots__ = ("_layout",)
 
     def __init__(self, value: Any = None) -> None:
-        self._model: Model | None = None
+        self._layout: ArrayLayout | None = None
         if type(value) not in WRITERS:
             self._learn(value)
 
-    def _learn(self, value: Any) -> Model:
-        model = self._model = model_of(value)
-        if model is None:
-            raise Unusual
-        return model
+    def _learn(self, value: Any) -> ArrayLayout:
+        layout = self._layout = layout_of(value)
+        if layout is None:
+            raise Unknown
+        return layout
 
     def write(self, value: Any, parts: list[bytes], attachments: Attachments | None) -> int:
         """Adds a Value to `parts` and returns its length; a large array goes to the attachments."""
-        model = self._model
-        if model is None or not model.fits(value):
+        layout = self._layout
+        if layout is None or not layout.fits(value):
             plain = WRITERS.get(type(value))
             if plain is not None:
                 written = plain(value)
                 parts.append(written)
                 return len(written)
-            model = self._learn(value)
-        if attachments is not None and model.attachable:
-            written = model.attach(value, attachments)
+            layout = self._learn(value)
+        if attachments is not None and layout.attachable:
+            written = layout.attach(value, attachments)
             parts.append(written)
             return len(written)
-        parts += (model.inline, model.elements(value))
-        return len(model.inline) + model.length
+        parts += (layout.inline, layout.elements(value))
+        return len(layout.inline) + layout.length
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None) -> Any:
         """Returns the value between `start` and `end`."""
         if end - start <= SHORT:
-            known = KNOWN.get(raw[start:end], UNUSUAL)
-            if known is not UNUSUAL:
+            known = KNOWN.get(raw[start:end], UNKNOWN)
+            if known is not UNKNOWN:
                 return known
         plain = READERS.get(raw[start : start + 1])
         if plain is not None:
             return plain(raw, start + 1, end)
-        value = UNUSUAL if self._model is None else self._model.read(raw, start, end, area)
-        if value is UNUSUAL:
-            raise Unusual
+        value = UNKNOWN if self._layout is None else self._layout.read(raw, start, end, area)
+        if value is UNKNOWN:
+            raise Unknown
         return value

@@ -1,8 +1,8 @@
 """Dictionaries, tuples and lists that are like the last one: only their leaves are written and read anew.
 
-A tree is a model of nested containers: the bytes before each element, with the lengths that they had last. Where an
+A tree remembers nested containers: the bytes before each element, with the lengths that they had last. Where an
 element is as long as before, nothing around it has to be written or understood again, only joined or compared; where it
-is not, the lengths around it are. Other containers, other names and whatever has no leaf here are `Unusual`.
+is not, the lengths around it are. Other containers, other names and whatever has no leaf here are `Unknown`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from operator import is_
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from envwire.codec.fastpath.leaves import WRITERS, Leaf, Unusual
+from envwire.codec.fastpath.leaves import WRITERS, Leaf, Unknown
 from envwire.v1 import values_pb2
 from envwire.wire.varints import LENGTH_DELIMITED, read_varint, tag, varint
 
@@ -29,7 +29,7 @@ _NAME: Final = tag(values_pb2.ValueEntry, "name", LENGTH_DELIMITED)
 _VALUE: Final = tag(values_pb2.ValueEntry, "value", LENGTH_DELIMITED)
 
 #: Trees are smaller than this; what is larger spends its time in its elements, and would hold memory here.
-_MOST_PLACES: Final = 1024
+_MOST_NODES: Final = 1024
 _MOST_LEVELS: Final = 8
 
 
@@ -40,18 +40,18 @@ class _Slot:
     """One element of a container, and what stands before an element of this length.
 
     Args:
-        place: What the element is like.
+        node: What the element is like.
         before: Bytes before the length of the element; in a dictionary, those inside of its entry.
 
     Attributes:
         fitted: Length of the element, what stands before it, and how long that is. They change as one, so that whoever
-            interrupts a step leaves a model that is whole.
+            interrupts a step leaves one that is whole.
     """
 
-    __slots__ = ("_before", "fitted", "place")
+    __slots__ = ("_before", "fitted", "node")
 
-    def __init__(self, place: Place, before: bytes = _ELEMENT) -> None:
-        self.place, self._before = place, before
+    def __init__(self, node: Node, before: bytes = _ELEMENT) -> None:
+        self.node, self._before = node, before
         self.fitted = self.fit(0)
 
     def fit(self, length: int) -> Fitted:
@@ -65,7 +65,7 @@ class _Slot:
         length, _ = read_varint(raw, self._skip(raw, index) + len(self._before))
         fitted = self.fit(length)
         if not raw.startswith(fitted[1], index):
-            raise Unusual
+            raise Unknown
         return fitted
 
     def _prefix(self, length: int) -> bytes:
@@ -90,7 +90,7 @@ class _Entry(_Slot):
 
 
 class _Branch:
-    """A place of containers of one type, with as many elements.
+    """A node of containers of one type, with as many elements.
 
     Args:
         mark: The tag before the container.
@@ -116,7 +116,7 @@ class _Branch:
             at = len(parts)
             last, prefix, ahead = slot.fitted
             parts.append(prefix)
-            length = slot.place.write(element, parts, attachments)
+            length = slot.node.write(element, parts, attachments)
             if length != last:
                 _, parts[at], ahead = slot.fit(length)
             total += ahead + length
@@ -129,7 +129,7 @@ class _Branch:
         """Returns the container between `start` and `end`, which is all of it."""
         length, index = read_varint(raw, start + 1)
         if raw[start : start + 1] != self._mark or index + length != end:
-            raise Unusual
+            raise Unknown
         values: list[Any] = []
         for slot in self._slots:
             length, prefix, ahead = slot.fitted
@@ -138,10 +138,10 @@ class _Branch:
             start = index + ahead
             index = start + length
             if index > end:
-                raise Unusual
-            values.append(slot.place.read(raw, start, index, area))
+                raise Unknown
+            values.append(slot.node.read(raw, start, index, area))
         if index != end:
-            raise Unusual
+            raise Unknown
         return self._built(values)
 
     def _elements(self, value: Any) -> Iterable[Any]:
@@ -154,17 +154,17 @@ class _Branch:
 
 
 class _Row(_Branch):
-    """A place of lists, or of tuples."""
+    """A node of lists, or of tuples."""
 
     __slots__ = ("_kind",)
 
-    def __init__(self, mark: bytes, elements: Any, grow: Callable[[Any], Place]) -> None:
+    def __init__(self, mark: bytes, elements: Any, grow: Callable[[Any], Node]) -> None:
         super().__init__(mark, [_Slot(grow(element)) for element in elements])
         self._kind: type[Any] = type(elements)
 
     def _elements(self, value: Any) -> Iterable[Any]:
         if type(value) is not self._kind or len(value) != len(self._slots):
-            raise Unusual
+            raise Unknown
         return cast("Iterable[Any]", value)
 
     def _built(self, values: list[Any]) -> Any:
@@ -172,23 +172,23 @@ class _Row(_Branch):
 
 
 class _Table(_Branch):
-    """A place of dictionaries with the same names in the same order."""
+    """A node of dictionaries with the same names in the same order."""
 
     __slots__ = ("_names",)
 
-    def __init__(self, mark: bytes, items: dict[Any, Any], grow: Callable[[Any], Place]) -> None:
+    def __init__(self, mark: bytes, items: dict[Any, Any], grow: Callable[[Any], Node]) -> None:
         names = tuple(items)
         super().__init__(mark, [_Entry(grow(items[name]), _before_item(name)) for name in names])
         self._names: tuple[str, ...] = names
 
     def _elements(self, value: Any) -> Iterable[Any]:
         if type(value) is not dict:
-            raise Unusual
+            raise Unknown
         items = cast("dict[str, Any]", value)
         if len(items) != len(self._names) or not (
             all(map(is_, items, self._names)) or self._has(items)
         ):
-            raise Unusual
+            raise Unknown
         return items.values()
 
     def _has(self, items: dict[str, Any]) -> bool:
@@ -199,32 +199,32 @@ class _Table(_Branch):
         return dict(zip(self._names, values, strict=True))
 
 
-Place: TypeAlias = Leaf | _Row | _Table
+Node: TypeAlias = Leaf | _Row | _Table
 
 _BRANCHES: Final[dict[Any, type[_Row | _Table]]] = {list: _Row, tuple: _Row, dict: _Table}
 
 
-def grow(value: Any, mark: bytes | None = None) -> Place:
-    """Returns a place of values like this one.
+def grow(value: Any, mark: bytes | None = None) -> Node:
+    """Returns a node for values like this one.
 
     Args:
         value: The value.
         mark: The tag before the value, if it is a container; that of its kind in a Value by default.
 
     Raises:
-        Unusual: It has parts that are left to protobuf, or too many.
+        Unknown: It has parts that are left to protobuf, or too many.
     """
-    return _grown(value, iter(range(_MOST_PLACES)), _MOST_LEVELS, mark)
+    return _grown(value, iter(range(_MOST_NODES)), _MOST_LEVELS, mark)
 
 
-def _grown(value: Any, room: Iterator[int], levels: int, mark: bytes | None = None) -> Place:
+def _grown(value: Any, room: Iterator[int], levels: int, mark: bytes | None = None) -> Node:
     if next(room, None) is None:
-        raise Unusual
+        raise Unknown
     own = _MARKS.get(type(value))
     if own is None:
         return Leaf(value)
     if not levels:
-        raise Unusual
+        raise Unknown
     branch = _BRANCHES[type(value)]
     return branch(mark or own, value, lambda part: _grown(part, room, levels - 1))
 
@@ -232,6 +232,6 @@ def _grown(value: Any, room: Iterator[int], levels: int, mark: bytes | None = No
 def _before_item(name: Any) -> bytes:
     """Returns what stands in an entry before the length of its value."""
     if type(name) is not str:
-        raise Unusual
+        raise Unknown
     text = WRITERS[str](name)[1:]
     return b"".join((_NAME, text, _VALUE))

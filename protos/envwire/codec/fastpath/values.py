@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 
-from envwire.codec.fastpath.array_layouts import UNUSUAL, Model, model_of
-from envwire.codec.fastpath.leaves import INTEGERS, KNOWN, SHORT, Leaf, Unusual
-from envwire.codec.fastpath.trees import Place, grow
+from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout, layout_of
+from envwire.codec.fastpath.leaves import INTEGERS, KNOWN, SHORT, Leaf, Unknown
+from envwire.codec.fastpath.trees import Node, grow
 
 if TYPE_CHECKING:
     from envwire.wire.frames import Area, Attachments
 
-#: After so many values in a row that were not like the one before, a place stops learning what they are like: it would
+#: After so many values in a row that were not like the one before, a field stops learning what they are like: it would
 #: cost more than it saves. Every `_AGAIN`th value it tries anew.
 _TRIES: Final = 4
 _AGAIN: Final = 64
@@ -38,53 +38,53 @@ def _may_learn(misses: int) -> bool:
 
 
 class _Learner:
-    """What the plain values and the containers of one place are like.
+    """What the plain values and the containers of one field are like.
 
     Args:
         mark: The tag before a container; that of its kind in a Value by default.
     """
 
-    __slots__ = ("_mark", "_misses", "_place")
+    __slots__ = ("_mark", "_misses", "_node")
 
     def __init__(self, mark: bytes | None = None) -> None:
         self._mark, self._misses = mark, 0
-        self._place: Place = Leaf()
+        self._node: Node = Leaf()
 
     def learn(self, value: Any) -> None:
-        """Takes a value that was not like the last one as the model of those to come."""
+        """Takes a value that was not like the last one as what those to come are like."""
         self._misses += 1
-        self._place = _place_of(value, self._mark, self._misses)
+        self._node = _node_of(value, self._mark, self._misses)
 
 
 class TreeWriter(_Learner):
-    """Writes the plain values and the containers of one place; for its argument see `_Learner`."""
+    """Writes the plain values and the containers of one field; for its argument see `_Learner`."""
 
     __slots__ = ()
 
     def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
         """Returns the tag and what is behind it; None, and nothing attached, for what is left to protobuf."""
-        known = _written(self._place, value, attachments)
+        known = _written(self._node, value, attachments)
         if known is not None:
             self._misses = 0
             return known
         self.learn(value)
-        return _written(self._place, value, attachments)
+        return _written(self._node, value, attachments)
 
 
-def _place_of(value: Any, mark: bytes | None, misses: int) -> Place:
-    """Returns a place of values like this one; one of plain values for what is left to protobuf."""
+def _node_of(value: Any, mark: bytes | None, misses: int) -> Node:
+    """Returns a node for values like this one; one of plain values for what is left to protobuf."""
     if _may_learn(misses):
-        with suppress(Unusual):
+        with suppress(Unknown):
             return grow(value, mark)
     return Leaf()
 
 
-def _written(place: Place, value: Any, attachments: Attachments | None) -> Parts | None:
+def _written(node: Node, value: Any, attachments: Attachments | None) -> Parts | None:
     parts: list[bytes] = []
     before = (0, 0) if attachments is None else (len(attachments.buffers), attachments.length)
     try:
-        place.write(value, parts, attachments)
-    except Unusual:
+        node.write(value, parts, attachments)
+    except Unknown:
         if attachments is not None:
             attachments.cut(*before)
         return None
@@ -92,36 +92,36 @@ def _written(place: Place, value: Any, attachments: Attachments | None) -> Parts
 
 
 class TreeReader(_Learner):
-    """Reads the plain values and the containers of one place; for its argument see `_Learner`."""
+    """Reads the plain values and the containers of one field; for its argument see `_Learner`."""
 
     __slots__ = ()
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
-        """Returns the value between `start` and `end`; UNUSUAL for one that is left to protobuf."""
+        """Returns the value between `start` and `end`; UNKNOWN for one that is left to protobuf."""
         try:
-            value = self._place.read(raw, start, end, area)
-        except Unusual:
-            return UNUSUAL
+            value = self._node.read(raw, start, end, area)
+        except Unknown:
+            return UNKNOWN
         self._misses = 0
         return value
 
 
 class ValueWriter:
-    """Writes the values of one place, an observation for instance."""
+    """Writes the values of one field, an observation for instance."""
 
-    __slots__ = ("_misses", "_model", "_tree")
+    __slots__ = ("_layout", "_misses", "_tree")
 
     def __init__(self) -> None:
         self._misses = 0
-        self._model: Model | None = None
+        self._layout: ArrayLayout | None = None
         self._tree = TreeWriter()
 
     def write(self, value: Any) -> bytes | None:
         """Returns the Value; None for one that is left to protobuf."""
-        model = self._model
-        if model is not None and model.fits(value):
+        layout = self._layout
+        if layout is not None and layout.fits(value):
             self._misses = 0
-            return model.inline + model.elements(value)
+            return layout.inline + layout.elements(value)
         if type(value) is int and (known := _spelled(value)):
             return known
         parts = self.parts(value)
@@ -134,8 +134,8 @@ class ValueWriter:
             value: Anything; what is left to protobuf gives None.
             attachments: Empty; takes the elements of large arrays.
         """
-        model = self._model
-        if model is not None and model.fits(value):
+        layout = self._layout
+        if layout is not None and layout.fits(value):
             self._misses = 0
         elif type(value) is int and (known := _spelled(value)):
             return known, b""
@@ -143,42 +143,42 @@ class ValueWriter:
             return self._tree.parts(value, attachments)
         else:
             self._misses += 1
-            model = self._model = model_of(value) if _may_learn(self._misses) else None
-            if model is None:
+            layout = self._layout = layout_of(value) if _may_learn(self._misses) else None
+            if layout is None:
                 return None
-        if attachments is None or not model.attachable:
-            return model.inline, model.elements(value)
-        return model.attach(value, attachments), b""
+        if attachments is None or not layout.attachable:
+            return layout.inline, layout.elements(value)
+        return layout.attach(value, attachments), b""
 
 
 class ValueReader:
-    """Reads the values of one place.
+    """Reads the values of one field.
 
     Attributes:
-        model: What the last array or scalar was like.
+        layout: What the last array or scalar was like.
     """
 
-    __slots__ = ("_misses", "_tree", "model")
+    __slots__ = ("_misses", "_tree", "layout")
 
     def __init__(self) -> None:
         self._misses = 0
-        self.model: Model | None = None
+        self.layout: ArrayLayout | None = None
         self._tree = TreeReader()
 
     def learn(self, value: Any) -> None:
-        """Takes a value that protobuf read as the model of those to come."""
+        """Takes a value that protobuf read as what those to come are like."""
         if not issubclass(type(value), _NUMPY):
             self._tree.learn(value)
             return
         self._misses += 1
-        self.model = model_of(value) if _may_learn(self._misses) else None
+        self.layout = layout_of(value) if _may_learn(self._misses) else None
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
-        """Returns the value between `start` and `end`; UNUSUAL for one that is left to protobuf."""
-        if self.model is not None:
-            value = self.model.read(raw, start, end, area)
-            if value is not UNUSUAL:
+        """Returns the value between `start` and `end`; UNKNOWN for one that is left to protobuf."""
+        if self.layout is not None:
+            value = self.layout.read(raw, start, end, area)
+            if value is not UNKNOWN:
                 self._misses = 0
                 return value
-        known = _said(raw[start:end], UNUSUAL) if end - start <= SHORT else UNUSUAL
-        return self._tree.read(raw, start, end, area) if known is UNUSUAL else known
+        known = _said(raw[start:end], UNKNOWN) if end - start <= SHORT else UNKNOWN
+        return self._tree.read(raw, start, end, area) if known is UNKNOWN else known

@@ -11,14 +11,14 @@ from envwire.codec import (
     Reason,
     decode_mapping,
     decode_value,
-    encode_value,
     fault_from_exception,
 )
-from envwire.codec.fastpath.steps import number, truth
+from envwire.codec.steps.messages import truth, write_step
+from envwire.codec.steps.step_codec import StepCodec, StepResult
 from envwire.server._session import np_random as _randomness
 from envwire.server._session.hosted_env import HostedEnv, reason_of
 from envwire.server._session.states import Event
-from envwire.server._session.values import invalid, read, write, write_info
+from envwire.server._session.values import check_info, invalid, read, write, write_info
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Attachments
@@ -127,15 +127,27 @@ def encode_step(
     attachments: Attachments | None,
 ) -> Event:
     """Writes what a step returned; reward and flags keep the types that the environment gave them."""
-    observation, reward, terminated, truncated, info = result
-    write(observation, response.observation, "observation", attachments)
-    _encode_reward(reward, response)
-    response.terminated = hosted.call(_flag, terminated, response, "terminated")
-    response.truncated = hosted.call(_flag, truncated, response, "truncated")
-    write_info(info, response.info, attachments)
+    event = hosted.call(step_event, result)
+    check_info(result[4])
+    try:
+        write_step(result, response, attachments)
+    except CodecError as error:
+        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
     if mirror:
         _mirror(hosted, response.random)
-    return step_event(result)
+    return event
+
+
+def encoded_step(codec: StepCodec, result: StepResult, attachments: Attachments | None) -> bytes:
+    """Returns the answer to a step.
+
+    Raises:
+        FaultError: UNSUPPORTED: it has no wire form.
+    """
+    try:
+        return codec.encode_response(result, attachments)
+    except CodecError as error:
+        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
 
 
 def step_event(result: tuple[Any, Any, Any, Any, Any]) -> Event:
@@ -167,20 +179,6 @@ def _contains(space: Any, action: Any) -> bool:
         return bool(space.contains(action))
     except Exception:
         return False
-
-
-def _encode_reward(reward: Any, response: pb.StepResponse) -> None:
-    if type(reward) is float:
-        response.reward = reward
-        return
-    encode_value(reward, response.typed_reward, "reward", opaque=True)
-    response.reward = number(reward)
-
-
-def _flag(flag: Any, response: pb.StepResponse, name: str) -> bool:
-    if type(flag) is not bool:
-        encode_value(flag, getattr(response, f"typed_{name}"), name, opaque=True)
-    return truth(flag)
 
 
 def render(

@@ -21,15 +21,15 @@ from envwire.codec import (
     encode_warnings,
     fault_from_exception,
 )
-from envwire.codec.fastpath.batches import BatchResponseWriter
 from envwire.codec.fastpath.inlining import inlined
-from envwire.codec.fastpath.steps import StepRequestReader, StepResponseWriter
+from envwire.codec.steps.choice import step_codec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.episodes import (
     encode_step,
+    encoded_step,
     read_action,
     read_chunk,
     step_event,
@@ -76,14 +76,12 @@ class Session:
         self._request = b""
         self._reply = Packet(b"")
         self._replaying = Replaying(self._serve_recorded)
-        self._reader = StepRequestReader()
-        self._writer = BatchResponseWriter() if is_vector(env) else StepResponseWriter()
+        self._steps = step_codec(family, vector=is_vector(env))
 
     def copied(self) -> None:
         """Begins the order of requests anew: this is the copy of a session, asked by nobody so far."""
         self._sequence = 0
         self._request, self._reply = b"", Packet(b"")
-        self._reader = StepRequestReader()
 
     @property
     def hosted(self) -> HostedEnv:
@@ -110,9 +108,9 @@ class Session:
             raw: The request, without a header: whose it is was settled before.
             attach: Whether large arrays may go beside the response. They are the environment's own, not copies.
         """
-        usual = self._reader.read(raw)
-        if usual is not None and usual[0] == self._sequence + 1:
-            return self._keep(raw, self._guarded(self._step, usual[1], False, _beside(attach)))
+        step = self._steps.decode_request(raw)
+        if step is not None and step.sequence == self._sequence + 1:
+            return self._keep(raw, self._guarded(self._step, step.action, False, _beside(attach)))
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
         except DecodeError as error:
@@ -155,7 +153,6 @@ class Session:
             if body.actions:
                 return self._chunk(body)
             action = read_action(self._hosted, body)
-            self._reader.learn(action)
             return self._step(action, body.mirror_np_random, attachments)
         reply = environment_pb2.InteractResponse()
         if kind == "replay":
@@ -176,15 +173,13 @@ class Session:
         return self._step(read_action(self._hosted, body), body.mirror_np_random, None)
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
-        """Takes a step; the usual answer is written without building a message."""
         result = self._take(action)
         if not mirror and not self._warnings.given and type(result[4]) is dict:
-            written = self._writer.write(result, attachments)
-            if written is not None:
-                self.state = move(self.state, step_event(result))
-                return Packet(written, attachments)
+            event = self._hosted.call(step_event, result)
+            written = encoded_step(self._steps, result, attachments)
+            self.state = move(self.state, event)
+            return Packet(written, attachments)
         reply = environment_pb2.InteractResponse()
-        attachments = _beside(attachments is not None)
         event = encode_step(self._hosted, result, mirror, reply.step, attachments)
         return self._finish(event, reply, attachments)
 

@@ -54,11 +54,20 @@ def write_info(info: Any, message: values_pb2.ValueMap, attachments: Attachments
     Raises:
         FaultError: ENVIRONMENT_RAISED: it is not a dict.
     """
+    check_info(info)
+    message.SetInParent()
+    mapping = cast("dict[Any, Any]", info)
+    encode_mapping(mapping, message, "info", opaque=True, attachments=attachments)
+
+
+def check_info(info: Any) -> None:
+    """Checks that an environment returned a dictionary beside its observation.
+
+    Raises:
+        FaultError: ENVIRONMENT_RAISED: it did not.
+    """
     if not isinstance(info, Mapping):
         raise FaultError(
             Reason.ENVIRONMENT_RAISED,
             f"the environment returned an info of type {type(info).__name__}; it must be a dict",
         )
-    message.SetInParent()
-    mapping = cast("dict[Any, Any]", info)
-    encode_mapping(mapping, message, "info", opaque=True, attachments=attachments)

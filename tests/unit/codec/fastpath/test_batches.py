@@ -1,4 +1,4 @@
-"""Steps of vector environments: a template with gaps says what protobuf says, and leaves to it what does not fit."""
+"""Steps of vector environments: a layout with gaps says what protobuf says, and leaves to it what does not fit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import pytest
 
 from envwire.codec import envwire_family
 from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWriter
-from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter
+from envwire.codec.fastpath.step_reader import StepResponseReader
+from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Attachments

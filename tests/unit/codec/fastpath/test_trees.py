@@ -13,9 +13,10 @@ from hypothesis.extra import numpy as hnp
 
 from envwire.codec import CodecError, encode_mapping, encode_value, envwire_family
 from envwire.codec.fastpath import trees
-from envwire.codec.fastpath import values as usual
-from envwire.codec.fastpath.array_layouts import UNUSUAL
-from envwire.codec.fastpath.steps import StepResponseReader, StepResponseWriter
+from envwire.codec.fastpath import values as remembered
+from envwire.codec.fastpath.array_layouts import UNKNOWN
+from envwire.codec.fastpath.step_reader import StepResponseReader
+from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.fastpath.values import TreeReader, TreeWriter, ValueReader, ValueWriter
 from envwire.codec.values.encoding import decode_value
 from envwire.codec.values.tensors import SCALAR_TYPES
@@ -35,7 +36,7 @@ def _large(dtype: Any) -> Strategy:
     return st.integers(0, 9).map(lambda number: np.full((70, 80), number, dtype))
 
 
-#: What stands in one place, step after step.
+#: What stands in one field, step after step.
 LEAVES: st.SearchStrategy[Strategy] = st.sampled_from(
     [
         st.none(),
@@ -80,7 +81,7 @@ def built(value: Any, attachments: Attachments | None = None) -> bytes:
 def received(reader: ValueReader, raw: bytes, area: Area | None = None) -> Any:
     """Returns a value as a client reads it."""
     read = reader.read(raw, 0, len(raw), area)
-    if read is UNUSUAL:
+    if read is UNKNOWN:
         read = decode_value(values_pb2.Value.FromString(raw), FAMILY, area=area)
         reader.learn(read)
     return read
@@ -175,7 +176,7 @@ STRANGE = {
     "surrogate key": {"\ud800": 1},
     "ring": _ring(),
     "deep": _deep(trees._MOST_LEVELS + 1),
-    "many": [0] * trees._MOST_PLACES,
+    "many": [0] * trees._MOST_NODES,
 }
 
 
@@ -199,13 +200,13 @@ def test_infos_that_protobuf_attached_are_read() -> None:
         encode_mapping(info, step.info, attachments=attachments)
         raw, area = step.SerializeToString(), area_of(attachments)
         assert identical(reader.read(raw, 0, len(raw), area), info)
-        assert reader.read(raw, 0, len(raw), area[:-1]) is UNUSUAL
-        assert reader.read(raw, 0, len(raw)) is UNUSUAL
+        assert reader.read(raw, 0, len(raw), area[:-1]) is UNKNOWN
+        assert reader.read(raw, 0, len(raw)) is UNKNOWN
 
 
 @pytest.mark.parametrize("levels", [trees._MOST_LEVELS, trees._MOST_LEVELS - 1])
 def test_the_deepest_and_the_widest_trees(levels: int) -> None:
-    for value in (_deep(levels), [0] * (trees._MOST_PLACES - 1)):
+    for value in (_deep(levels), [0] * (trees._MOST_NODES - 1)):
         assert ValueWriter().write(value) == built(value)
 
 
@@ -264,14 +265,14 @@ def test_damaged_trees_are_left_to_protobuf_or_read_alike(data: st.DataObject) -
         whole[data.draw(st.integers(0, len(whole) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(whole[: data.draw(st.integers(0, len(whole)))])
     read = reader.read(cut, 0, len(cut))
-    if read is not UNUSUAL:
+    if read is not UNKNOWN:
         assert identical(read, decode_value(values_pb2.Value.FromString(cut), FAMILY))
 
 
 @pytest.mark.parametrize(
     ("learnt", "changing"),
     [
-        ("model_of", [np.zeros(length) for length in range(1, 300)]),
+        ("layout_of", [np.zeros(length) for length in range(1, 300)]),
         ("grow", [(0,) * length for length in range(1, 300)]),
         ("grow", [{"x": object()}] * 299),
     ],
@@ -280,22 +281,22 @@ def test_damaged_trees_are_left_to_protobuf_or_read_alike(data: st.DataObject) -
 def test_places_that_learn_in_vain_stop_and_begin_again(
     learnt: str, changing: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counted, learn = Counter[str](), getattr(usual, learnt)
+    counted, learn = Counter[str](), getattr(remembered, learnt)
 
     def counting(*args: Any) -> Any:
         counted[learnt] += 1
         return learn(*args)
 
-    monkeypatch.setattr(usual, learnt, counting)
+    monkeypatch.setattr(remembered, learnt, counting)
     writer, reader = ValueWriter(), ValueReader()
     for value in changing:
         writer.write(value)
         reader.learn(value)  # what was read was like none before
-    most = usual._TRIES + len(changing) // usual._AGAIN
+    most = remembered._TRIES + len(changing) // remembered._AGAIN
     assert counted[learnt] == 2 * most
-    same = changing[0] if learnt == "model_of" else (1, 2)
+    same = changing[0] if learnt == "layout_of" else (1, 2)
     raw = built(same)
-    for _ in range(usual._AGAIN + 1):
+    for _ in range(remembered._AGAIN + 1):
         written = writer.write(same)
         assert identical(received(reader, raw), same)
     assert written == raw

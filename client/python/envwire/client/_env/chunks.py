@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.operations import StepMany
 from envwire.client.errors import RemoteError
-from envwire.codec.fastpath.steps import StepResult
+from envwire.codec.steps.step_codec import StepResult
 
 #: Actions in one request: as many as a server takes.
 _MAX_ACTIONS = 1024

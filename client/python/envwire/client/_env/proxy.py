@@ -38,7 +38,7 @@ from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space, decode_value
-from envwire.codec.fastpath.steps import StepResult
+from envwire.codec.steps.step_codec import StepResult
 from envwire.v1 import environment_pb2
 
 if TYPE_CHECKING:

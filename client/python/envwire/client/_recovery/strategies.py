@@ -22,7 +22,7 @@ from envwire.client._session.operations import GetRandom, Operation, Reset
 from envwire.client._session.recording import Recording
 from envwire.client.errors import ENDS, RemoteError, StepTimeoutError, is_lost
 from envwire.client.options import ConnectionOptions
-from envwire.codec.fastpath.steps import StepResult
+from envwire.codec.steps.step_codec import StepResult
 from envwire.v1 import spaces_pb2
 
 _log = logging.getLogger("envwire.client")

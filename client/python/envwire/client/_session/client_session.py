@@ -21,10 +21,15 @@ from envwire.client._session.operations import Close, Operation, Render, Step
 from envwire.client._session.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
 from envwire.client._session.states import MAKING, PENDING, TRANSITIONS, Move, State, moved
-from envwire.client.errors import ENDS, ServerUnavailableError, exception
+from envwire.client.errors import (
+    ENDS,
+    InvalidRequestError,
+    ServerUnavailableError,
+    exception,
+)
 from envwire.codec import Family, Reason, decode_fault
-from envwire.codec.fastpath.batches import BatchResponseReader
-from envwire.codec.fastpath.steps import StepRequestWriter, StepResponseReader
+from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.steps.choice import step_codec
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
 from envwire.wire.frames import Area, Reply
@@ -81,8 +86,7 @@ class ClientSession:
         self.capabilities: frozenset[str] = frozenset()
         self.notices: tuple[Notice, ...] = ()
         self.on_notices: Callable[[tuple[Notice, ...]], None] = lambda _: None
-        self._writer = StepRequestWriter()
-        self._reader = BatchResponseReader(family) if vector else StepResponseReader(family)
+        self._steps = step_codec(family, vector=vector)
         self._operation: Operation[Any] = Render()
         self._request = b""
         #: A request that was taken back, in case that it was served all the same.
@@ -141,15 +145,20 @@ class ClientSession:
         except KeyError:
             state = moved(self.state, Move.REQUEST)
         number = self.sequence + 1
-        request = None
         if type(operation) is Step and not operation.mirror and operation.random_state is None:
-            request = self._writer.write(number, operation.action)
-        if request is None:
+            request = self._written_step(operation.action, number)
+        else:
             request = self._written(operation, number)
         self.state, self.sequence = state, number
         self._operation, self._request = operation, request
         self._retries.deadline = self._clock() + self.timeout
         return request
+
+    def _written_step(self, action: Any, number: int) -> bytes:
+        try:
+            return self._steps.encode_request(number, action)
+        except CodecError as error:
+            raise InvalidRequestError(str(error)) from error
 
     def _written(self, operation: Operation[Any], number: int) -> bytes:
         request = pb.InteractRequest()
@@ -180,7 +189,7 @@ class ClientSession:
         operation = self._operation
         self._answered(message, attachments)
         if type(operation) is Step and not operation.mirror:
-            result = self._reader.read(message, attachments)
+            result = self._steps.decode_response(message, attachments)
             if result is not None:
                 return Answered((result, None))
         response = self._parsed(message)

@@ -21,7 +21,8 @@ from envwire.codec import (
     encode_value,
     encode_values,
 )
-from envwire.codec.fastpath.steps import StepResult
+from envwire.codec.steps.messages import read_step
+from envwire.codec.steps.step_codec import StepResult
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 from envwire.wire.frames import Area
@@ -77,7 +78,7 @@ class Step(NamedTuple):
         self, answer: pb.StepResponse, area: Area | None, family: Family
     ) -> tuple[StepResult, pb.RandomMirror | None]:
         """Reads the answer; reward and flags have the types that the environment gave them."""
-        return _step_result(answer, area, family), answer.random if self.mirror else None
+        return read_step(answer, family, area), answer.random if self.mirror else None
 
 
 class StepMany(NamedTuple):
@@ -102,7 +103,7 @@ class StepMany(NamedTuple):
         self, answer: pb.StepResponse, _: Area | None, family: Family
     ) -> tuple[list[StepResult], BaseException | None]:
         """Reads the answers."""
-        results = [_step_result(each, None, family) for each in answer.steps]
+        results = [read_step(each, family, None) for each in answer.steps]
         if not answer.HasField("error"):
             return results, None
         return results, exception(decode_fault(answer.error, family), family)
@@ -380,21 +381,6 @@ class Close(NamedTuple):
 
     def read(self, answer: pb.CloseResponse, _: Area | None, __: Family) -> None:
         """Reads nothing."""
-
-
-def _step_result(answer: pb.StepResponse, area: Area | None, family: Family) -> StepResult:
-    has = answer.HasField
-    return (
-        decode_value(answer.observation, family, area=area),
-        decode_value(answer.typed_reward, family) if has("typed_reward") else answer.reward,
-        decode_value(answer.typed_terminated, family)
-        if has("typed_terminated")
-        else answer.terminated,
-        decode_value(answer.typed_truncated, family)
-        if has("typed_truncated")
-        else answer.truncated,
-        decode_mapping(answer.info, family, area=area),
-    )
 
 
 def _write_random(

@@ -1,0 +1,65 @@
+"""Steps by their fixed parts, behind the interface of all step codecs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from envwire.codec.fastpath.batches import BatchResponseReader, BatchResponseWriter
+from envwire.codec.fastpath.step_reader import StepResponseReader
+from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
+from envwire.codec.fastpath.step_writer import StepResponseWriter
+from envwire.codec.steps.messages import MessageStepCodec
+from envwire.codec.steps.step_codec import PlainStep, StepCodec, StepResult
+from envwire.wire.envelope import REQUESTS
+
+if TYPE_CHECKING:
+    from envwire.codec.family import Family
+    from envwire.wire.frames import Area, Attachments
+
+
+class FixedPartsStepCodec(StepCodec):
+    """Writes and reads what differs from the last step; what is not like it is left to protobuf.
+
+    Args:
+        family: Classes to build of.
+        vector: Whether the steps return batches.
+    """
+
+    def __init__(self, family: Family, *, vector: bool = False) -> None:
+        self._messages = MessageStepCodec(family)
+        self._request_writer, self._request_reader = StepRequestWriter(), StepRequestReader()
+        self._response_writer = BatchResponseWriter() if vector else StepResponseWriter()
+        self._response_reader = (
+            BatchResponseReader(family) if vector else StepResponseReader(family)
+        )
+
+    def encode_request(self, sequence: int, action: Any) -> bytes:
+        """Returns the request of a plain step (see `StepCodec.encode_request`)."""
+        written = self._request_writer.write(sequence, action)
+        return self._messages.encode_request(sequence, action) if written is None else written
+
+    def decode_request(self, raw: bytes) -> PlainStep | None:
+        """Reads a plain step (see `StepCodec.decode_request`)."""
+        known = self._request_reader.read(raw)
+        if known is not None:
+            return known
+        if REQUESTS.kind(raw) != "step":
+            return None
+        step = self._messages.decode_request(raw)
+        if step is not None:
+            self._request_reader.learn(step.action)
+        return step
+
+    def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
+        """Returns the answer to a step (see `StepCodec.encode_response`)."""
+        written = self._response_writer.write(result, attachments)
+        if written is not None:
+            return written
+        if attachments is not None:
+            attachments.cut(0, 0)
+        return self._messages.encode_response(result, attachments)
+
+    def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
+        """Reads a plain answer (see `StepCodec.decode_response`)."""
+        known = self._response_reader.read(raw, area)
+        return self._messages.decode_response(raw, area) if known is None else known

@@ -1,0 +1,38 @@
+"""What the answers to steps consist of, in the order in which it is written."""
+
+from __future__ import annotations
+
+import struct
+from typing import Final
+
+from envwire.v1 import environment_pb2
+from envwire.wire.varints import FIXED64, LENGTH_DELIMITED, VARINT, tag
+
+DOUBLE: Final = struct.Struct("<d")
+_STEP: Final = environment_pb2.StepResponse
+RESPONSE: Final = tag(environment_pb2.InteractResponse, "step", LENGTH_DELIMITED)
+OBSERVATION: Final = tag(_STEP, "observation", LENGTH_DELIMITED)
+REWARD: Final = tag(_STEP, "reward", FIXED64)
+INFO: Final = tag(_STEP, "info", LENGTH_DELIMITED)
+NO_INFO: Final = INFO + b"\0"
+
+FLAGS: Final = {
+    (terminated, truncated): tag(_STEP, "terminated", VARINT)
+    + bytes((terminated,))
+    + tag(_STEP, "truncated", VARINT)
+    + bytes((truncated,))
+    for terminated in (False, True)
+    for truncated in (False, True)
+}
+"""The two flags, always written: an answer is then as long as the last one, and its receiver knows where it ends."""
+
+FLAGS_READ: Final = {written: flags for flags, written in FLAGS.items()}
+FLAG_BYTES: Final = 4
+
+TAIL: Final = struct.Struct("<1sd4s2s")
+"""What follows the observation in a plain step: tag and reward, both flags, an empty info."""
+
+TYPED: Final = tuple(
+    tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")
+)
+"""Reward and flags of another type than a plain number and plain booleans, in the order in which they are written."""

@@ -1,0 +1,156 @@
+"""Answers to steps, read by their fixed parts; see `step_writer`."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+from google.protobuf.message import DecodeError
+
+from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
+from envwire.codec.fastpath.step_parts import (
+    DOUBLE,
+    FLAG_BYTES,
+    FLAGS_READ,
+    INFO,
+    NO_INFO,
+    OBSERVATION,
+    RESPONSE,
+    REWARD,
+    TAIL,
+    TYPED,
+)
+from envwire.codec.fastpath.values import TreeReader, ValueReader
+from envwire.codec.values.encoding import decode_mapping, decode_value
+from envwire.v1 import values_pb2
+from envwire.wire.varints import behind_length, read_varint
+
+if TYPE_CHECKING:
+    from envwire.codec.family import Family
+    from envwire.codec.steps.step_codec import StepResult
+    from envwire.wire.frames import Area
+
+_Outcome: TypeAlias = tuple[Any, Any, Any]
+
+
+class StepResponseReader:
+    """Reads the answers to the steps of one session.
+
+    Args:
+        family: Classes to build of.
+    """
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self._observation = ValueReader()
+        self._typed = tuple(ValueReader() for _ in TYPED)
+        self._info = TreeReader(INFO)
+        self._length = -1
+        self._before = b""
+        self._layout: ArrayLayout | None = None
+
+    def read(self, raw: bytes, area: Area | None = None) -> StepResult | None:
+        """Returns what `Env.step` returned; None for one that is left to protobuf.
+
+        Args:
+            raw: An InteractResponse.
+            area: What was attached to it.
+
+        Raises:
+            CodecError: The answer breaks the contract.
+        """
+        if len(raw) == self._length and raw.startswith(self._before):
+            result = self._plain(raw, area)
+            if result is not None:
+                return result
+        start = behind_length(raw) if raw[:1] == RESPONSE else 0
+        if start == 0 or raw[start : start + 1] != OBSERVATION:
+            return None
+        try:
+            return self._read(raw, start + 1, area)
+        except (DecodeError, struct.error):  # protobuf says better what is wrong
+            return None
+
+    def _plain(self, raw: bytes, area: Area | None) -> StepResult | None:
+        """Reads an answer that differs from the last one in the observation, of the same length, reward and flags."""
+        start, end = len(self._before), len(raw) - TAIL.size
+        mark, reward, flags, rest = TAIL.unpack_from(raw, end)
+        outcome, layout = FLAGS_READ.get(flags), self._layout
+        if outcome is None or mark != REWARD or rest != NO_INFO:
+            return None
+        if layout is None:
+            observation = self._observation.read(raw, start, end, area)
+        elif start < end:
+            observation = layout.read_inline(raw, start)
+        elif area is not None and area.size == layout.length:
+            observation = layout.read_beside(area)
+        else:
+            return None
+        return None if observation is UNKNOWN else (observation, reward, *outcome, {})
+
+    def _remember(self, raw: bytes, begin: int, observation: Any) -> None:
+        """Takes a plain answer, whose observation is a Value from `begin` on, as what those to come are like."""
+        self._length = -1  # until all is there: whoever interrupts a step leaves one that is whole
+        self._before, self._layout = raw[:begin], None
+        layout, end = self._observation.layout, len(raw) - TAIL.size
+        if layout is not None and layout.fits(observation):
+            for start, head in ((end - layout.length, layout.inline), (end, layout.beside)):
+                if start > 0 and raw.endswith(head, 0, start):
+                    self._before, self._layout = raw[:start], layout
+                    break
+        self._length = len(raw)
+
+    def _read(self, raw: bytes, index: int, area: Area | None) -> StepResult | None:
+        begin = index
+        observation, index = self._value(self._observation, raw, begin, area)
+        flags = index + 1 + DOUBLE.size
+        outcome = FLAGS_READ.get(raw[flags : flags + FLAG_BYTES])
+        if outcome is None or raw[index : index + 1] != REWARD:
+            return None
+        plain: _Outcome = (DOUBLE.unpack_from(raw, index + 1)[0], *outcome)
+        index = flags + FLAG_BYTES
+        if raw[index:] == NO_INFO:
+            self._remember(raw, read_varint(raw, begin)[1], observation)
+            return (observation, *plain, {})
+        values = plain
+        if raw[index : index + 1] != INFO:
+            values, index = self._typed_values(raw, index, plain)
+        info = self._read_info(raw, index, area)
+        return None if info is None else (observation, *values, info)
+
+    def _typed_values(self, raw: bytes, index: int, plain: _Outcome) -> tuple[_Outcome, int]:
+        values = list(plain)
+        for position, mark in enumerate(TYPED):
+            if raw[index : index + 1] == mark:
+                values[position], index = self._value(self._typed[position], raw, index + 1, None)
+        return (values[0], values[1], values[2]), index
+
+    def _read_info(self, raw: bytes, index: int, area: Area | None) -> dict[Any, Any] | None:
+        if raw[index:] == NO_INFO:
+            return {}
+        known = self._info.read(raw, index, len(raw), area)
+        if known is not UNKNOWN:
+            return cast("dict[Any, Any]", known)
+        length, start = read_varint(raw, index + 1)
+        if raw[index : index + 1] != INFO or start + length != len(raw):
+            return None
+        message = values_pb2.ValueMap.FromString(raw[start:])
+        info = decode_mapping(message, self._family, area=area)
+        self._info.learn(info)
+        return info
+
+    def _value(
+        self, reader: ValueReader, raw: bytes, index: int, area: Area | None
+    ) -> tuple[Any, int]:
+        """Returns the value behind a length, and where it ends."""
+        length, start = read_varint(raw, index)
+        end = start + length
+        if not 0 < start <= end <= len(raw):
+            raise DecodeError
+        value = reader.read(raw, start, end, area)
+        if value is UNKNOWN:
+            value = decode_value(
+                values_pb2.Value.FromString(raw[start:end]), self._family, area=area
+            )
+            reader.learn(value)
+        return value, end

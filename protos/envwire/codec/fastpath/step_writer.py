@@ -1,0 +1,110 @@
+"""Answers to steps, written by their fixed parts.
+
+A step's messages differ from the last one's in a few fields: the number, the action, the observation, the reward, the
+flags, the info. What is written here has protobuf's own form, but a message is built only for a part that is not like
+the last one: it costs ten times as much as joining its bytes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from envwire.codec.fastpath.step_parts import (
+    DOUBLE,
+    FLAGS,
+    INFO,
+    NO_INFO,
+    OBSERVATION,
+    RESPONSE,
+    REWARD,
+    TAIL,
+    TYPED,
+)
+from envwire.codec.fastpath.values import TreeWriter, ValueWriter
+from envwire.codec.steps.messages import number, truth
+from envwire.codec.values.encoding import encode_mapping
+from envwire.v1 import values_pb2
+from envwire.wire.varints import varint
+
+if TYPE_CHECKING:
+    from envwire.codec.steps.step_codec import StepResult
+    from envwire.wire.frames import Attachments
+
+
+class StepResponseWriter:
+    """Writes the answers to the steps of one session."""
+
+    def __init__(self) -> None:
+        self._observation = ValueWriter()
+        self._typed = tuple(ValueWriter() for _ in TYPED)
+        self._info = TreeWriter(INFO)
+        self._last = b"", b""
+
+    def write(self, result: StepResult, attachments: Attachments | None = None) -> bytes | None:
+        """Returns the InteractResponse of a step; None for one that is left to protobuf.
+
+        Args:
+            result: What the environment returned.
+            attachments: Empty; takes the large arrays of the observation. Those of the info stay in the message: the
+                slots of a shared memory are as large as observations.
+
+        Raises:
+            CodecError: The info has no wire form.
+        """
+        observation, reward, terminated, truncated, info = result
+        parts = self._observation.parts(observation, attachments)
+        if parts is None:
+            return None
+        plain = type(reward) is float and type(terminated) is bool and type(truncated) is bool
+        if plain and not info:
+            return self._plain(
+                *parts, TAIL.pack(REWARD, reward, FLAGS[terminated, truncated], NO_INFO)
+            )
+        outcome = self._outcome(result)
+        if outcome is None:
+            return None
+        end = (self._info.parts(info) or _built(info)) if info else (NO_INFO,)
+        size = varint(len(parts[0]) + len(parts[1]))
+        body = (OBSERVATION, size, *parts, outcome, *end)
+        return b"".join((RESPONSE, varint(sum(map(len, body))), *body))
+
+    def _plain(self, head: bytes, elements: bytes, tail: bytes) -> bytes:
+        """Returns an answer that differs from the last one in elements, reward and flags."""
+        last, before = self._last
+        if head is not last:
+            length = len(head) + len(elements)
+            begin = OBSERVATION + varint(length) + head
+            body = len(begin) + len(elements) + len(tail)
+            before = RESPONSE + varint(body) + begin
+            self._last = head, before
+        return b"".join((before, elements, tail))
+
+    def _outcome(self, result: StepResult) -> bytes | None:
+        """Returns reward and flags."""
+        _, reward, terminated, truncated, _ = result
+        if type(terminated) is bool and type(truncated) is bool:
+            flags = FLAGS[terminated, truncated]
+            if type(reward) is float:
+                return REWARD + DOUBLE.pack(reward) + flags
+        else:
+            flags = FLAGS[truth(terminated), truth(truncated)]
+        return self._typed_outcome(result, flags)
+
+    def _typed_outcome(self, result: StepResult, flags: bytes) -> bytes | None:
+        """Returns reward and flags, of which one at least has a type of its own."""
+        plain = (float, bool, bool)
+        parts = [REWARD, DOUBLE.pack(number(result[1])), flags]
+        for mark, writer, value, kind in zip(TYPED, self._typed, result[1:4], plain, strict=True):
+            if type(value) is not kind:
+                written = writer.write(value)
+                if written is None:
+                    return None
+                parts += (mark, varint(len(written)), written)
+        return b"".join(parts)
+
+
+def _built(info: dict[Any, Any]) -> tuple[bytes, ...]:
+    """Returns an info as protobuf writes it."""
+    message = values_pb2.ValueMap()
+    encode_mapping(info, message, "info", opaque=True)
+    return INFO, varint(message.ByteSize()), message.SerializeToString()

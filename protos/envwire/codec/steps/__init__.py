@@ -1,0 +1,1 @@
+"""The messages of steps: one interface, two implementations that say the same."""

@@ -1,0 +1,28 @@
+"""Which step codec a session has."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
+from envwire.codec.steps.messages import MessageStepCodec
+
+if TYPE_CHECKING:
+    from envwire.codec.family import Family
+    from envwire.codec.steps.step_codec import StepCodec
+
+FASTPATH: Final = "ENVWIRE_FASTPATH"
+"""The environment variable that, when it is 0, has every step go through protobuf's messages."""
+
+
+def step_codec(family: Family, *, vector: bool = False) -> StepCodec:
+    """Returns a codec for one end of a session.
+
+    Args:
+        family: Classes to build of.
+        vector: Whether the steps return batches.
+    """
+    if os.environ.get(FASTPATH) == "0":
+        return MessageStepCodec(family)
+    return FixedPartsStepCodec(family, vector=vector)

@@ -1,0 +1,141 @@
+"""Steps as protobuf's messages: what the contract says, field by field."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from google.protobuf.message import DecodeError
+
+from envwire.codec.errors.codec_error import CodecError
+from envwire.codec.steps.step_codec import PlainStep, StepCodec, StepResult
+from envwire.codec.values.encoding import (
+    decode_mapping,
+    decode_value,
+    encode_mapping,
+    encode_value,
+)
+from envwire.v1 import environment_pb2
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+    from envwire.codec.family import Family
+    from envwire.wire.frames import Area, Attachments
+
+_ASKED: Final = frozenset({"sequence", "action"})
+_TOLD_BESIDES: Final = frozenset({"warnings", "random", "steps", "error"})
+
+
+class MessageStepCodec(StepCodec):
+    """Builds and parses a message for each step.
+
+    Args:
+        family: Classes to build of.
+    """
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+
+    def encode_request(self, sequence: int, action: Any) -> bytes:
+        """Returns the request of a plain step (see `StepCodec.encode_request`)."""
+        request = environment_pb2.InteractRequest()
+        request.step.sequence = sequence
+        encode_value(action, request.step.action, "action")
+        return request.SerializeToString()
+
+    def decode_request(self, raw: bytes) -> PlainStep | None:
+        """Reads a plain step (see `StepCodec.decode_request`)."""
+        try:
+            request = environment_pb2.InteractRequest.FromString(raw)
+            step = request.step
+            if _set_fields(request) != ["step"] or not _ASKED.issuperset(_set_fields(step)):
+                return None
+            action = decode_value(step.action, self._family, "action", opaque=False)
+        except (CodecError, DecodeError):  # the caller says better what is wrong
+            return None
+        return PlainStep(step.sequence, action)
+
+    def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
+        """Returns the answer to a step (see `StepCodec.encode_response`)."""
+        response = environment_pb2.InteractResponse()
+        write_step(result, response.step, attachments)
+        return response.SerializeToString()
+
+    def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
+        """Reads a plain answer (see `StepCodec.decode_response`)."""
+        try:
+            response = environment_pb2.InteractResponse.FromString(raw)
+        except DecodeError:
+            return None
+        step = response.step
+        if _set_fields(response) != ["step"] or not _TOLD_BESIDES.isdisjoint(_set_fields(step)):
+            return None
+        return read_step(step, self._family, area)
+
+
+def _set_fields(message: Message) -> list[str]:
+    return [field.name for field, _ in message.ListFields()]
+
+
+def write_step(
+    result: StepResult,
+    message: environment_pb2.StepResponse,
+    attachments: Attachments | None = None,
+) -> None:
+    """Writes what a step returned; reward and flags keep the types that the environment gave them.
+
+    Large arrays of the observation are attached. Those of the info stay in the message: the slots of a shared memory
+    are as large as observations.
+
+    Raises:
+        CodecError: The observation, or a key of the info, has no wire form.
+    """
+    observation, reward, terminated, truncated, info = result
+    encode_value(observation, message.observation, "observation", attachments=attachments)
+    message.reward = number(reward)
+    if type(reward) is not float:
+        encode_value(reward, message.typed_reward, "reward", opaque=True)
+    for name, flag in (("terminated", terminated), ("truncated", truncated)):
+        setattr(message, name, truth(flag))
+        if type(flag) is not bool:
+            encode_value(flag, getattr(message, f"typed_{name}"), name, opaque=True)
+    message.info.SetInParent()
+    encode_mapping(info, message.info, "info", opaque=True)
+
+
+def read_step(
+    message: environment_pb2.StepResponse, family: Family, area: Area | None = None
+) -> StepResult:
+    """Reads what a step returned.
+
+    Raises:
+        CodecError: The answer breaks the contract.
+    """
+    has = message.HasField
+    return (
+        decode_value(message.observation, family, area=area),
+        decode_value(message.typed_reward, family) if has("typed_reward") else message.reward,
+        decode_value(message.typed_terminated, family)
+        if has("typed_terminated")
+        else message.terminated,
+        decode_value(message.typed_truncated, family)
+        if has("typed_truncated")
+        else message.truncated,
+        decode_mapping(message.info, family, area=area),
+    )
+
+
+def number(reward: Any) -> float:
+    """Returns what stands in the plain field of a reward: NaN for what is not one number."""
+    if getattr(reward, "ndim", 0):
+        return math.nan
+    try:
+        return float(reward)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+def truth(flag: Any) -> bool:
+    """Returns what stands in the plain field of a flag: an array of flags has no truth of its own."""
+    return bool(flag) if getattr(flag, "ndim", 0) == 0 else False

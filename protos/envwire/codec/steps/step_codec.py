@@ -1,0 +1,69 @@
+"""The interface of all that writes and reads the messages of steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from envwire.wire.frames import Area, Attachments
+
+StepResult: TypeAlias = tuple[Any, Any, Any, Any, dict[Any, Any]]
+"""What `Env.step` returns."""
+
+
+class PlainStep(NamedTuple):
+    """A step that asks for nothing but itself.
+
+    Attributes:
+        sequence: Its number in the session.
+        action: The action, or a batch of them.
+    """
+
+    sequence: int
+    action: Any
+
+
+class StepCodec(Protocol):
+    """The messages of one session's steps, at one of its ends.
+
+    Implementations understand each other: what one wrote another reads, as the same values of the same types. They may
+    remember what the last step was like, so each end of a session has one of its own. What is no plain step, or no
+    plain answer to one, is left to the caller: a request with a generator's state or a chunk of actions, an answer
+    with warnings, an error.
+    """
+
+    def encode_request(self, sequence: int, action: Any) -> bytes:
+        """Returns the InteractRequest of a plain step, without a header.
+
+        Raises:
+            CodecError: The action has no wire form.
+        """
+        ...
+
+    def decode_request(self, raw: bytes) -> PlainStep | None:
+        """Reads an InteractRequest; None for one that is no plain step, or whose action cannot be read."""
+        ...
+
+    def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
+        """Returns the InteractResponse of a step.
+
+        Args:
+            result: What the environment returned.
+            attachments: Empty; takes large arrays. They are the environment's own, not copies.
+
+        Raises:
+            CodecError: The observation, or a key of the info, has no wire form.
+        """
+        ...
+
+    def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
+        """Reads an InteractResponse; None for one that is no plain answer to a step.
+
+        Args:
+            raw: The answer.
+            area: What was attached to it.
+
+        Raises:
+            CodecError: The answer breaks the contract.
+        """
+        ...

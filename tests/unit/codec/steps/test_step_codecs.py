@@ -1,0 +1,218 @@
+"""Both step codecs say the same: what one wrote the other reads, to the last bit and type."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from envwire.codec import CodecError, envwire_family
+from envwire.codec.errors.warnings import encode_warnings
+from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
+from envwire.codec.steps.choice import FASTPATH, step_codec
+from envwire.codec.steps.messages import MessageStepCodec
+from envwire.codec.steps.step_codec import StepCodec, StepResult
+from envwire.testing.equality import identical
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+from envwire.wire.envelope import session_header, with_header
+from envwire.wire.frames import Area, Attachments
+
+FAMILY = envwire_family()
+PROFILE = settings(derandomize=True, max_examples=50, deadline=None)
+
+NUMBERS = [np.float32, np.uint8, np.int64, np.bool_, np.float16, np.complex64]
+ARRAYS = hnp.arrays(st.sampled_from(NUMBERS), hnp.array_shapes(min_dims=0, max_dims=3, min_side=0))
+LARGE = st.builds(
+    lambda start, dtype: np.arange(start, start + 4500).astype(dtype),
+    st.integers(0, 9),
+    st.sampled_from([np.uint8, np.float32]),
+)
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.text(max_size=4)
+    | st.binary(max_size=4)
+    | st.sampled_from([np.float32(0.5), np.int64(-3), np.True_, 1 + 2j, {3}])
+    | ARRAYS
+)
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text(max_size=2) | st.integers(0, 3), inner, max_size=3)
+    ),
+    max_leaves=5,
+)
+FLAGS = st.booleans() | st.sampled_from([np.True_, np.False_, 0, 1, None])
+RESULTS = st.tuples(
+    VALUES | LARGE,
+    st.floats() | st.integers(-3, 3) | st.sampled_from([np.float32(0.5), None, "much"]),
+    FLAGS,
+    FLAGS,
+    st.dictionaries(st.text(max_size=2), VALUES | LARGE, max_size=3),
+)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> StepResult:
+    """Answers of a vector environment; most are like one another."""
+    count = draw(st.sampled_from([3, 3, 3, 1, 0]))
+    dtype = draw(st.sampled_from([np.float32, np.float32, np.uint8]))
+    width = draw(st.sampled_from([4, 4, 2000]))
+    flags = [draw(hnp.arrays(np.bool_, count)) for _ in range(2)]
+    info = {"_x": flags[0], "x": np.arange(count)} if draw(st.booleans()) else {}
+    observations = draw(st.integers(0, 9)) + np.arange(count * width).astype(dtype)
+    rewards = draw(hnp.arrays(np.float64, count))
+    return observations.reshape(count, width).astype(dtype), rewards, *flags, info
+
+
+def codec(name: str, *, vector: bool = False) -> StepCodec:
+    if name == "messages":
+        return MessageStepCodec(FAMILY)
+    return FixedPartsStepCodec(FAMILY, vector=vector)
+
+
+def area_of(attachments: Attachments) -> Area | None:
+    """Returns what arrives of attachments; None where there are none."""
+    if not attachments.length:
+        return None
+    return np.frombuffer(b"".join(attachments.buffers), np.uint8).copy()
+
+
+PAIRS = list(product(("messages", "fixed parts"), repeat=2))
+
+
+@pytest.mark.parametrize(("writes", "reads"), PAIRS)
+@pytest.mark.parametrize("beside", [False, True], ids=["inline", "attached"])
+@pytest.mark.parametrize("vector", [False, True], ids=["single", "vector"])
+@PROFILE
+@given(data=st.data())
+def test_answers_arrive_as_they_were(
+    writes: str, reads: str, beside: bool, vector: bool, data: st.DataObject
+) -> None:
+    writer, reader = codec(writes, vector=vector), codec(reads, vector=vector)
+    different: st.SearchStrategy[Any] = batches() | RESULTS if vector else RESULTS
+    for result in data.draw(st.lists(different, min_size=1, max_size=3)):
+        for _ in range(2):  # the second time it is like the last one
+            attachments = Attachments() if beside else None
+            raw = writer.encode_response(result, attachments)
+            area = area_of(attachments) if attachments is not None else None
+            assert identical(reader.decode_response(raw, area), arrived(result))
+
+
+def arrived(result: StepResult) -> StepResult:
+    """Returns an answer as protobuf's messages bring it."""
+    messages = MessageStepCodec(FAMILY)
+    read = messages.decode_response(messages.encode_response(result))
+    assert read is not None
+    return read
+
+
+@pytest.mark.parametrize(("writes", "reads"), PAIRS)
+@PROFILE
+@given(st.lists(VALUES, min_size=1, max_size=3), st.integers(1, 2**64 - 1))
+def test_requests_arrive_as_they_were(
+    writes: str, reads: str, actions: list[Any], sequence: int
+) -> None:
+    writer, reader, reference = codec(writes), codec(reads), MessageStepCodec(FAMILY)
+    for action in actions * 2:
+        expected = reference.decode_request(reference.encode_request(sequence, action))
+        assert expected is not None
+        assert identical(reader.decode_request(writer.encode_request(sequence, action)), expected)
+
+
+STEP = MessageStepCodec(FAMILY).encode_request(3, 1)
+ANSWER = MessageStepCodec(FAMILY).encode_response((np.zeros(3), 1.0, False, False, {}))
+
+
+def requests_that_are_no_plain_steps() -> dict[str, bytes]:
+    mirrored, generator, chunk, opaque = (pb.InteractRequest.FromString(STEP) for _ in range(4))
+    mirrored.step.mirror_np_random = True
+    generator.step.np_random.SetInParent()
+    chunk.step.actions.add().int_value = 1
+    opaque.step.action.opaque.text = "?"
+    return {
+        "header": with_header(STEP, session_header("s", b"k")),
+        "mirrored": mirrored.SerializeToString(),
+        "generator": generator.SerializeToString(),
+        "chunk": chunk.SerializeToString(),
+        "opaque": opaque.SerializeToString(),
+        "no action": pb.InteractRequest(step=pb.StepRequest(sequence=3)).SerializeToString(),
+        "reset": pb.InteractRequest(reset=pb.ResetRequest(sequence=3)).SerializeToString(),
+        "cut": STEP[:-1],
+        "nothing": b"",
+    }
+
+
+def answers_that_are_no_plain_ones() -> dict[str, bytes]:
+    warned, mirrored, chunk = (pb.InteractResponse.FromString(ANSWER) for _ in range(3))
+    encode_warnings([(UserWarning, "careful")], warned.step.warnings)
+    mirrored.step.random.SetInParent()
+    chunk.step.steps.add().reward = 1.0
+    return {
+        "warned": warned.SerializeToString(),
+        "mirrored": mirrored.SerializeToString(),
+        "chunk": chunk.SerializeToString(),
+        "noticed": ANSWER + pb.InteractResponse(notices=[status_pb2.Notice()]).SerializeToString(),
+        "error": pb.InteractResponse(error={"code": 3}).SerializeToString(),
+        "reset": pb.InteractResponse(reset=pb.ResetResponse()).SerializeToString(),
+        "cut": ANSWER[:-1],
+        "nothing": b"",
+    }
+
+
+@pytest.mark.parametrize("name", ["messages", "fixed parts"])
+@pytest.mark.parametrize("what", requests_that_are_no_plain_steps())
+def test_other_requests_are_left_to_the_caller(name: str, what: str) -> None:
+    reader = codec(name)
+    for _ in range(2):
+        assert reader.decode_request(requests_that_are_no_plain_steps()[what]) is None
+        assert reader.decode_request(STEP) == (3, 1)
+
+
+@pytest.mark.parametrize("name", ["messages", "fixed parts"])
+@pytest.mark.parametrize("vector", [False, True], ids=["single", "vector"])
+@pytest.mark.parametrize("what", answers_that_are_no_plain_ones())
+def test_other_answers_are_left_to_the_caller(name: str, vector: bool, what: str) -> None:
+    reader = codec(name, vector=vector)
+    for _ in range(2):
+        assert reader.decode_response(answers_that_are_no_plain_ones()[what]) is None
+        assert reader.decode_response(ANSWER) is not None
+
+
+@pytest.mark.parametrize("name", ["messages", "fixed parts"])
+def test_what_has_no_wire_form_is_refused_and_nothing_is_left_attached(name: str) -> None:
+    writer = codec(name)
+    with pytest.raises(CodecError, match="action is a "):
+        writer.encode_request(1, object())
+    with pytest.raises(CodecError, match="observation"):
+        writer.encode_response((object(), 1.0, False, False, {}))
+    attachments = Attachments()
+    observation = (np.zeros(5000, np.uint8), {3})  # a set is protobuf's
+    raw = writer.encode_response((observation, 1.0, False, False, {}), attachments)
+    assert attachments.length == 5000
+    read = codec(name).decode_response(raw, area_of(attachments))
+    assert read is not None
+    assert identical(read[0], observation)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, FixedPartsStepCodec), ("1", FixedPartsStepCodec), ("0", MessageStepCodec)],
+)
+def test_a_variable_switches_the_fast_path_off(
+    monkeypatch: pytest.MonkeyPatch, value: str | None, expected: type
+) -> None:
+    monkeypatch.delenv(FASTPATH, raising=False)
+    if value is not None:
+        monkeypatch.setenv(FASTPATH, value)
+    assert type(step_codec(FAMILY)) is type(step_codec(FAMILY, vector=True)) is expected
