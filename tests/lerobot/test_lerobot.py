@@ -32,6 +32,8 @@ def _rewards(out: Path, batch: int, environment: list[str]) -> Any:
     """Returns the sums and maxima of rewards of an untrained policy, whose weights the seed fixes."""
     evaluate = Path(sys.executable).with_name("lerobot-eval")
     sizes = [f"--eval.n_episodes={batch}", f"--eval.batch_size={batch}", f"--output_dir={out}"]
+    # Its processes do not find gym_pusht, whose module it imports in its own process only.
+    sizes.append("--eval.use_async_envs=false")
     subprocess.run(
         [evaluate, *environment, *_POLICY, *sizes, "--seed=1000"],
         check=True,

@@ -6,6 +6,7 @@ from typing import Any
 
 from envwire import envs
 from envwire.client._env.proxy import RemoteProxy
+from envwire.client._transports.servers import Targets
 from envwire.codec import envwire_family
 
 
@@ -13,3 +14,9 @@ class RemoteEnv(RemoteProxy, envs.Env[Any, Any]):  # type: ignore[misc,override]
     __doc__ = RemoteProxy.__doc__
 
     _family = envwire_family()
+    _entry_point = "envwire.client.env:make_remote"
+
+
+def make_remote(target: Targets, env_id: str, **kwargs: Any) -> RemoteEnv:
+    """Makes a `RemoteEnv`: what `make` calls for a proxy's `spec`."""
+    return RemoteEnv(target, env_id, **kwargs)

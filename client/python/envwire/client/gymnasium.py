@@ -24,6 +24,7 @@ class RemoteEnv(RemoteProxy, gymnasium.Env[Any, Any]):  # type: ignore[misc,over
     """A remote environment that is a `gymnasium.Env`; for its arguments see `envwire.client.RemoteEnv`."""
 
     _family = gymnasium_family()
+    _entry_point = "envwire.client.gymnasium:make_remote"
 
 
 def make_remote(target: str, env_id: str, **kwargs: Any) -> RemoteEnv:

@@ -49,14 +49,14 @@ def _encode_fields(spec: Any, message: specs_pb2.EnvSpec) -> None:
 
 
 def decode_env_spec(
-    message: specs_pb2.EnvSpec, family: Family, entry_point: Callable[..., Any]
+    message: specs_pb2.EnvSpec, family: Family, entry_point: str | Callable[..., Any]
 ) -> Any:
     """Builds the specification of an environment.
 
     Args:
         message: The message.
         family: Whose `EnvSpec` to build.
-        entry_point: What makes the environment here. It takes the place of the name that was sent,
+        entry_point: What makes the environment here, or where that is. It takes the place of the name that was sent,
             because nothing is imported on a peer's word. For the same reason there is no
             `vector_entry_point`: `make_vec` would import it.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.closing import close
 from envwire.client._env.chunks import step_many
 from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.recipe import Recipe
 from envwire.client._env.saving import SavedState, fork, restore, save
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.making import SessionMaker, SessionPlan
@@ -35,7 +36,7 @@ from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
-from envwire.client.errors import InvalidRequestError, RemoteError
+from envwire.client.errors import InvalidRequestError, NotAllowedError, RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space, decode_value
 from envwire.codec.steps.step_codec import StepResult
@@ -114,6 +115,10 @@ class RemoteProxy:
         self._random = MirroredRandom(self._family)
         self._viewer: Viewer | None = None
         self._env_id = env_id
+        self._recipe = Recipe(
+            type(self), target, env_id, render_mode, wrappers, library, kwargs, options
+        )
+        self._used = False
         shown = RENDERED if render_mode == HUMAN else render_mode
         request = make_request(env_id, shown, wrappers, library, self._family, lease, kwargs)
         plan = SessionPlan(request, self._family, timeout)
@@ -122,18 +127,10 @@ class RemoteProxy:
         made = self._handle.make()
         self._show(made)
         if made.HasField("spec"):
-            remake = partial(
-                type(self),
-                target,
-                env_id,
-                wrappers=wrappers,
-                library=library,
-                env_kwargs=kwargs,
-                **options.keywords,
-            )
-            self.spec = decode_env_spec(made.spec, self._family, _entry_point(remake))
-            # They are on the server, where `remake` puts them again. `make` would import them here, by names that the
-            # server sent.
+            self.spec = decode_env_spec(made.spec, self._family, self._recipe.entry_point)
+            self.spec.kwargs = self._recipe.spec_kwargs(self.spec.kwargs)
+            # They are on the server, where the recipe puts them again. `make` would import them here, by names that
+            # the server sent.
             self.spec.additional_wrappers = ()
         if render_mode == HUMAN:
             self._watch()
@@ -176,7 +173,7 @@ class RemoteProxy:
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode (see `Env.reset`); makes the environment again when it was closed or lost."""
-        handle = self._handle
+        handle, self._used = self._handle, True
         if handle.vacant:
             handle.make()
             self._random = MirroredRandom(self._family)
@@ -301,10 +298,12 @@ class RemoteProxy:
         return partial(self._call_method, name) if method else value
 
     def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
+        self._used = True
         return self._handle.serve(CallMethod(name, args, kwargs))
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
+        self._used = True
         return self._handle.serve(SetAttribute(name, value, force))
 
     def save_state(self) -> SavedState:
@@ -324,6 +323,7 @@ class RemoteProxy:
         Raises:
             InvalidRequestError: It is another environment's, or is not kept any more.
         """
+        self._used = True
         restore(self._handle, self._random, state)
 
     def fork(self) -> Self:
@@ -345,16 +345,33 @@ class RemoteProxy:
         twin._viewer = None if self._viewer is None else Viewer(twin.metadata)
         return twin
 
+    def __getattr__(self, name: str) -> Any:
+        """Reads from the environment what this proxy does not have; private names are not asked for."""
+        if name.startswith("_") or self._handle.vacant:
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        try:
+            value: Any = self.get_wrapper_attr(name)
+        except NotAllowedError as error:  # `hasattr` and `getattr` with a default go on
+            raise AttributeError(str(error), name=name, obj=self) from error
+        return _read_only(value)
+
     def __reduce__(self) -> Any:
+        """Returns what makes it again, for as long as there is nothing else to keep.
+
+        Raises:
+            TypeError: It was reset already: its state is on the server.
+        """
+        if not self._used and not self._random.active:
+            return Recipe.make, (self._recipe,)
         raise TypeError(
-            f"{self} cannot be copied or pickled: its state is on the server. Pickle a function that makes it"
+            f"{self} cannot be copied or pickled after its first reset: its state is on the server. Pickle it before, "
+            "or pickle a function that makes it"
         )
 
 
-def _entry_point(remake: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function, which `make` asks for no metadata; it would ask a class."""
-
-    def make_remote(**kwargs: Any) -> Any:
-        return remake(**kwargs)
-
-    return make_remote
+def _read_only(value: Any) -> Any:
+    """Returns what was read from the environment: a copy, in which nobody is to write what would be lost."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+        return cast("object", value)
+    return value

@@ -279,6 +279,16 @@ class VectorProxy:
         return self._pool.notices()
 
     @property
+    def autoreset_mode(self) -> Any:
+        """When an environment whose episode ended is reset: a member of `AutoresetMode`."""
+        return self.metadata["autoreset_mode"]
+
+    @property
+    def observation_mode(self) -> str:
+        """How the observation spaces go together: all environments have the "same"."""
+        return "same"
+
+    @property
     def closed(self) -> bool:
         """Whether the environments are closed."""
         return self._pool.closed
