@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable
 from functools import partial
 
@@ -16,6 +15,7 @@ from envwire.server._front.admission import Admission
 from envwire.server._front.backlog import Backlog
 from envwire.server._front.leases import grant_lease, to_duration
 from envwire.server._front.life import Event
+from envwire.server._front.session_log import log_made, log_not_made
 from envwire.server._front.session_record import SessionRecord
 from envwire.server._front.sessions import Sessions
 from envwire.server._processes.forkserver import ForkError, ForkserverError, ForkserverLink
@@ -23,8 +23,6 @@ from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
-
-_log = logging.getLogger("envwire.server")
 
 
 class SessionMaker:
@@ -71,17 +69,10 @@ class SessionMaker:
             self._sessions.unreserve(client.name)
             raise
         session = self._open(request, process, client)
-        reply = await self._ask(session, order)
-        if reply.HasField("make"):
-            what = (
-                f"a copy of session {order.id}"
-                if isinstance(order, SessionRecord)
-                else request.env_id
-            )
-            _log.info(
-                "session %s: %s in process %d for %s", session.id, what, process.pid, client.name
-            )
-        return reply
+        session.what = request.env_id
+        if isinstance(order, SessionRecord):
+            session.what = f"a copy of session {order.id}"
+        return await self._ask(session, order)
 
     def _open(self, request: pb.MakeRequest, process: Process, client: Client) -> SessionRecord:
         """Enters a session in the slot that was reserved for it."""
@@ -106,9 +97,11 @@ class SessionMaker:
             session.end(Event.MISBEHAVE)
             raise await session.why_ended()
         if reply.HasField("error"):
+            log_not_made(session, reply)
             session.end(Event.CLOSE)
             return reply
         session.on_made(self._config.step_timeout)
+        log_made(session)
         made = reply.make
         made.session_id, made.secret = session.id, session.secret
         made.lease.CopyFrom(to_duration(session.lease))

@@ -40,6 +40,7 @@ class SessionRecord:
         life: Where it stands.
         id: Its name; see `Sessions.new_id`.
         owner: Name of the client that made it.
+        what: The id of its environment, or whose copy it is.
         header: What every request of the owner begins with.
     """
 
@@ -55,6 +56,7 @@ class SessionRecord:
     streams: int = 0
     life: Life = Life.MAKING
     owner: str = ""
+    what: str = ""
 
     def __post_init__(self) -> None:
         """Takes a slot in the process."""
@@ -197,6 +199,11 @@ class SessionRecord:
         """Notes the end of a stream; from now on the lease runs."""
         self.streams -= 1
         self.touch()
+
+    @property
+    def label(self) -> str:
+        """Names the session in the operator's log."""
+        return f"session {self.id} ({self.what} for {self.owner})"
 
     @property
     def end_reason(self) -> FaultError | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hmac
-import logging
 import secrets
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
@@ -11,11 +10,10 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.life import Event
+from envwire.server._front.session_log import log_end
 from envwire.server._front.session_record import SessionRecord
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import REQUESTS, detached
-
-_log = logging.getLogger("envwire.server")
 
 #: Ended sessions whose fate is remembered, so that their clients learn it.
 _REMEMBERED = 4096
@@ -130,8 +128,7 @@ class Sessions:
         """Frees the slot of a session that ended and remembers why it ended."""
         if self._live.pop(session.id, None) is None:
             return
-        if session.end_reason is not None:
-            _log.info("session %s ended: %s", session.id, session.end_reason.reason.value)
+        log_end(session)
         if session.end_reason is not None:
             self._ended[session.id] = EndedSession(session.secret, session.end_reason)
         while len(self._ended) > _REMEMBERED:

@@ -6,6 +6,8 @@ import asyncio
 import os
 from collections import deque
 
+from envwire.server._processes.output_log import OutputLog
+
 _CHUNK_BYTES = 65536
 _PAUSE_SECONDS = 0.05
 
@@ -21,6 +23,7 @@ class OutputTail:
     """
 
     def __init__(self, descriptor: int, keep: int = 4096) -> None:
+        self._log: OutputLog | None = None
         self._descriptor = descriptor
         self._kept: deque[bytes] = deque()
         self._size = 0
@@ -29,6 +32,11 @@ class OutputTail:
         self._paused: asyncio.TimerHandle | None = None
         os.set_blocking(descriptor, False)
         self._loop.add_reader(descriptor, self._read)
+
+    def follow(self, log: OutputLog) -> None:
+        """Hands what comes from now on, and what came so far, to the operator's log as well."""
+        self._log = log
+        log.write(b"".join(self._kept))
 
     def text(self) -> str:
         """Returns the end of what was printed, including what has not been read yet."""
@@ -49,6 +57,8 @@ class OutputTail:
         self._loop.remove_reader(self._descriptor)
         os.close(self._descriptor)
         self._descriptor = -1
+        if self._log is not None:
+            self._log.close()
 
     def _read(self) -> None:
         if self._descriptor < 0:
@@ -60,6 +70,8 @@ class OutputTail:
         if not chunk:
             self.close()
             return
+        if self._log is not None:
+            self._log.write(chunk)
         self._append(chunk[-self._keep :])
         self._pause()
 

@@ -16,6 +16,7 @@ from envwire.server._ipc.orphans import kill
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
 from envwire.server._processes.forkserver import ForkError, ForkserverLink, OnExit
 from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
+from envwire.server._processes.output_log import OutputLog
 
 _log = logging.getLogger("envwire.server")
 
@@ -69,6 +70,8 @@ class Process:
         self._link = Link(
             limit, self._message_slots, self._on_lost, self._free_slots.add, self._on_misbehaved
         )
+        self._label = f"process {pid}"
+        self.output.follow(OutputLog(self._describe))
 
     @classmethod
     async def spawn(cls, fork: Fork, slots: int, limit: int) -> Process:
@@ -228,6 +231,12 @@ class Process:
         with contextlib.suppress(asyncio.TimeoutError):
             return await asyncio.wait_for(asyncio.shield(self._exited), seconds)
         return None
+
+    def _describe(self) -> str:
+        """Names the process by its sessions in the operator's log, the last words by those that it had."""
+        labels = sorted(session.label for session in self._sessions)
+        self._label = ", ".join(labels) or self._label
+        return self._label
 
     def _on_misbehaved(self, what: str) -> None:
         _log.warning("session process %d was killed: it sent %s", self.pid, what)

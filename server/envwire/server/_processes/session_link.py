@@ -19,6 +19,11 @@ class LinkLostError(Exception):
 class Listener(Protocol):
     """Hears what becomes of a session in its process."""
 
+    @property
+    def label(self) -> str:
+        """Names the session in the operator's log."""
+        ...
+
     def on_reply(self) -> None:
         """Notes that the process replied, whether or not anybody waits for the reply."""
         ...
@@ -56,6 +61,11 @@ class SessionLink:
         self._pending: deque[asyncio.Future[bytes]] = deque()
         self.over = False
         self.closed = False
+
+    @property
+    def label(self) -> str:
+        """Names the session in the operator's log."""
+        return self._listener.label
 
     def make(self, order: MakeOrder) -> asyncio.Future[bytes]:
         """Orders the process to make the environment and returns the future of its reply.

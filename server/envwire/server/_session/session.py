@@ -55,6 +55,7 @@ class Session:
         family: The library whose classes it speaks.
         warning_log: Where its warnings are collected.
         attribute_access: Which of its attributes and methods clients may reach.
+        on_raised: Called with what the environment raised, which its client is told as well.
 
     Attributes:
         state: Where the session stands.
@@ -67,7 +68,9 @@ class Session:
         family: Family,
         warning_log: WarningLog | None = None,
         attribute_access: AttributeAccess = EVERYTHING,
+        on_raised: Callable[[FaultError], None] = lambda _: None,
     ) -> None:
+        self._on_raised = on_raised
         self.state = State.READY
         self._hosted = HostedEnv(env, family, attribute_access)
         self._warnings = warning_log or WarningLog()
@@ -144,6 +147,8 @@ class Session:
         try:
             return serve(*args)
         except FaultError as fault:
+            if fault.reason is Reason.ENVIRONMENT_RAISED:
+                self._on_raised(fault)
             return _fault(fault)
         except Exception as error:
             return _fault(fault_from_exception(error, Reason.INTERNAL))

@@ -48,6 +48,7 @@ from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
+from envwire.server._worker.raised import RaisedLog
 from envwire.server._worker.served_session import GONE, ServedSession
 from envwire.server._worker.shared_memory import share
 from envwire.server.config import ServerConfig
@@ -188,7 +189,8 @@ class Worker:
         log = self._warnings.log = WarningLog()
         request = environment_pb2.MakeRequest.FromString(frame.request)
         env, family = make_environment(self._catalogue, request)
-        session = Session(env, family, log, self._catalogue.attribute_access)
+        access = self._catalogue.attribute_access
+        session = Session(env, family, log, access, RaisedLog().note)
         return ServedSession(frame.session, frame.slot, session, log)
 
     def _copied_session(self, frame: CopyFrame) -> ServedSession:

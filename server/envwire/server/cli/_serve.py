@@ -30,7 +30,9 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
     from envwire.server.serving import run
 
     logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
+        level=logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
     )
     given = {name: value for name, value in options.items() if _is_given(ctx, name)}
     try:

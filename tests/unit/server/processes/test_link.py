@@ -56,6 +56,8 @@ class Wire:
 class Heard:
     """What a session heard."""
 
+    label = "session"
+
     def __init__(self) -> None:
         self.news: list[str] = []
 

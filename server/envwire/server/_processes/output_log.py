@@ -1,0 +1,63 @@
+"""What environments print, in the operator's log: a line of theirs is a line there, with the session it belongs to."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+
+_log = logging.getLogger("envwire.server.output")
+
+#: Lines of one process that are logged in a second; the rest are counted. A loop that prints must not fill the disk.
+LINES_PER_SECOND = 50
+#: Longest line, in bytes; a longer one is cut.
+_LONGEST = 2000
+
+
+class OutputLog:
+    """Cuts the output of one process into lines and logs them.
+
+    Args:
+        label: Says whose output it is.
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(
+        self, label: Callable[[], str], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._label = label
+        self._clock = clock
+        self._rest = b""
+        self._second = 0
+        self._logged = 0
+        self._left_out = 0
+
+    def write(self, chunk: bytes) -> None:
+        """Takes the next bytes; a line is logged once it is complete."""
+        *lines, rest = (self._rest + chunk).split(b"\n")
+        self._rest = rest[:_LONGEST]
+        for line in lines:
+            self._log(line)
+
+    def close(self) -> None:
+        """Logs what is left of the last line, and how much was left out."""
+        if self._rest:
+            self._log(self._rest)
+            self._rest = b""
+        self._tell_left_out()
+
+    def _log(self, line: bytes) -> None:
+        second = int(self._clock())
+        if second != self._second:
+            self._tell_left_out()
+            self._second, self._logged = second, 0
+        if self._logged >= LINES_PER_SECOND:
+            self._left_out += 1
+            return
+        self._logged += 1
+        _log.info("%s: %s", self._label(), line[:_LONGEST].decode("utf-8", "replace"))
+
+    def _tell_left_out(self) -> None:
+        if self._left_out:
+            _log.info("%s: ... %d more lines", self._label(), self._left_out)
+            self._left_out = 0

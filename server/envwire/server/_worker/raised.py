@@ -1,0 +1,35 @@
+"""Tracebacks of what environments raise, printed for the operator: the client has them too, but may not tell."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+from envwire.codec import FaultError
+
+#: Time between two tracebacks of one session: an environment may refuse each action of a long training.
+PAUSE_SECONDS = 1.0
+
+
+class RaisedLog:
+    """Prints tracebacks to standard error, which the front reads; what comes too fast is counted.
+
+    Args:
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._next = 0.0
+        self._left_out = 0
+
+    def note(self, fault: FaultError) -> None:
+        """Takes what an environment raised."""
+        if self._clock() < self._next:
+            self._left_out += 1
+            return
+        more = f" ({self._left_out} more since the last one)" if self._left_out else ""
+        self._next, self._left_out = self._clock() + PAUSE_SECONDS, 0
+        lines = (f"the environment raised{more}:", *fault.traceback)
+        print("\n".join(lines), file=sys.stderr, flush=True)

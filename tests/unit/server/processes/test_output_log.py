@@ -1,0 +1,55 @@
+"""What environments print reaches the operator, in lines, and only so much of it."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from envwire.server._processes.output_log import LINES_PER_SECOND, OutputLog
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(caplog: pytest.LogCaptureFixture) -> Clock:
+    caplog.set_level(logging.INFO, "envwire.server.output")
+    return Clock()
+
+
+def log(clock: Clock) -> OutputLog:
+    return OutputLog(lambda: "session x (Lab-v0 for me)", clock)
+
+
+def test_chunks_become_lines(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    output = log(clock)
+    output.write(b"one\ntw")
+    output.write(b"o\nthree")
+    prefix = "session x (Lab-v0 for me): "
+    assert caplog.messages == [prefix + "one", prefix + "two"]
+    output.close()
+    assert caplog.messages[-1] == prefix + "three"
+
+
+def test_a_flood_is_counted(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    output = log(clock)
+    output.write(b"again\n" * (LINES_PER_SECOND + 7))
+    assert len(caplog.messages) == LINES_PER_SECOND
+    clock.now += 1
+    output.write(b"later\n")
+    assert caplog.messages[-2].endswith("... 7 more lines")
+    assert caplog.messages[-1].endswith("later")
+
+
+def test_a_line_without_an_end_is_bounded(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    output = log(clock)
+    for _ in range(100):
+        output.write(b"x" * 1000)
+    output.close()
+    (message,) = caplog.messages
+    assert len(message) < 2100
