@@ -11,7 +11,7 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos bench bench-peers walks example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos released-protos bench bench-peers walks example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -115,6 +115,7 @@ lint: $(VENV)/.dev ## Check style, types, imports, protos and Dockerfiles.
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	cd protos && ../$(BIN)/buf lint && ../$(BIN)/buf format --diff --exit-code
+	cd protos && ../$(BIN)/buf breaking --against released.binpb
 	$(BIN)/hadolint docker/*.Dockerfile
 
 format: $(VENV)/.dev ## Format the code.
@@ -128,6 +129,9 @@ protos: ## Regenerate the Python code of the protos.
 check-protos: protos ## Regenerate and fail on a difference.
 	git diff --exit-code -- protos
 	@test -z "$$(git status --porcelain -- protos)"
+
+released-protos: $(VENV)/.dev ## Take the protos as released: from now on `make lint` refuses what breaks their wire form.
+	cd protos && ../$(BIN)/buf build --as-file-descriptor-set --exclude-source-info --output released.binpb
 
 bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside bare gRPC.
 	$(BIN)/python benchmarks/step.py
