@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any
 
 from envwire.server._auth.client import Client
-from envwire.server._front.admission import Admission
-from envwire.server._front.kept_makes import KeptMakes
-from envwire.server._front.leases import to_duration
-from envwire.server._front.making import SessionMaker
-from envwire.server._front.processors import cpu_count
+from envwire.server._front.makes.admission import Admission
+from envwire.server._front.makes.kept_makes import KeptMakes
+from envwire.server._front.makes.leases import to_duration
+from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.sessions import Sessions
 from envwire.server._processes.forkserver import Loaded
+from envwire.server._processes.processors import cpu_count
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

@@ -16,13 +16,13 @@ from google.protobuf.message import DecodeError
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import TRUSTED, Client
-from envwire.server._front.admission import Admission
 from envwire.server._front.control_service import ControlService
-from envwire.server._front.direct_listener import DirectListener
-from envwire.server._front.direct_makes import DirectMakes
-from envwire.server._front.making import SessionMaker
+from envwire.server._front.direct.listener import DirectListener
+from envwire.server._front.direct.makes import DirectMakes
+from envwire.server._front.makes.admission import Admission
+from envwire.server._front.makes.making import SessionMaker
+from envwire.server._front.makes.request_size import check_size
 from envwire.server._front.notices import Notices
-from envwire.server._front.request_size import check_size
 from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions import Sessions
 from envwire.server._front.stream import Stream

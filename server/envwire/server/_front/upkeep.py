@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable
 
 from envwire.server._auth.access import Access
-from envwire.server._front.admission import Admission
 from envwire.server._front.life import Event
+from envwire.server._front.makes.admission import Admission
 from envwire.server._front.sessions import Sessions
 from envwire.server._ipc.allocation import Heap
 

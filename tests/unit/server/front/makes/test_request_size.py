@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.request_size import check_size
+from envwire.server._front.makes.request_size import check_size
 from envwire.v1 import environment_pb2 as pb
 
 LIMIT = 1000

@@ -8,8 +8,8 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import AllowList, MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._auth.make_bounds import check_bounds
-from envwire.server._front.make_queue import Queue
-from envwire.server._front.rate_limit import Rate
+from envwire.server._front.makes.make_queue import Queue
+from envwire.server._front.makes.rate_limit import Rate
 from envwire.server._front.session_record import SessionRecord
 from envwire.server._front.sessions import Sessions
 from envwire.server._ipc.unknown_environment import unknown_environment

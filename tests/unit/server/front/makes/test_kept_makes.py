@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.kept_makes import KeptMakes
+from envwire.server._front.makes.kept_makes import KeptMakes
 from envwire.v1 import environment_pb2 as pb
 
 ID, OTHER = b"i" * 16, b"o" * 16

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envwire.codec import FaultError, encode_fault
 from envwire.server._auth.tls import server_tls
-from envwire.server._front.direct_frames import receive_frame, receive_hello, send_response
-from envwire.server._front.tls_relay import end_tls
+from envwire.server._front.direct.frames import receive_frame, receive_hello, send_response
+from envwire.server._front.direct.tls_relay import end_tls
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
-    from envwire.server._front.direct_makes import DirectMakes
+    from envwire.server._front.direct.makes import DirectMakes
     from envwire.server._front.sessions import Sessions
     from envwire.server.config import ServerConfig
 

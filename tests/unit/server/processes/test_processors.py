@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._front import processors as _processors
+from envwire.server._processes import processors as _processors
 
 
 @pytest.mark.parametrize(

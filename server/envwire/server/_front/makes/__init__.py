@@ -1,0 +1,1 @@
+"""Makes: admitted or refused, queued, counted, made once, and answered."""
