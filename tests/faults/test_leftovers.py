@@ -110,7 +110,7 @@ def test_what_a_living_session_started_and_let_go_stays(mark: str) -> None:
     with Server([ENV], imports=["tests.faults.leaving_envs"], sys_path=(ROOT,)) as server:
         keeping, leaving = (RemoteEnv(server.target, ENV) for _ in range(2))
         keeping.reset(options={"way": int(Way.LAUNCHED)})
-        assert at_least(4, mark, set())  # front, fork server, session and what it launched
+        assert at_least(4, mark, set())  # fork server, both sessions and what one launched
         kept = marked(mark)
         leaving.reset(options={"way": int(Way.LAUNCHED)})
         leaving.close()

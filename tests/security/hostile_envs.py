@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,9 +43,46 @@ class Spy(gym.Env[Any, Any]):
         """Returns what is loaded."""
         return list(sys.modules)
 
+    def pids(self) -> list[int]:
+        """Returns the numbers of this process and its parent, the fork server."""
+        return [os.getpid(), os.getppid()]
+
+    def opened(self, paths: list[str]) -> list[str]:
+        """Returns those of some files that it can open to read."""
+        return list(filter(_opens, paths))
+
+    def followed(self, pid: int) -> list[str]:
+        """Returns where the descriptors of a process lead, as far as it is told."""
+        found: list[str] = []
+        with suppress(PermissionError):
+            for link in Path(f"/proc/{pid}/fd").iterdir():
+                with suppress(FileNotFoundError):  # the directory that is being listed
+                    found.append(os.readlink(link))
+        return found
+
+    def signalled(self, pids: list[int]) -> list[int]:
+        """Returns those of some processes that it can send a signal to."""
+        return list(filter(_signals, pids))
+
     def surroundings(self) -> str:
         """Returns the process's arguments and variables."""
         return " ".join([*sys.argv, *os.environ.values()])
+
+
+def _opens(path: str) -> bool:
+    try:
+        with open(path, "rb"):
+            return True
+    except PermissionError:
+        return False
+
+
+def _signals(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except PermissionError:
+        return False
+    return True
 
 
 gym.register(

@@ -8,10 +8,12 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._bridges.process import openenv_bridge
 from envwire.server._front.front import Front
 from envwire.server._front.grpc_server import GrpcServer
 from envwire.server._ipc.allocation import keep_freed_memory, use_one_heap
+from envwire.server._ipc.hidden_memory import hide_memory
 from envwire.server.config import ServerConfig
 
 _STOP_GRACE_SECONDS = 1.0
@@ -30,6 +32,7 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
         OSError: The address cannot be bound.
     """
     _raise_file_limit()
+    warn_of_exposed(config)
     front = await Front.start(config)  # before gRPC, whose threads a fork would not survive
     try:
         await _serve_front(front, config, ready, stop)
@@ -64,6 +67,7 @@ async def _drain(front: Front, timeout: float, stop: asyncio.Event) -> None:
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:
     """Runs the server's process, in the fastest event loop that is installed: relaying costs a fifth less on uvloop."""
+    hide_memory()
     use_one_heap()
     keep_freed_memory()
     try:

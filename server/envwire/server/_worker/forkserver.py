@@ -28,6 +28,7 @@ import numpy as np
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.bounds import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill
+from envwire.server._worker.confinement import confine
 from envwire.server._worker.endpoints import take_endpoints
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.process_setup import die_with, take_output
@@ -163,6 +164,7 @@ class Forkserver:
         die_with(self._lifeline)
         np.random.seed()
         contain(self._config)
+        confine(self._config)
         endpoints = take_endpoints(
             link, control_socket, scoreboard, self._config.sessions_per_process
         )

@@ -1,0 +1,33 @@
+"""The files that only the front may read, and those of them that cannot be kept from environments."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from envwire.server.config import ServerConfig
+
+_log = logging.getLogger("envwire.server")
+
+
+def secrets_of(config: ServerConfig) -> list[Path]:
+    """Returns the files that only the front may read."""
+    return [Path(path).resolve() for path in (config.tls_key, config.tokens) if path]
+
+
+def exposed(secrets: Iterable[Path]) -> list[Path]:
+    """Returns the secrets that lie where environments work, and cannot be kept from them."""
+    working = {Path(tempfile.gettempdir()).resolve(), Path.cwd(), Path.home().resolve()}
+    return [secret for secret in secrets if not working.isdisjoint(secret.parents)]
+
+
+def warn_of_exposed(config: ServerConfig) -> None:
+    """Says in the log which secrets environments can read."""
+    for secret in exposed(secrets_of(config)):
+        _log.warning(
+            "%s lies beneath the working, home or temporary directory, where environments may read it; keep it in a "
+            "directory of its own, such as /etc/envwire",
+            secret,
+        )
