@@ -15,7 +15,7 @@ from envwire.server._front.session_record import SessionRecord
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import REQUESTS, detached
 
-#: Ended sessions whose fate is remembered, so that their clients learn it.
+#: Ended sessions that are remembered, so that their clients learn why they ended.
 _REMEMBERED = 4096
 #: Sweeps come many times a second; after a pause like this the process was stopped, or starved.
 _STOOD_STILL = 1.0

@@ -17,11 +17,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from envwire.codec import FaultError, Reason, encode_warnings, fault_from_exception
+from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
 from envwire.codec.notices import draining_notice
 from envwire.server._hosting.libraries import Catalogue
-from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.frames import Kind, pack_header
@@ -37,18 +36,16 @@ from envwire.server._ipc.worker_frames import (
     WorkerFrame,
     read_worker_frame,
 )
-from envwire.server._session.session import Session
 from envwire.server._session.states import State
-from envwire.server._session.warning_log import WarningLog, WarningRecorder
+from envwire.server._session.warning_log import WarningRecorder
 from envwire.server._worker.control_socket import ControlSocket
 from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.server._worker.direct_channels import Channels
 from envwire.server._worker.endpoints import WorkerEndpoints, take_endpoints
 from envwire.server._worker.exit import run_and_exit
-from envwire.server._worker.forking import obstacle
+from envwire.server._worker.making import SessionMaker
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
-from envwire.server._worker.raised import RaisedLog
 from envwire.server._worker.served_session import GONE, ServedSession
 from envwire.server._worker.shared_memory import share
 from envwire.server.config import ServerConfig
@@ -80,6 +77,7 @@ class Worker:
         self._packed = config.sessions_per_process > 1
         self._limit = config.max_message_bytes
         self._warnings = WarningRecorder()
+        self._maker = SessionMaker(catalogue, self._warnings, self._packed)
         self._sessions: dict[int, ServedSession] = {}
         self._waiting = Waiting()
         self._channels = Channels(self._waiting, self._scoreboard, self._limit, self._serve_channel)
@@ -100,7 +98,7 @@ class Worker:
     def run(self) -> None:
         """Serves requests until the session closes or the front is gone."""
         self._waiting.watch(self._endpoints.link, self._serve_link)
-        self._waiting.watch(self._endpoints.control_socket, self._serve_door)
+        self._waiting.watch(self._endpoints.control_socket, self._serve_control_socket)
         with self._warnings.installed():
             with contextlib.suppress(ConnectionError):  # the front ended the link under a request
                 self._serve()
@@ -149,16 +147,16 @@ class Worker:
             self._scoreboard.end(served.slot, session.stepping)
 
     def _make(self, frame: MakeFrame) -> None:
-        self._serve_make(frame.session, lambda: self._new_session(frame))
+        self._serve_make(frame.session, lambda: self._maker.make(frame))
 
     def _make_copy(self, frame: CopyFrame) -> None:
-        self._serve_make(frame.session, lambda: self._copied_session(frame))
+        self._serve_make(frame.session, lambda: self._maker.copy(frame, self._origin))
 
     def _serve_make(self, number: int, start: Callable[[], ServedSession]) -> None:
         """Begins a session and tells the front what it is, or why there is none."""
         try:
             served = start()
-            reply = self._describe(served)
+            reply = self._maker.describe(served)
         except FaultError as fault:
             self._refuse_make(number, fault)
         except Exception as error:
@@ -175,29 +173,6 @@ class Worker:
         reply = fault_reply(fault).SerializeToString()
         self._frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
         self._over = not self._packed
-
-    def _describe(self, served: ServedSession) -> bytes:
-        session, reply = served.session, environment_pb2.InteractResponse()
-        reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
-        reply.make.capabilities.extend(session.capabilities)
-        if not self._packed and not obstacle():
-            reply.make.capabilities.append("fork")
-        encode_warnings(served.warnings.take(), reply.make.warnings)
-        return reply.SerializeToString()
-
-    def _new_session(self, frame: MakeFrame) -> ServedSession:
-        log = self._warnings.log = WarningLog()
-        request = environment_pb2.MakeRequest.FromString(frame.request)
-        env, family = make_environment(self._catalogue, request)
-        access = self._catalogue.attribute_access
-        session = Session(env, family, log, access, RaisedLog().note)
-        return ServedSession(frame.session, frame.slot, session, log)
-
-    def _copied_session(self, frame: CopyFrame) -> ServedSession:
-        if self._origin is None:
-            raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
-        log = self._warnings.log = self._origin.warnings
-        return ServedSession(frame.session, 0, self._origin.session, log)
 
     def _end(self, frame: EndFrame) -> None:
         """Closes the environment of a session that the front ended."""
@@ -223,7 +198,7 @@ class Worker:
         del self._sessions[served.number]
         self._over = not self._packed
 
-    def _serve_door(self) -> None:
+    def _serve_control_socket(self) -> None:
         self._control_socket.serve()
         if self._control_socket.closed:
             self._waiting.forget(self._endpoints.control_socket)

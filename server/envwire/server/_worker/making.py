@@ -1,0 +1,64 @@
+"""Making the sessions of a process: as the front orders, or from the session that the process was forked with."""
+
+from __future__ import annotations
+
+from envwire.codec import FaultError, Reason, encode_warnings
+from envwire.server._hosting.libraries import Catalogue
+from envwire.server._hosting.making import describe, make_environment
+from envwire.server._ipc.worker_frames import CopyFrame, MakeFrame
+from envwire.server._session.session import Session
+from envwire.server._session.warning_log import WarningLog, WarningRecorder
+from envwire.server._worker.forking import obstacle
+from envwire.server._worker.raised import RaisedLog
+from envwire.server._worker.served_session import ServedSession
+from envwire.v1 import environment_pb2
+
+
+class SessionMaker:
+    """Makes the sessions of one process.
+
+    Args:
+        catalogue: What can be made.
+        warnings: Takes the warnings that environments give while they are made.
+        packed: Whether several sessions share the process, which then cannot be forked.
+    """
+
+    def __init__(self, catalogue: Catalogue, warnings: WarningRecorder, packed: bool) -> None:
+        self._catalogue = catalogue
+        self._warnings = warnings
+        self._packed = packed
+
+    def make(self, frame: MakeFrame) -> ServedSession:
+        """Makes the environment that the front ordered.
+
+        Raises:
+            FaultError: Why there is none.
+            Exception: Whatever the environment raised.
+        """
+        log = self._warnings.log = WarningLog()
+        request = environment_pb2.MakeRequest.FromString(frame.request)
+        env, family = make_environment(self._catalogue, request)
+        access = self._catalogue.attribute_access
+        session = Session(env, family, log, access, RaisedLog().note)
+        return ServedSession(frame.session, frame.slot, session, log)
+
+    def copy(self, frame: CopyFrame, origin: ServedSession | None) -> ServedSession:
+        """Goes on with the session that this process was forked with.
+
+        Raises:
+            FaultError: UNSUPPORTED: it was forked with none.
+        """
+        if origin is None:
+            raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
+        self._warnings.log = origin.warnings
+        return ServedSession(frame.session, 0, origin.session, origin.warnings)
+
+    def describe(self, served: ServedSession) -> bytes:
+        """Returns the answer to the Make of a session."""
+        session, reply = served.session, environment_pb2.InteractResponse()
+        reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
+        reply.make.capabilities.extend(session.capabilities)
+        if not self._packed and not obstacle():
+            reply.make.capabilities.append("fork")
+        encode_warnings(served.warnings.take(), reply.make.warnings)
+        return reply.SerializeToString()
