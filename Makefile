@@ -11,7 +11,7 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos released-protos bench bench-peers walks example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos released-protos bench bench-codec bench-peers walks example-sb3 example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -135,6 +135,9 @@ released-protos: $(VENV)/.dev ## Take the protos as released: from now on `make 
 
 bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside bare gRPC.
 	$(BIN)/python benchmarks/step.py
+
+bench-codec: $(VENV)/.dev ## Measure each layer of the codec: steps with it and without it.
+	$(BIN)/python benchmarks/codec_layers.py
 
 bench-peers: $(VENV)/.dev ## Measure beside raw TCP, grpcio, four rivals and vector envs (installs them; ARGS=--quick).
 	benchmarks/peers/install.sh $(PYTHON)

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from envwire.wire.frames import Area
 
 OUTLINED_FROM: Final = 1 << 18
-"""Smaller messages are read faster as they are."""
+"""Smaller messages are read faster as they are.
+
+At 270 KB there is little between the two ways. A rendered frame of 720 KB took 29 us instead of 43, and 60 us instead
+of 1,100 in a process whose allocator gave the memory of such messages back each time.
+"""
 
 _RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
 _TENSOR: Final = values_pb2.Tensor.DESCRIPTOR

@@ -9,11 +9,12 @@ from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.fastpath.step_requests import StepRequestReader, StepRequestWriter
 from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.codec.steps.messages import MessageStepCodec
-from envwire.codec.steps.step_codec import PlainStep, StepCodec, StepResult
+from envwire.codec.steps.step_codec import StepCodec
 from envwire.wire.envelope import REQUESTS
 
 if TYPE_CHECKING:
     from envwire.codec.family import Family
+    from envwire.codec.steps.step_codec import PlainStep, StepResult
     from envwire.wire.frames import Area, Attachments
 
 
@@ -27,32 +28,35 @@ class FixedPartsStepCodec(StepCodec):
 
     def __init__(self, family: Family, *, vector: bool = False) -> None:
         self._messages = MessageStepCodec(family)
-        self._request_writer, self._request_reader = StepRequestWriter(), StepRequestReader()
-        self._response_writer = BatchResponseWriter() if vector else StepResponseWriter()
-        self._response_reader = (
+        reader = StepRequestReader()
+        # Bound once: to look them up in each step takes as long as some of what they do.
+        self._write_request = StepRequestWriter().write
+        self._read_request, self._learn_request = reader.read, reader.learn
+        self._write_response = (BatchResponseWriter() if vector else StepResponseWriter()).write
+        self._read_response = (
             BatchResponseReader(family) if vector else StepResponseReader(family)
-        )
+        ).read
 
     def encode_request(self, sequence: int, action: Any) -> bytes:
         """Returns the request of a plain step (see `StepCodec.encode_request`)."""
-        written = self._request_writer.write(sequence, action)
+        written = self._write_request(sequence, action)
         return self._messages.encode_request(sequence, action) if written is None else written
 
     def decode_request(self, raw: bytes) -> PlainStep | None:
         """Reads a plain step (see `StepCodec.decode_request`)."""
-        known = self._request_reader.read(raw)
+        known = self._read_request(raw)
         if known is not None:
             return known
         if REQUESTS.kind(raw) != "step":
             return None
         step = self._messages.decode_request(raw)
         if step is not None:
-            self._request_reader.learn(step.action)
+            self._learn_request(step[1])
         return step
 
     def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
         """Returns the answer to a step (see `StepCodec.encode_response`)."""
-        written = self._response_writer.write(result, attachments)
+        written = self._write_response(result, attachments)
         if written is not None:
             return written
         if attachments is not None:
@@ -61,5 +65,5 @@ class FixedPartsStepCodec(StepCodec):
 
     def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
         """Reads a plain answer (see `StepCodec.decode_response`)."""
-        known = self._response_reader.read(raw, area)
+        known = self._read_response(raw, area)
         return self._messages.decode_response(raw, area) if known is None else known

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from google.protobuf.message import DecodeError
 
 from envwire.codec.errors.codec_error import CodecError
-from envwire.codec.steps.step_codec import PlainStep, StepCodec, StepResult
+from envwire.codec.steps.step_codec import StepCodec
 from envwire.codec.values.encoding import (
     decode_mapping,
     decode_value,
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
     from envwire.codec.family import Family
+    from envwire.codec.steps.step_codec import PlainStep, StepResult
     from envwire.wire.frames import Area, Attachments
 
 _ASKED: Final = frozenset({"sequence", "action"})
@@ -54,7 +55,7 @@ class MessageStepCodec(StepCodec):
             action = decode_value(step.action, self._family, "action", opaque=False)
         except (CodecError, DecodeError):  # the caller says better what is wrong
             return None
-        return PlainStep(step.sequence, action)
+        return step.sequence, action
 
     def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
         """Returns the answer to a step (see `StepCodec.encode_response`)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from envwire.wire.frames import Area, Attachments
@@ -11,16 +11,8 @@ StepResult: TypeAlias = tuple[Any, Any, Any, Any, dict[Any, Any]]
 """What `Env.step` returns."""
 
 
-class PlainStep(NamedTuple):
-    """A step that asks for nothing but itself.
-
-    Attributes:
-        sequence: Its number in the session.
-        action: The action, or a batch of them.
-    """
-
-    sequence: int
-    action: Any
+PlainStep: TypeAlias = tuple[int, Any]
+"""A step that asks for nothing but itself: its number in the session, and its action, or a batch of actions."""
 
 
 class StepCodec(Protocol):

@@ -112,8 +112,8 @@ class Session:
             attach: Whether large arrays may go beside the response. They are the environment's own, not copies.
         """
         step = self._steps.decode_request(raw)
-        if step is not None and step.sequence == self._sequence + 1:
-            return self._keep(raw, self._guarded(self._step, step.action, False, _beside(attach)))
+        if step is not None and step[0] == self._sequence + 1:
+            return self._keep(raw, self._guarded(self._step, step[1], False, _beside(attach)))
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
         except DecodeError as error:

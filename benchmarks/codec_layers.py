@@ -1,0 +1,300 @@
+"""What each layer of the codec is worth: steps written and read with it and without it, taking turns in one process.
+
+A step here is what both ends of a direct channel do to it, or of gRPC where a layer belongs there, without the wire and
+the environment: the results are recorded ones. What counts is the processor's time. "of a step" sets what the layer
+saves beside a step that takes the environment's own time and `WIRE` besides.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+import envwire.envs
+from envwire.codec import decode_value, encode_value, envwire_family
+from envwire.codec.fastpath import leaves, values
+from envwire.codec.fastpath.inlining import pieces
+from envwire.codec.fastpath.leaves import Leaf, Unknown
+from envwire.codec.fastpath.outlining import outlined
+from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
+from envwire.codec.fastpath.step_reader import StepResponseReader
+from envwire.codec.steps.messages import MessageStepCodec
+from envwire.codec.steps.step_codec import StepCodec, StepResult
+from envwire.envs import spaces
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.frames import Attachments, Packet
+
+#: Microseconds of a step over a direct channel that are neither the environment's nor the codec's.
+WIRE = 25.0
+FAMILY = envwire_family()
+RECORDED = 256
+
+
+class Recording(NamedTuple):
+    """Steps of one environment.
+
+    Attributes:
+        steps: Actions and results.
+        vector: Whether they are batches.
+        seconds: What the environment took for one.
+    """
+
+    steps: list[tuple[Any, StepResult]]
+    vector: bool
+    seconds: float
+
+
+class Atari(envwire.envs.Env[Any, Any]):
+    """Frames like a stack of an Atari game's, with the info that its emulator gives."""
+
+    observation_space = spaces.Box(0, 255, (84, 84, 4), np.uint8)
+    action_space = spaces.Discrete(6)
+
+    def reset(self, *, seed: int | None = None, options: Any = None) -> tuple[Any, dict[Any, Any]]:
+        """Starts an episode."""
+        super().reset(seed=seed, options=options)
+        self._frames = self.np_random.integers(0, 255, (64, 84, 84, 4), np.uint8)
+        self._count = 0
+        return self._frames[0], {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[Any, Any]]:  # noqa: ARG002
+        """Shows the next frame."""
+        self._count += 1
+        info = {"lives": 3, "episode_frame_number": 4 * self._count, "frame_number": self._count}
+        return self._frames[self._count % 64], 1.0, False, False, info
+
+
+def record(env: Any, vector: bool = False) -> Recording:
+    """Returns the first steps of an environment."""
+    env.reset(seed=1)
+    env.action_space.seed(1)
+    steps: list[tuple[Any, StepResult]] = []
+    seconds = 0.0
+    for _ in range(RECORDED):
+        action = env.action_space.sample()
+        begun = time.thread_time()
+        result = env.step(action)
+        seconds += time.thread_time() - begun
+        steps.append((action, (np.array(result[0]) if vector else result[0], *result[1:])))
+        if not vector and (result[2] or result[3]):
+            env.reset()
+    return Recording(steps, vector, seconds / RECORDED)
+
+
+def recordings() -> dict[str, Recording]:
+    """Returns the steps that layers are measured with."""
+    cart_poles = envwire.envs.make_vec("CartPole-v1", 64, vectorization_mode="sync")
+    images = envwire.envs.vector.SyncVectorEnv([Atari] * 64)
+    return {
+        "CartPole": record(envwire.envs.make("CartPole-v1")),
+        "Dict grid": record(envwire.envs.make("GridWorld-v0")),
+        "image 84x84x4": record(Atari()),
+        "vector of 64": record(cart_poles, vector=True),
+        "vector of 64 images": Recording(record(images, vector=True).steps[:16], True, 1e-3),
+    }
+
+
+Drive = Callable[[StepCodec, StepCodec, Any, StepResult, int], object]
+
+
+def direct(client: StepCodec, server: StepCodec, action: Any, result: StepResult, n: int) -> object:
+    """Takes one step as a direct channel does, large arrays beside the message."""
+    server.decode_request(client.encode_request(n, action))
+    attachments = Attachments()
+    message = server.encode_response(result, attachments)
+    if not attachments.length:
+        return client.decode_response(message)
+    return client.decode_response(message, np.frombuffer(b"".join(attachments.buffers), np.uint8))
+
+
+def link(_: StepCodec, server: StepCodec, __: Any, result: StepResult, ___: int) -> object:
+    """Writes a large answer as a session's process does for the front, arrays straight into memory that both share."""
+    attachments = Attachments()
+    packet = Packet(server.encode_response(result, attachments), attachments)
+    return _laid_down(pieces(packet))
+
+
+def link_inline(_: StepCodec, server: StepCodec, __: Any, result: StepResult, ___: int) -> object:
+    """Does so without inlining: the arrays are in the message before."""
+    return _laid_down([server.encode_response(result)])
+
+
+_SHARED = bytearray(2**22)
+
+
+def _laid_down(parts: list[Any]) -> int:
+    end = 0
+    for part in parts:
+        _SHARED[end : end + len(part)] = part
+        end += len(part)
+    return end
+
+
+_FRAME = pb.InteractResponse()
+encode_value(
+    np.random.default_rng(1).integers(0, 255, (400, 600, 3), np.uint8), _FRAME.render.frame
+)
+_RENDERED = _FRAME.SerializeToString()
+
+
+def received(*_: Any) -> object:
+    """Reads a frame that came over gRPC, its elements taken out first."""
+    message, area = outlined(_RENDERED)
+    return decode_value(pb.InteractResponse.FromString(message).render.frame, None, area=area)
+
+
+def received_inline(*_: Any) -> object:
+    """Does so without outlining."""
+    return decode_value(pb.InteractResponse.FromString(_RENDERED).render.frame, None)
+
+
+def _nothing(*_: Any) -> None: ...
+
+
+@contextmanager
+def without_arrays() -> Iterator[None]:
+    """Leaves arrays and scalars to protobuf."""
+    with patch.object(values, "layout_of", _nothing), patch.object(leaves, "layout_of", _nothing):
+        yield
+
+
+@contextmanager
+def without_plain_values() -> Iterator[None]:
+    """Leaves plain values, and what they are in, to protobuf."""
+
+    def refuse(self: Leaf, value: Any = None) -> None:
+        original(self, value)
+        if value is not None and self._layout is None:
+            raise Unknown
+
+    original = Leaf.__init__
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(Leaf, "__init__", refuse))
+        stack.enter_context(patch.object(values, "_spelled", _nothing))
+        stack.enter_context(patch.object(values, "_said", lambda _, otherwise: otherwise))
+        yield
+
+
+@contextmanager
+def without_trees() -> Iterator[None]:
+    """Leaves dictionaries, lists and tuples to protobuf."""
+    grow = values.grow
+
+    def refuse(value: Any, mark: bytes | None = None) -> Any:
+        if isinstance(value, (dict, list, tuple)):
+            raise Unknown
+        return grow(value, mark)
+
+    with patch.object(values, "grow", refuse):
+        yield
+
+
+def without_memory() -> AbstractContextManager[Any]:
+    """Reads each answer part by part, though it differs from the last one in its elements only."""
+    return patch.object(StepResponseReader, "_remember", _nothing)
+
+
+class Case(NamedTuple):
+    """A layer, and what steps are like without it.
+
+    Attributes:
+        of: Whose steps it is for.
+        off: Takes the layer away.
+        codec: Makes the codecs that are without it.
+        drive: Takes a step with it.
+        without: Takes a step without it.
+    """
+
+    of: tuple[str, ...]
+    off: Callable[[], AbstractContextManager[Any]] = nullcontext
+    codec: Callable[[bool], StepCodec] = lambda vector: FixedPartsStepCodec(FAMILY, vector=vector)
+    drive: Drive = direct
+    without: Drive = direct
+
+
+SINGLE = ("CartPole", "Dict grid", "image 84x84x4")
+VECTOR = ("vector of 64", "vector of 64 images")
+LAYERS = {
+    "all": Case((*SINGLE, *VECTOR), codec=lambda _: MessageStepCodec(FAMILY)),
+    "array layouts": Case(SINGLE, without_arrays),
+    "plain values": Case(SINGLE, without_plain_values),
+    "trees": Case(SINGLE, without_trees),
+    "whole answers": Case(SINGLE, without_memory),
+    "batches": Case(VECTOR, codec=lambda _: FixedPartsStepCodec(FAMILY)),
+    "inlining": Case(VECTOR[1:], drive=link, without=link_inline),
+    "outlining, a frame 600x400": Case(SINGLE[:1], drive=received, without=received_inline),
+}
+
+
+def _timed(drive: Drive, ends: tuple[StepCodec, StepCodec], recording: Recording) -> float:
+    """Returns microseconds a step."""
+    client, server = ends
+    begun = time.thread_time()
+    for number, (action, result) in enumerate(recording.steps, 1):
+        drive(client, server, action, result, number)
+    return (time.thread_time() - begun) / len(recording.steps) * 1e6
+
+
+def measure(case: Case, recording: Recording, rounds: int) -> list[tuple[float, float]]:
+    """Returns microseconds a step with a layer and without it, a pair for each round."""
+    vector = recording.vector
+    whole = FixedPartsStepCodec(FAMILY, vector=vector), FixedPartsStepCodec(FAMILY, vector=vector)
+    pairs: list[tuple[float, float]] = []
+    with case.off():
+        partial = case.codec(vector), case.codec(vector)
+    for turn in range(rounds + 2):  # the first two warm up
+
+        def without() -> float:
+            with case.off():
+                return _timed(case.without, partial, recording)
+
+        if turn % 2:
+            off = without()
+            on = _timed(case.drive, whole, recording)
+        else:
+            on = _timed(case.drive, whole, recording)
+            off = without()
+        pairs.append((on, off))
+    return pairs[2:]
+
+
+def main() -> None:
+    """Runs the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=40)
+    rounds = parser.parse_args().rounds
+    table = Table(
+        "layer", "steps of", "us with", "us without", "with/without", "range", "of a step"
+    )
+    recorded = recordings()
+    for name, case in track(LAYERS.items(), description="layers"):
+        for env in case.of:
+            recording = recorded[env]
+            pairs = measure(case, recording, rounds)
+            on, off = (statistics.median(each) for each in zip(*pairs, strict=True))
+            ratios = sorted(mine / other for mine, other in pairs)
+            rest = WIRE + recording.seconds * 1e6
+            table.add_row(
+                name,
+                env,
+                f"{on:.1f}",
+                f"{off:.1f}",
+                f"{statistics.median(ratios):.2f}",
+                f"{ratios[len(ratios) // 20]:.2f}-{ratios[-1 - len(ratios) // 20]:.2f}",
+                f"{(on + rest) / (off + rest):.2f}",
+            )
+    Console(width=120).print(table)
+
+
+if __name__ == "__main__":
+    main()
