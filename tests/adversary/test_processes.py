@@ -52,7 +52,6 @@ def start(attacker: Attacker) -> Session:
     return session
 
 
-@pytest.mark.xfail(strict=True, reason="only the process group of a session is killed")
 @pytest.mark.parametrize(
     ("escape", "end"), [*(("launch everything", end) for end in ENDS), *ONE_BY_ONE]
 )
@@ -66,7 +65,6 @@ def test_nothing_outlives_its_session(
         assert eventually(lambda: len(target.processes()) <= OF_THE_SERVER[end], GONE_SECONDS)
 
 
-@pytest.mark.xfail(strict=True, reason="only the process group of a session is killed")
 @pytest.mark.parametrize(
     ("escape", "end"),
     [("change its group", "timeout"), ("ignore signals", kill_the_front), *HANGING],

@@ -99,6 +99,13 @@ class Scene:
         self.sessions.reserve()
         self.sessions.add(self.session)
 
+    async def connect(self) -> None:
+        """Lets the client open a direct channel."""
+        connection, theirs = socket.socketpair()
+        with connection, theirs:
+            await self.session.admit(connection, shares_memory=False)
+        self.process.scoreboard.is_connected = True
+
     def pass_time(self, seconds: float, *, asleep: bool = False) -> FaultError | None:
         """Lets time pass, for the front as well if it is asleep; returns the fate of the session."""
         self.now += seconds
@@ -149,7 +156,7 @@ def test_a_reply_that_waits_while_the_front_stands_still_is_not_late() -> None:
 
 def test_an_open_channel_keeps_a_session_that_shows_signs_of_life() -> None:
     async def play(scene: Scene) -> None:
-        scene.process.scoreboard.is_connected = True
+        await scene.connect()
         for _ in range(20):
             scene.process.scoreboard.count += 1
             assert scene.pass_time(4.0) is None
@@ -160,7 +167,7 @@ def test_an_open_channel_keeps_a_session_that_shows_signs_of_life() -> None:
 
 def test_a_silent_process_behind_an_open_channel_is_asked_and_ended() -> None:
     async def play(scene: Scene) -> None:
-        scene.process.scoreboard.is_connected = True
+        await scene.connect()
         assert scene.pass_time(5.5) is None
         assert len(scene.process.asked) == 1, "it is asked for a sign of life"
         assert scene.pass_time(4.5) is None, "it has as long as a step; no reader keeps it"
@@ -173,7 +180,7 @@ def test_a_silent_process_behind_an_open_channel_is_asked_and_ended() -> None:
 
 def test_an_idle_process_that_answers_lives_on() -> None:
     async def play(scene: Scene) -> None:
-        scene.process.scoreboard.is_connected = True
+        await scene.connect()
         for times in range(1, 50):
             assert scene.pass_time(5.5) is None
             assert len(scene.process.asked) == times

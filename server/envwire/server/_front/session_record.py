@@ -63,6 +63,7 @@ class SessionRecord:
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._pending = SessionBacklog(None)
         self._served = 0
+        self._admitted = False
         self._link = self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.last_used = self._heard_at = self.clock()
@@ -142,11 +143,17 @@ class SessionRecord:
         self.last_used = self.clock()
         try:
             self.process.admit(self._link, connection, shares_memory)
+            self._admitted = True
         except AdmitError:
             raise await self.why_ended() from None
 
     def look(self) -> None:
-        """Takes over what went on without the front, on a direct channel."""
+        """Takes over what went on without the front, on a direct channel.
+
+        Where there never was one nothing of it is believed: an environment can write into its scoreboard.
+        """
+        if not self._admitted:
+            return
         served, now = self.process.scoreboard.served(self._link.slot), self.clock()
         if served != self._served:
             self._served = served
