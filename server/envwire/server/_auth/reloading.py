@@ -49,7 +49,7 @@ class Reloaded(Generic[_T]):
         self._changed_at = clock()
         self.rested = False
         self._lock = threading.Lock()  # gRPC asks from threads of its own
-        self._seen = self._signature()
+        self._seen: list[tuple[int, int, int] | None] = self._signature()
         self._value = read()
 
     def get(self) -> _T:

@@ -10,7 +10,7 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
 from envwire.server._ipc.bounds import PACKET_BYTES
@@ -117,7 +117,7 @@ class ForkserverLink:
         return self._lifeline[0]
 
     @contextlib.contextmanager
-    def copying(self) -> Iterator[None]:
+    def copying(self) -> Generator[None]:
         """Announces that a session's process is about to fork itself: the copy is no orphan, to be killed."""
         self._tell({"copying": 1})
         try:
