@@ -1,5 +1,10 @@
 # An envwire server. Build it from the top of the repository:
 #   docker build -f docker/server.Dockerfile -t envwire-server .
+# Put simulators of your own on top; `pip` is that of the server's environment:
+#   FROM envwire-server
+#   USER root
+#   RUN pip install my-simulator
+#   USER 10001:10001
 ARG BASE=python:3.13-slim-trixie
 
 FROM ${BASE} AS build
@@ -17,8 +22,8 @@ COPY . .
 # Word splitting of EXTRA_PACKAGES is meant; versions are bounded in pyproject.toml.
 # hadolint ignore=DL3013,SC2086
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir dist . \
-    && python -m venv --without-pip /opt/envwire \
-    && pip --python /opt/envwire install --no-cache-dir \
+    && python -m venv /opt/envwire \
+    && /opt/envwire/bin/pip install --no-cache-dir \
         "$(echo dist/*.whl)[server,gymnasium]" ${EXTRA_PACKAGES}
 
 FROM ${BASE}
@@ -34,6 +39,7 @@ ENV PATH=/opt/envwire/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \
     SDL_VIDEODRIVER=dummy
+# Mount the key and the token file at /run/secrets or /etc/envwire, where environments cannot read them.
 # Mount modules of your own here and name them with --import.
 WORKDIR /srv/envwire
 USER 10001:10001

@@ -165,6 +165,21 @@ def test_a_fork_goes_its_own_way_and_outlives_the_first(fragile: Server) -> None
     assert not any(map(alive, before))
 
 
+def test_forks_of_forks_stand_on_nothing_of_each_other(fragile: Server) -> None:
+    env = RemoteEnv(fragile.target, "FrozenLake-v1")
+    env.reset(seed=3)
+    opened: list[int] = []
+    for _ in range(300):
+        env, former = env.fork(), env
+        former.close()
+        assert eventually(lambda: len(sessions(fragile)) == 1)
+        (pid,) = sessions(fragile)
+        opened.append(len(os.listdir(f"/proc/{pid}/fd")))
+    assert env.step(1)[0] is not None
+    assert max(opened[2:]) == min(opened[2:])
+    env.close()
+
+
 def test_the_death_of_a_fork_is_told_as_any(fragile: Server) -> None:
     env = RemoteEnv(fragile.target, FAULTY)
     first = env.reset(seed=3)[1]["pid"]

@@ -9,6 +9,7 @@ import logging
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import ADMIT, FORK
@@ -66,6 +67,7 @@ class Process:
         self._leaving = False
         self._forks = 0
         self._forking = asyncio.Lock()
+        self._copy: asyncio.Future[dict[str, Any]] | None = None
         self._sessions: set[SessionLink] = set()
         self._link = Link(
             limit, self._message_slots, self._on_lost, self._free_slots.add, self._on_misbehaved
@@ -143,21 +145,44 @@ class Process:
         return pid
 
     async def _copied(self, number: int) -> int:
-        loop = asyncio.get_running_loop()
-        while True:  # an earlier answer may be there that nobody waited for
-            answer = json.loads(
-                await loop.sock_recv(self._control_socket, _ANSWER_BYTES) or b'{"fork": 0}'
+        """Waits for the answer to a request for a copy and returns the number of the process."""
+        self._copy = asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().add_reader(self._control_socket, self._hear_of_copy, number)
+        try:
+            answer = await self._copy
+        finally:
+            self._stop_hearing()
+        if "failed" in answer:
+            raise FaultError(
+                Reason.UNSUPPORTED,
+                f'this session cannot be forked: {answer["failed"]}. With on_lost="replay" the client can make a '
+                "copy by itself",
             )
-            if answer["fork"] == 0:
-                raise ForkError("the environment's process is gone")
-            if answer["fork"] == number and "failed" in answer:
-                raise FaultError(
-                    Reason.UNSUPPORTED,
-                    f'this session cannot be forked: {answer["failed"]}. With on_lost="replay" the client can make a '
-                    "copy by itself",
-                )
-            if answer["fork"] == number:
-                return int(answer["pid"])
+        return int(answer["pid"])
+
+    def _hear_of_copy(self, number: int) -> None:
+        try:
+            raw = self._control_socket.recv(_ANSWER_BYTES)
+        except BlockingIOError:
+            return
+        except OSError:
+            raw = b""
+        if not raw:
+            self._stop_hearing()
+            return
+        answer = json.loads(raw)
+        # An earlier answer may be there that nobody waited for.
+        if answer["fork"] == number and self._copy is not None and not self._copy.done():
+            self._copy.set_result(answer)
+
+    def _stop_hearing(self) -> None:
+        """Ends the wait for a copy: a descriptor is not closed while the event loop looks at it."""
+        copy, self._copy = self._copy, None
+        if copy is None:
+            return
+        asyncio.get_running_loop().remove_reader(self._control_socket)
+        if not copy.done():
+            copy.set_exception(ForkError("the environment's process is gone"))
 
     @property
     def free(self) -> bool:
@@ -243,6 +268,7 @@ class Process:
         self.kill()
 
     def _on_lost(self) -> None:
+        self._stop_hearing()
         self._control_socket.close()
         self._message_slots.close()
         self.scoreboard.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
+_QUOTA_V1 = Path("/sys/fs/cgroup/cpu")
 
 
 def cpu_count() -> int:
@@ -17,8 +19,20 @@ def cpu_count() -> int:
 
 def _quota() -> int:
     """Returns the processors of this control group's quota, rounded up; 0 for no quota."""
-    try:
-        quota, period = _QUOTA.read_text(encoding="ascii").split()
-    except (OSError, ValueError):
-        return 0
-    return 0 if quota == "max" else -(-int(quota) // int(period))
+    for read in (_read_quota, _read_quota_v1):
+        with contextlib.suppress(OSError, ValueError):
+            quota, period = read()
+            return -(-quota // period) if quota > 0 and period > 0 else 0
+    return 0
+
+
+def _read_quota() -> tuple[int, int]:
+    """Returns microseconds of processor time, 0 for any number, and the period in which they may be used."""
+    quota, period = _QUOTA.read_text(encoding="ascii").split()
+    return 0 if quota == "max" else int(quota), int(period)
+
+
+def _read_quota_v1() -> tuple[int, int]:
+    """Returns the same of control groups of version 1, where the quota is -1 for any number."""
+    quota = (_QUOTA_V1 / "cpu.cfs_quota_us").read_text(encoding="ascii")
+    return int(quota), int((_QUOTA_V1 / "cpu.cfs_period_us").read_text(encoding="ascii"))

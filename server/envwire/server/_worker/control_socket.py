@@ -14,13 +14,24 @@ from envwire.server._worker.forking import fork_apart, obstacle
 _COPY_DESCRIPTORS = 5
 
 
+class Copied(BaseException):
+    """Raised in a process that was forked as a copy.
+
+    Args:
+        descriptors: Link, output, control socket, scoreboard and lifeline of the copy.
+    """
+
+    def __init__(self, descriptors: Sequence[int]) -> None:
+        super().__init__()
+        self.descriptors = descriptors
+
+
 class ControlSocket:
     """The process's end.
 
     Args:
         sock: Socket of packets.
         admit: Called with a session's number, whether its client takes shared memory, and the connection.
-        become: Called in a copy with its descriptors; it does not return.
         packed: Whether several sessions share the process, which then is not copied.
     """
 
@@ -28,17 +39,19 @@ class ControlSocket:
         self,
         sock: socket.socket,
         admit: Callable[[int, bool, socket.socket], None],
-        become: Callable[..., None],
         packed: bool,
     ) -> None:
         self._socket = sock
         self._admit = admit
-        self._become = become
         self._packed = packed
         self.closed = False
 
     def serve(self) -> None:
-        """Does what one packet asks for."""
+        """Does what one packet asks for.
+
+        Raises:
+            Copied: This is the copy that was asked for.
+        """
         packet, descriptors, _, _ = socket.recv_fds(self._socket, ADMIT.size, _COPY_DESCRIPTORS)
         if not packet:  # the front is gone; the link tells as much
             self.closed = True
@@ -55,7 +68,7 @@ class ControlSocket:
             why = self._obstacle(descriptors)
             pid = 0 if why else fork_apart()
             if not why and pid == 0:
-                self._become(*descriptors)
+                raise Copied(descriptors)
             answer |= {"failed": why} if why else {"pid": pid}
         except OSError as error:
             answer["failed"] = str(error)

@@ -21,6 +21,7 @@ import signal
 import socket
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import NoReturn
 
 import numpy as np
@@ -33,7 +34,7 @@ from envwire.server._worker.endpoints import take_endpoints
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.process_setup import die_with, take_output
 from envwire.server._worker.rlimits import contain
-from envwire.server._worker.worker import Worker
+from envwire.server._worker.worker import Worker, serve_session
 from envwire.server.config import ServerConfig
 
 _DESCRIPTORS = 4
@@ -168,7 +169,8 @@ class Forkserver:
         endpoints = take_endpoints(
             link, control_socket, scoreboard, self._config.sessions_per_process
         )
-        run_and_exit(Worker(endpoints, self._catalogue, self._config).run)
+        worker = Worker(endpoints, self._catalogue, self._config)
+        run_and_exit(partial(serve_session, worker))
 
 
 def _ignore(_number: int, _frame: object) -> None:

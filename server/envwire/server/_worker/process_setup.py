@@ -6,6 +6,9 @@ import fcntl
 import os
 import signal
 
+#: Open for as long as the process lives.
+_lifelines: list[int] = []
+
 
 def take_output(output: int) -> None:
     """Sends all that the environment prints, in Python or below, to the front's pipe."""
@@ -22,10 +25,13 @@ def die_with(lifeline: int) -> None:
     Its group goes with it, whatever the environment started there, and it goes itself if it leaves that group. The
     signal is SIGKILL: SIGIO, which the kernel sends by itself, can be ignored.
     """
+    while _lifelines:  # those of the process that this one is a copy of
+        os.close(_lifelines.pop())
     for owner in (os.getpid(), -os.getpid()):
         # Who is signalled belongs to the open file, and a fork shares it: each session opens the pipe anew.
         own = os.open(f"/proc/self/fd/{lifeline}", os.O_RDONLY | os.O_NONBLOCK)
         fcntl.fcntl(own, fcntl.F_SETOWN, owner)
         fcntl.fcntl(own, fcntl.F_SETSIG, signal.SIGKILL)
         fcntl.fcntl(own, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+        _lifelines.append(own)
     os.close(lifeline)

@@ -15,7 +15,7 @@ import time
 import traceback
 from collections import deque
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any
 
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
@@ -38,11 +38,10 @@ from envwire.server._ipc.worker_frames import (
 )
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningRecorder
-from envwire.server._worker.control_socket import ControlSocket
+from envwire.server._worker.control_socket import ControlSocket, Copied
 from envwire.server._worker.direct_channel import Channel, ChannelError
 from envwire.server._worker.direct_channels import Channels
 from envwire.server._worker.endpoints import WorkerEndpoints, take_endpoints
-from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.making import SessionMaker
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
@@ -81,9 +80,7 @@ class Worker:
         self._sessions: dict[int, ServedSession] = {}
         self._waiting = Waiting()
         self._channels = Channels(self._waiting, self._scoreboard, self._limit, self._serve_channel)
-        self._control_socket = ControlSocket(
-            endpoints.control_socket, self._admit, self._become_copy, self._packed
-        )
+        self._control_socket = ControlSocket(endpoints.control_socket, self._admit, self._packed)
         self._over = False
         self._stops_at: float | None = None
         self._serve_frame: dict[type[WorkerFrame], Callable[[Any], None]] = {
@@ -95,16 +92,26 @@ class Worker:
             DrainFrame: self._drain,
         }
 
-    def run(self) -> None:
-        """Serves requests until the session closes or the front is gone."""
+    def run(self) -> Worker | None:
+        """Serves requests until the session closes or the front is gone.
+
+        Returns:
+            In a process that was forked for a copy of the session, what serves it there; else None.
+        """
         self._waiting.watch(self._endpoints.link, self._serve_link)
         self._waiting.watch(self._endpoints.control_socket, self._serve_control_socket)
         with self._warnings.installed():
-            with contextlib.suppress(ConnectionError):  # the front ended the link under a request
-                self._serve()
-            for served in self._sessions.values():
-                self._abandon(served)
-        self._channels.finish()
+            try:
+                with contextlib.suppress(ConnectionError):  # the front is gone under a request
+                    self._serve()
+            except Copied as copied:
+                descriptors = copied.descriptors
+            else:
+                for served in self._sessions.values():
+                    self._abandon(served)
+                self._channels.finish()
+                return None
+        return self._copy(*descriptors)
 
     def _serve(self) -> None:
         wait = self._waiting.wait
@@ -203,10 +210,10 @@ class Worker:
         if self._control_socket.closed:
             self._waiting.forget(self._endpoints.control_socket)
 
-    def _become_copy(
+    def _copy(
         self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int
-    ) -> NoReturn:
-        """Serves the copy of the session; this process never returns to what it was forked in."""
+    ) -> Worker:
+        """Returns what serves the copy of the session in this process, which was forked for it."""
         (served,) = self._sessions.values()
         self._channels.abandon()
         self._endpoints.close()
@@ -217,7 +224,7 @@ class Worker:
         )
         served.session.copied()
         copy._origin = served
-        run_and_exit(copy.run)
+        return copy
 
     def _admit(self, number: int, shares: bool, connection: socket.socket) -> None:
         """Opens a direct channel to a session."""
@@ -294,3 +301,14 @@ class Worker:
             "operator raises it with --max-message-bytes",
         )
         return fault_reply(fault).SerializeToString()
+
+
+def serve_session(worker: Worker) -> None:
+    """Runs a worker; in a copy of the process, and in copies of that one, what serves there.
+
+    A copy returns from all that its original was doing before it serves: a copy of a copy of a copy stands on no stack
+    of theirs.
+    """
+    serving: Worker | None = worker
+    while serving is not None:
+        serving = serving.run()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvloop
 
+from envwire.server._processes.forkserver import ForkError
 from envwire.server._processes.process import Process
 
 
@@ -42,6 +46,49 @@ def test_a_start_that_is_cancelled_leaves_no_file_open(
         for _ in range(3):
             await asyncio.sleep(0)
         assert {each for each in files() - before if not _is_excused(each)} == set()
+
+    running = loop()
+    running.run_until_complete(run())
+    running.close()
+
+
+class _Forkserver:
+    lifeline = 0
+
+    def copying(self) -> contextlib.AbstractContextManager[None]:
+        return contextlib.nullcontext()
+
+
+@pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_a_process_that_dies_while_it_copies_itself_leaves_no_descriptor_watched(
+    loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    ends: list[int] = []
+
+    async def fork(descriptors: Sequence[int], _: object) -> int:
+        ends.extend(map(os.dup, descriptors))
+        return 0
+
+    async def run() -> None:
+        process = await Process.spawn(fork, 1, 1000)
+        forkserver: Any = _Forkserver()
+        copying = asyncio.ensure_future(process.copy(forkserver, [], lambda _: None))
+        await asyncio.sleep(0)
+        for end in ends:
+            os.close(end)
+        with pytest.raises(ForkError, match="gone"):
+            await asyncio.wait_for(copying, 5.0)
+        while process.alive:
+            await asyncio.sleep(0)
+        # The next file has the number of the one that was closed, and is heard of like any other.
+        pairs = [socket.socketpair() for _ in range(8)]
+        for ours, theirs in pairs:
+            ours.setblocking(False)
+            theirs.send(b"x")
+            received = asyncio.get_running_loop().sock_recv(ours, 1)
+            assert await asyncio.wait_for(received, 5.0) == b"x"
+            ours.close()
+            theirs.close()
 
     running = loop()
     running.run_until_complete(run())

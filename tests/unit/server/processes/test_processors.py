@@ -22,6 +22,23 @@ def test_cpu_count(
     if quota is not None:
         file.write_text(quota)
     monkeypatch.setattr(_processors, "_QUOTA", file)
+    monkeypatch.setattr(_processors, "_QUOTA_V1", tmp_path / "none")
+    everything: Callable[[int], set[int]] = lambda _: set(range(64))  # noqa: E731 - typed so
+    monkeypatch.setattr(os, "sched_getaffinity", everything, raising=False)
+    assert _processors.cpu_count() == expected
+
+
+@pytest.mark.parametrize(
+    ("quota", "expected"),
+    [("-1", 64), ("150000", 2), ("50000", 1), ("nonsense", 64), ("0", 64)],
+)
+def test_cpu_count_of_version_1(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, quota: str, expected: int
+) -> None:
+    (tmp_path / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+    (tmp_path / "cpu.cfs_period_us").write_text("100000\n")
+    monkeypatch.setattr(_processors, "_QUOTA", tmp_path / "none")
+    monkeypatch.setattr(_processors, "_QUOTA_V1", tmp_path)
     everything: Callable[[int], set[int]] = lambda _: set(range(64))  # noqa: E731 - typed so
     monkeypatch.setattr(os, "sched_getaffinity", everything, raising=False)
     assert _processors.cpu_count() == expected
