@@ -52,6 +52,16 @@ class BlockingDriver:
         self._reply: Reply | None = None
 
     @property
+    def transport(self) -> Transport:
+        """What makes the connections."""
+        return self._transport
+
+    @property
+    def label(self) -> str:
+        """Names the session in the log."""
+        return self._label
+
+    @property
     def lease(self) -> float:
         """Seconds that the session outlives this program."""
         return self.session.lease

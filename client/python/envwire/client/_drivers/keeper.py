@@ -29,6 +29,16 @@ _ABANDONED_SECONDS, _EXIT_SECONDS = 2.0, 5.0
 def look_after(owner: object, session: BlockingDriver) -> None:
     """Closes `session` when `owner` is collected or the program exits, and keeps its lease until then."""
     weakref.finalize(owner, _abandoned.put, session).atexit = False
+    _start(session)
+
+
+def abandon(session: BlockingDriver) -> None:
+    """Closes a session that nobody wants, in the background."""
+    _start(session)
+    _abandoned.put(session)
+
+
+def _start(session: BlockingDriver) -> None:
     with _lock:
         _open.add(session)
         if os.getpid() not in _keepers:

@@ -13,6 +13,7 @@ import numpy as np
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.closing import close
 from envwire.client._env.chunks import step_many
+from envwire.client._env.env_info import EnvInfo
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.recipe import Recipe
 from envwire.client._env.saving import SavedState, fork, restore, save
@@ -38,15 +39,14 @@ from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError, NotAllowedError, RemoteError
 from envwire.client.options import ConnectionOptions
-from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space, decode_value
+from envwire.codec import decode_env_spec
 from envwire.codec.steps.step_codec import StepResult
-from envwire.v1 import environment_pb2
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class RemoteProxy:
+class RemoteProxy(EnvInfo):
     """An environment on a server, seen through the Env API.
 
     It connects when it is made. A step, a reset, a render behave as the local environment's: same values, same types,
@@ -79,15 +79,6 @@ class RemoteProxy:
         CapacityError: All sessions of the server are taken.
         Exception: Whatever the environment raises while it is made, and the error for an id that is not served.
     """
-
-    _family: Family
-    # The base classes call these plain attributes; here they follow the environment's.
-    spec: Any
-    metadata: dict[str, Any]
-    render_mode: str | None
-    reward_range: Any
-    observation_space: Any
-    action_space: Any
 
     def __init__(
         self,
@@ -134,16 +125,6 @@ class RemoteProxy:
             self.spec.additional_wrappers = ()
         if render_mode == HUMAN:
             self._watch()
-
-    def _show(self, made: environment_pb2.MakeResponse) -> None:
-        """Takes over what the server says of the environment."""
-        family = self._family
-        self.observation_space = decode_space(made.observation_space, family)
-        self.action_space = decode_space(made.action_space, family)
-        self.metadata = decode_mapping(made.metadata, family)
-        self.render_mode = made.render_mode if made.HasField("render_mode") else None
-        self.reward_range = decode_value(made.reward_range, family)
-        self.spec = None
 
     def _watch(self) -> None:
         """Becomes an environment that a person watches; to the server it renders arrays."""

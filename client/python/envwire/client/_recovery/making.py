@@ -64,11 +64,17 @@ class SessionMaker:
     Args:
         servers: Who may make it.
         plan: What its sessions are like.
+        watch: Whether threads watch for servers that fall silent; an event loop watches for itself.
     """
 
-    def __init__(self, servers: Servers, plan: SessionPlan) -> None:
+    def __init__(self, servers: Servers, plan: SessionPlan, *, watch: bool = True) -> None:
         self._servers = servers
         self._plan = plan
+        self._watch = watch
+
+    def moves(self, strategy: RecoveryStrategy) -> bool:
+        """Returns whether a session is made on another server when its own falls silent."""
+        return strategy.moves and len(self._servers.targets) > 1
 
     def make(
         self, strategy: RecoveryStrategy, last: str | None = None
@@ -102,8 +108,8 @@ class SessionMaker:
         def make(
             target: str | None, transport: Transport
         ) -> tuple[str | None, BlockingDriver, pb.MakeResponse]:
-            moves = strategy.moves and len(self._servers.targets) > 1
-            if moves and isinstance(transport, Probeable):
+            moves = self.moves(strategy)
+            if moves and self._watch and isinstance(transport, Probeable):
                 transport = WatchedTransport(transport)
             session = self._plan.session(strategy.recording, moves=moves)
             driver = BlockingDriver(session, transport, self._plan.label)

@@ -90,7 +90,7 @@ class DirectTransport:
             channel.send(request, timeout)
             return channel.receive()
         except BaseException as error:
-            raise self._given_up(error) from None
+            raise self.given_up(error, self._timeout) from None
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request (see `Transport.send`)."""
@@ -105,6 +105,20 @@ class DirectTransport:
             self._stream = self._open_grpc("stream", self._made)
             self._stream.send(request, timeout, header)
 
+    def plain_channel(self, request: bytes) -> Channel | None:
+        """Returns the open channel that a request goes over, for an event loop; None where a thread has to help."""
+        channel = self._channel
+        if channel is None or type(channel) is not Channel or self._early is not None:
+            return None
+        if REQUESTS.kind(request) in _CONTROL or len(request) > self._limit:
+            return None
+        return channel
+
+    @property
+    def stream(self) -> Transport | None:
+        """The stream that is used where no channel came about."""
+        return self._stream
+
     def _write(self, request: bytes, timeout: float) -> None:
         channel = self._channel
         assert channel is not None  # noqa: S101 - the caller opened it
@@ -113,7 +127,7 @@ class DirectTransport:
         try:
             channel.send(request, timeout)
         except BaseException as error:
-            raise self._given_up(error) from None
+            raise self.given_up(error, self._timeout) from None
 
     def receive(self) -> Reply:
         """Waits for the reply (see `Transport.receive`)."""
@@ -126,16 +140,16 @@ class DirectTransport:
         try:
             return self._channel.receive()
         except BaseException as error:
-            raise self._given_up(error) from None
+            raise self.given_up(error, self._timeout) from None
 
-    def _given_up(self, error: BaseException) -> BaseException:
+    def given_up(self, error: BaseException, timeout: float) -> BaseException:
         """Ends the channel, whose next reply belongs to nobody, and returns what to raise."""
         self._hang_up()
         died = (
             isinstance(error, OSError) and error.errno == errno.ETIMEDOUT
         )  # the kernel gave it up
         if isinstance(error, (BlockingIOError, TimeoutError)) and not died:
-            return timed_out(self._target, self._timeout)
+            return timed_out(self._target, timeout)
         if isinstance(error, OSError):
             broken = ServerUnavailableError(f"the direct channel to {self._target} broke: {error}")
             broken.connected = True

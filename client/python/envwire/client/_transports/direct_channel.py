@@ -56,6 +56,20 @@ class Channel:
         _channels.add(self)
         weakref.finalize(self, sock.close).atexit = False
 
+    @property
+    def connection(self) -> socket.socket:
+        """The connection, for an event loop that drives it."""
+        return self._socket
+
+    def check_size(self, length: int, where: int, attached: int) -> None:
+        """Checks the header of a frame.
+
+        Raises:
+            ConnectionResetError: It is larger than any that the server sends.
+        """
+        if length + attached > self._limit:
+            raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {where}")
+
     def fileno(self) -> int:
         """Returns the descriptor to wait on."""
         return self._socket.fileno()
@@ -148,7 +162,7 @@ class Channel:
             data += self._exactly(end - len(data)).tobytes()
         self._attached = 0 if where else attached
         if where:
-            return Reply(data[HEADER_BYTES:end], self._in_memory(where, attached))
+            return Reply(data[HEADER_BYTES:end], self.in_memory(where, attached))
         if not attached:
             return Reply(data[HEADER_BYTES:end])
         self._head = bytearray(end)
@@ -165,7 +179,8 @@ class Channel:
             buffer if buffer is not None and len(buffer) == length else np.empty(length, np.uint8)
         )
 
-    def _in_memory(self, where: int, length: int) -> Area:
+    def in_memory(self, where: int, length: int) -> Area:
+        """Returns the attachments in a slot of the shared memory."""
         if self._shared is None:
             raise ConnectionResetError("the server refers to memory that it does not share")
         return self._shared.area(where, length)

@@ -37,6 +37,8 @@ _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
 _RENEW_SECONDS = 10.0
 _PROBE = f"/{_SERVICE.full_name}/GetServerInfo"
 _PROBE_PAUSE = 0.1
+#: The path of the stream.
+INTERACT = f"/{_SERVICE.full_name}/Interact"
 #: An advertised address that answers no sooner is not worth it.
 _FOLLOW_SECONDS = 1.0
 _STATUS_KEY = "grpc-status-details-bin"
@@ -180,16 +182,30 @@ def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
         TlsError: The certificates cannot be used.
     """
     _stay_up(os.getpid())
+    options, certificates = channel_settings(credentials)
+    if certificates is None:
+        return grpc.insecure_channel(target, options)
+    return grpc.secure_channel(target, certificates, options)
+
+
+def channel_settings(
+    credentials: Credentials,
+) -> tuple[tuple[tuple[str, Any], ...], grpc.ChannelCredentials | None]:
+    """Returns a channel's options, and its certificates where it has any.
+
+    Raises:
+        TlsError: The certificates cannot be used.
+    """
     name = credentials.override_authority
     if not credentials.secure:
         options = (("grpc.default_authority", name),) if name else ()
-        return grpc.insecure_channel(target, _OPTIONS + options)
+        return _OPTIONS + options, None
     credentials.ssl_context()  # says what is wrong with the files; gRPC would not
     certificates = grpc.ssl_channel_credentials(
         *(credentials.pem(part) for part in ("ca", "key", "cert"))
     )
     options = (("grpc.ssl_target_name_override", name),) if name else ()
-    return grpc.secure_channel(target, certificates, _OPTIONS + options)
+    return _OPTIONS + options, certificates
 
 
 @cache
@@ -268,7 +284,7 @@ class UnaryTransport:
                 self.follow(pb.MakeResponse.FromString(response))
             return Reply(reply.message + _beside(notices), reply.area) if notices else reply
         except grpc.RpcError as error:
-            if status := _status(error):
+            if status := status_of(error):
                 return Reply(RESPONSES.wrap("error", status))
             raise self._connection.failure(error, timeout) from error
 
@@ -296,7 +312,7 @@ class UnaryTransport:
         self._connection.channel.close()
 
 
-def _status(error: grpc.RpcError) -> bytes | None:
+def status_of(error: grpc.RpcError) -> bytes | None:
     """Returns the server's own account of an error, a Status, when it gave one."""
     return _trailer(error, _STATUS_KEY) if isinstance(error, grpc.Call) else None
 
@@ -337,9 +353,7 @@ class StreamTransport:
 
     def _use(self, connection: Connection) -> None:
         self._connection = connection
-        self._open: Callable[..., Any] = connection.channel.stream_stream(
-            f"/{_SERVICE.full_name}/Interact"
-        )
+        self._open: Callable[..., Any] = connection.channel.stream_stream(INTERACT)
 
     def follow(self, made: pb.MakeResponse) -> None:
         """Goes on where a new session's server is advertised (see `followed`)."""
@@ -347,6 +361,11 @@ class StreamTransport:
         if there is not self._connection:
             self._end()
             self._use(there)
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, for streams that an event loop opens."""
+        return self._connection
 
     def _start(self) -> None:
         self._requests = SimpleQueue()
@@ -379,7 +398,7 @@ class StreamTransport:
         except BaseException as error:
             # Whatever it was, a reply that is still to come belongs to nobody: the next call goes on a new stream.
             self._end()
-            if isinstance(error, grpc.RpcError) and (status := _status(error)):
+            if isinstance(error, grpc.RpcError) and (status := status_of(error)):
                 return Reply(RESPONSES.wrap("error", status))
             raise self._failure(error, self._timeout) from error
         finally:

@@ -47,7 +47,7 @@ class Gatherer:
         answers = list(map(_finished, shards)) if all(here) else at_once(_finished, shards)
         if any(isinstance(answer, Exception) for answer in answers):
             answers = at_once(_recovered, list(zip(shards, answers, strict=True)))
-        return self._joined(sizes, _whole(answers), merge)
+        return self.joined(sizes, _whole(answers), merge)
 
     def _merge_in_place(self, shards: Sequence[Shard], sizes: Sequence[int]) -> Merge:
         """Returns the rule for observations; large ones are received where they stay."""
@@ -58,15 +58,22 @@ class Gatherer:
             shard.offer(buffer)
         return room.merged
 
-    def _joined(
-        self, sizes: Sequence[int], results: Sequence[StepResult], merge: Merge
+    def joined(
+        self, sizes: Sequence[int], results: Sequence[StepResult], merge: Merge | None = None
     ) -> StepResult:
+        """Puts results together.
+
+        Args:
+            sizes: How many environments each is of.
+            results: The results.
+            merge: The rule for observations; by default that of the space.
+        """
         if len(results) == 1:
             only = results[0]
             return (*only[:4], self._join_infos(sizes, [only[4]]))
         observations, rewards, terminations, truncations, infos = zip(*results, strict=True)
         return (
-            merge(observations),
+            (merge or self._merge)(observations),
             np.concatenate(rewards),
             np.concatenate(terminations),
             np.concatenate(truncations),

@@ -105,9 +105,10 @@ class Fleet:
         request.vector.num_envs = spec.size
         return SessionPlan(request, self._family, self.options.timeout)
 
-    def maker(self, spec: ShardSpec) -> SessionMaker:
+    def maker(self, spec: ShardSpec, *, watch: bool = True) -> SessionMaker:
         """Returns what makes the sessions of a shard: on its own server, or where there is room."""
-        return SessionMaker(self._servers.starting_at(spec.target_index), self.plan(spec))
+        servers = self._servers.starting_at(spec.target_index)
+        return SessionMaker(servers, self.plan(spec), watch=watch)
 
     def close(self) -> None:
         """Frees the transports that no session took."""

@@ -84,7 +84,9 @@ class Shard:
         """Sends a reset, all of which has to be reset when the session is new."""
         recording = self.handle.strategy.recording
         if recording is not None and not recording.rooted:
-            seed = _drawn(seed, self.spec.size)  # one that was never given could not be given again
+            seed = drawn_seeds(
+                seed, self.spec.size
+            )  # one that was never given could not be given again
         common, each = options.unmasked if self._is_new else options
         self._is_new = False
         self._begin(Reset(seed, common, member_options=each))
@@ -131,14 +133,7 @@ class Shard:
         if isinstance(self._operation, Step):
             step: StepResult = result[0]
             return step
-        (observations, infos), size = result[0], self.spec.size
-        return (
-            observations,
-            np.zeros(size),
-            np.zeros(size, np.bool_),
-            np.zeros(size, np.bool_),
-            infos,
-        )
+        return reset_as_step(result[0], self.spec.size)
 
     def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request that is neither a step nor a reset.
@@ -170,7 +165,19 @@ class Shard:
         return self.handle.stats
 
 
-def _drawn(seed: Any, size: int) -> Any:
+def reset_as_step(result: tuple[Any, Infos], size: int) -> StepResult:
+    """Returns what a reset led to in the form of a step, with rewards and flags of zero."""
+    observations, infos = result
+    return (
+        observations,
+        np.zeros(size),
+        np.zeros(size, np.bool_),
+        np.zeros(size, np.bool_),
+        infos,
+    )
+
+
+def drawn_seeds(seed: Any, size: int) -> Any:
     """Returns a seed for each environment, as `reset` takes them: its own, or one that is drawn for it."""
     first = secrets.randbits(_SEED_BITS)
     if seed is None:

@@ -1,0 +1,31 @@
+"""What a proxy shows of its environment, as the server told it when it was made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire.codec import Family, decode_mapping, decode_space, decode_value
+from envwire.v1 import environment_pb2
+
+
+class EnvInfo:
+    """The attributes of an environment that do not change while it lives."""
+
+    _family: Family
+    # The base classes call these plain attributes; here they follow the environment's.
+    spec: Any
+    metadata: dict[str, Any]
+    render_mode: str | None
+    reward_range: Any
+    observation_space: Any
+    action_space: Any
+
+    def _show(self, made: environment_pb2.MakeResponse) -> None:
+        """Takes over what the server says of the environment."""
+        family = self._family
+        self.observation_space = decode_space(made.observation_space, family)
+        self.action_space = decode_space(made.action_space, family)
+        self.metadata = decode_mapping(made.metadata, family)
+        self.render_mode = made.render_mode if made.HasField("render_mode") else None
+        self.reward_range = decode_value(made.reward_range, family)
+        self.spec = None

@@ -1,0 +1,93 @@
+"""One bidirectional gRPC stream in an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from envwire.client._transports.grpc_transports import (
+    INTERACT,
+    StreamTransport,
+    channel_settings,
+    status_of,
+)
+from envwire.client.errors import ServerUnavailableError, timed_out
+from envwire.codec.fastpath.outlining import outlined
+from envwire.wire.envelope import RESPONSES, with_header
+from envwire.wire.frames import Reply
+
+
+class AsyncStreamTransport:
+    """One bidirectional stream for all requests.
+
+    Args:
+        transport: A blocking transport to the same server, which is ready; it is closed with this one.
+    """
+
+    def __init__(self, transport: StreamTransport) -> None:
+        self._blocking = transport
+        self._connection = transport.connection
+        self._channel: Any = None
+        self._call: Any = None
+
+    def _open(self) -> Any:
+        connection = self._connection
+        if self._channel is None:
+            options, certificates = channel_settings(connection.credentials)
+            target = connection.target
+            self._channel = (
+                grpc.aio.insecure_channel(target, options)
+                if certificates is None
+                else grpc.aio.secure_channel(target, certificates, options)
+            )
+        return self._channel.stream_stream(INTERACT)(metadata=connection.metadata)
+
+    async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
+        """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
+        if self._call is None:
+            self._call = self._open()
+        call = self._call
+        # Reading cannot be given a deadline; a timer that cancels the call costs less than a task to wait for.
+        late = asyncio.get_running_loop().call_later(timeout, call.cancel)
+        try:
+            await call.write(with_header(request, header))
+            message = await call.read()
+        except asyncio.CancelledError:
+            self._end()
+            if late.when() > asyncio.get_running_loop().time():
+                raise
+            raise timed_out(self._connection.target, timeout) from None
+        except (grpc.RpcError, asyncio.InvalidStateError) as error:
+            self._end()
+            if isinstance(error, grpc.RpcError) and (status := status_of(error)):
+                return Reply(RESPONSES.wrap("error", status))
+            raise self._failure(error, timeout) from error
+        finally:
+            late.cancel()
+        if message is grpc.aio.EOF:
+            self._end()
+            ended = ServerUnavailableError(f"{self._connection.target} ended the stream")
+            ended.connected = True
+            raise ended
+        return outlined(message)
+
+    def _failure(self, error: Exception, timeout: float) -> Exception:
+        if isinstance(error, grpc.RpcError):
+            return self._connection.failure(error, timeout)
+        broken = ServerUnavailableError(f"the stream to {self._connection.target} broke: {error}")
+        broken.connected = True
+        return broken
+
+    def _end(self) -> None:
+        call, self._call = self._call, None
+        if call is not None:
+            call.cancel()
+
+    def close(self) -> None:
+        """Ends the stream; the channel goes with the last reference to it."""
+        self._end()
+        self._channel = None
+        self._blocking.close()

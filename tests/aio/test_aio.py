@@ -1,0 +1,336 @@
+"""Environments of an event loop: what they answer is what a blocking client sees, whatever is cancelled or breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from envwire.client import (
+    RemoteEnv,
+    RemoteVectorEnv,
+    RequestTimeoutError,
+    SessionClosedError,
+    SessionLostError,
+    aio,
+)
+from envwire.server import Server
+from envwire.testing.equality import identical
+from tests.conftest import HOSTED, ROOT
+from tests.direct.detour import through
+from tests.direct.hosted_frames import FRAMES
+from tests.direct.relay import Cut, How, Relay
+from tests.faults.scene import active, family_of
+from tests.faults.test_loss import kill_sessions, start
+from tests.hosted_envs import Fault
+from tests.secured import GUARDS, Guard
+
+FAULTY = "tests/Faulty-v0"
+TRANSPORT = pytest.mark.parametrize(
+    "transport", ["direct", "direct-tcp", "direct-unix", "stream", "unary"]
+)
+
+
+def go(main: Coroutine[Any, Any, Any]) -> Any:
+    """Runs a test in an event loop, which it must not hold up for ever."""
+    return asyncio.run(asyncio.wait_for(main, 60.0))
+
+
+@pytest.fixture(scope="module")
+def fragile() -> Iterator[Server]:
+    with Server(
+        [*HOSTED, FRAMES],
+        imports=["tests.hosted_envs", "tests.direct.hosted_frames"],
+        sys_path=(ROOT,),
+        max_sessions=150,
+        lease=5.0,
+    ) as server:
+        yield server
+
+
+async def rollout(env: Any, steps: int, disturb: dict[int, Any] | None = None) -> list[Any]:
+    env.action_space.seed(5)
+    seen: list[Any] = [await env.reset(seed=5)]
+    for step in range(steps):
+        (disturb or {}).get(step, bool)()
+        seen.append(await env.step(env.action_space.sample()))
+        if seen[-1][2] or seen[-1][3]:
+            seen.append(await env.reset())
+    return seen
+
+
+def blocking_rollout(env: Any, steps: int) -> list[Any]:
+    env.action_space.seed(5)
+    seen: list[Any] = [env.reset(seed=5)]
+    for _ in range(steps):
+        seen.append(env.step(env.action_space.sample()))
+        if seen[-1][2] or seen[-1][3]:
+            seen.append(env.reset())
+    env.close()
+    return seen
+
+
+@TRANSPORT
+@pytest.mark.parametrize("env_id", ["CartPole-v1", FRAMES, "tests/Awkward-v0"])
+def test_it_answers_what_a_blocking_client_sees(
+    fragile: Server, transport: str, env_id: str
+) -> None:
+    async def main() -> list[Any]:
+        async with aio.RemoteEnv(fragile.target, env_id, transport=transport) as env:
+            return await rollout(env, 40)
+
+    expected = blocking_rollout(RemoteEnv(fragile.target, env_id), 40)
+    seen = go(main())
+    for each in (*seen, *expected):
+        each[-1].pop("pid", None)
+    assert str(seen) == str(expected)
+    assert active(fragile.target) == 0
+
+
+@pytest.mark.parametrize("name", GUARDS)
+@pytest.mark.parametrize("transport", ["direct", "stream"])
+def test_behind_any_guard(name: str, transport: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    guard: Guard = GUARDS[name]()
+    guard.enter(monkeypatch)
+    with Server(["CartPole-v1"], **guard.settings) as server:
+
+        async def main() -> list[Any]:
+            env = await aio.RemoteEnv.make(server.target, "CartPole-v1", transport=transport)
+            seen = await rollout(env, 20)
+            await env.close()
+            return seen
+
+        expected = blocking_rollout(RemoteEnv(server.target, "CartPole-v1"), 20)
+        assert identical(go(main()), expected)
+
+
+def test_all_that_an_environment_has(fragile: Server) -> None:
+    async def main() -> None:
+        env = aio.RemoteEnv(fragile.target, "CartPole-v1", render_mode="rgb_array")
+        with pytest.raises(SessionClosedError):
+            await env.step(0)
+        await env.reset(seed=1)
+        assert (await env.render()).shape == (400, 600, 3)
+        assert env.spec.id == "CartPole-v1"
+        assert await env.set_wrapper_attr("gravity", 3.0)
+        assert await env.get_wrapper_attr("gravity") == 3.0
+        assert await env.has_wrapper_attr("length")
+        with pytest.raises(AttributeError):
+            await env.get_wrapper_attr("no_such_thing")
+        await env.close()
+        await env.close()
+        with pytest.raises(SessionClosedError):
+            await env.step(0)
+        await env.reset(seed=1)
+        await env.close()
+
+    go(main())
+    assert active(fragile.target) == 0
+
+
+def test_many_environments_in_one_loop(fragile: Server) -> None:
+    async def one(index: int) -> list[float]:
+        env = await aio.RemoteEnv.make(fragile.target, FAULTY)
+        await env.reset(seed=index)
+        seen = [float((await env.step(0))[0][0]) for _ in range(20)]
+        await env.close()
+        return seen
+
+    async def main() -> list[list[float]]:
+        return await asyncio.gather(*(one(index) for index in range(30)))
+
+    assert go(main()) == [[float(step) for step in range(1, 21)]] * 30
+    assert active(fragile.target) == 0
+
+
+@TRANSPORT
+def test_a_cancelled_call_leaves_the_session_usable(fragile: Server, transport: str) -> None:
+    """Cancelled at whatever point of a step: each step is taken once, and no answer is another's."""
+
+    async def main() -> None:
+        async with aio.RemoteEnv(fragile.target, FAULTY, transport=transport) as env:
+            await env.reset(seed=1)
+            taken = 0
+            for turns in [0, 1, 2, 3, 5, 8, 13]:
+                step = asyncio.ensure_future(env.step(0))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                began = not step.cancelled() and turns > 0
+                step.cancel()
+                result = (await asyncio.gather(step, return_exceptions=True))[0]
+                taken += began or not isinstance(result, asyncio.CancelledError)
+                taken += 1
+                assert (await env.step(0))[4]["steps"] == taken
+
+    go(main())
+
+
+def test_a_long_step_that_is_cancelled_is_finished_first(fragile: Server) -> None:
+    async def main() -> None:
+        async with aio.RemoteEnv(fragile.target, FAULTY) as env:
+            await env.reset(seed=1)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(env.step(int(Fault.SLEEP)), 0.05)
+            assert (await env.step(0))[4]["steps"] == 2
+
+    go(main())
+
+
+@pytest.mark.parametrize("transport", ["direct", "stream"])
+def test_a_timeout_is_told_and_the_session_goes_on(fragile: Server, transport: str) -> None:
+    async def main() -> None:
+        env = await aio.RemoteEnv.make(fragile.target, FAULTY, transport=transport, timeout=0.4)
+        await env.reset(seed=1)
+        with pytest.raises(RequestTimeoutError):
+            await env.step(int(Fault.SLEEP))
+        assert (await env.step(0))[4]["steps"] == 2
+        await env.close()
+
+    go(main())
+
+
+def test_a_make_that_is_cancelled_leaves_no_session(fragile: Server) -> None:
+    async def main() -> None:
+        make = asyncio.ensure_future(aio.RemoteEnv.make(fragile.target, FAULTY))
+        await asyncio.sleep(0.001)
+        make.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await make
+        for _ in range(200):
+            await asyncio.sleep(0.05)
+            if await asyncio.to_thread(active, fragile.target) == 0:
+                return
+        pytest.fail("the session is there still")
+
+    go(main())
+
+
+@pytest.mark.parametrize("transport", ["direct-unix", "direct-tcp", "stream", "unary"])
+def test_killed_sessions_are_not_noticed_when_they_are_replayed(
+    fragile: Server, transport: str
+) -> None:
+    kill = {step: lambda: kill_sessions(fragile) for step in (0, 21, 22, 59)}
+
+    async def main() -> list[Any]:
+        env = await aio.RemoteEnv.make(
+            fragile.target, "FrozenLake-v1", transport=transport, on_lost="replay"
+        )
+        seen = await rollout(env, 60, kill)
+        assert env.connection_stats[1:] == (4, 4)
+        await env.close()
+        return seen
+
+    assert identical(go(main()), blocking_rollout(RemoteEnv(fragile.target, "FrozenLake-v1"), 60))
+
+
+def test_other_strategies(fragile: Server) -> None:
+    async def main() -> None:
+        env = await aio.RemoteEnv.make(fragile.target, "CartPole-v1", on_lost="truncate")
+        await env.reset(seed=1)
+        await env.step(0)
+        kill_sessions(fragile)
+        assert (await env.step(0))[4]["lost"]
+        await env.close()
+        env = await aio.RemoteEnv.make(fragile.target, "CartPole-v1")
+        await env.reset(seed=1)
+        kill_sessions(fragile)
+        with pytest.raises(SessionLostError):
+            await env.step(0)
+        await env.reset(seed=1)
+        await env.close()
+
+    go(main())
+
+
+def test_a_stopped_server_is_left_for_another_one(
+    fragile: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envwire.client._drivers.silence.LATE_SECONDS", 0.2)
+    monkeypatch.setattr("envwire.client._drivers.silence.PROBE_SECONDS", 0.3)
+    doomed = start().start()
+    stopped = family_of(doomed.pid)
+
+    async def main() -> None:
+        targets = [doomed.target, fragile.target]
+        env = await aio.RemoteEnv.make(targets, FAULTY, on_lost="replay", anonymous=True)
+        await env.reset(seed=1)
+        assert (await env.step(int(Fault.SLEEP)))[4] == {"steps": 1}
+        assert env.connection_stats == (0, 0, 0)
+        for pid in family_of(doomed.pid):
+            os.kill(pid, signal.SIGSTOP)
+        assert (await env.step(0))[4] == {"steps": 2}
+        assert env.connection_stats == (0, 1, 1)
+        await env.close()
+
+    try:
+        go(main())
+    finally:
+        for pid in stopped | family_of(doomed.pid):
+            os.kill(pid, signal.SIGCONT)
+        doomed.stop()
+
+
+@pytest.mark.parametrize("how", [How.RESET, How.HALF_CLOSE])
+def test_connections_that_break_are_not_noticed(fragile: Server, how: How) -> None:
+    relay = Relay(
+        [Cut(upwards, after, how) for upwards, after in ((False, 90_000), (True, 150), (False, 20))]
+    )
+
+    async def main() -> list[Any]:
+        env = await aio.RemoteEnv.make(
+            None, FRAMES, transport=through(relay, fragile.target), lease=30.0, shape=(100, 300)
+        )
+        seen = [np.array((await env.reset(seed=5))[0])]
+        for step in range(12):
+            result = await env.step(step % 4)
+            seen.append((np.array(result[0]), *result[1:]))  # type: ignore[arg-type]
+        assert env.connection_stats.resumed > 0
+        await env.close()
+        return seen
+
+    from tests.direct.test_resuming import expected
+
+    assert identical(go(main()), expected(12, shape=(100, 300)))
+    relay.close()
+
+
+@pytest.mark.parametrize("sessions", [1, 3])
+@pytest.mark.parametrize("on_lost", ["raise", "replay"])
+def test_vectors(fragile: Server, sessions: int, on_lost: str) -> None:
+    actions = np.random.default_rng(1).integers(2, size=(40, 6))
+
+    async def main() -> list[Any]:
+        envs = await aio.RemoteVectorEnv.make(
+            fragile.target, "CartPole-v1", 6, sessions=sessions, on_lost=on_lost
+        )
+        seen: list[Any] = [await envs.reset(seed=3)]
+        for turn, each in enumerate(actions):
+            if on_lost == "replay" and turn == 20:
+                kill_sessions(fragile)
+            seen.append(await envs.step(each))
+        seen += [await envs.call("gravity"), await envs.reset(seed=[1, 2, 3, 4, 5, 6])]
+        await envs.close()
+        return seen
+
+    twin = RemoteVectorEnv(fragile.target, "CartPole-v1", 6, sessions=sessions)
+    expected: list[Any] = [twin.reset(seed=3), *map(twin.step, actions), twin.call("gravity")]
+    expected.append(twin.reset(seed=[1, 2, 3, 4, 5, 6]))
+    twin.close()
+    assert identical(go(main()), expected)
+    assert active(fragile.target) == 0
+
+
+def test_vectors_that_cannot_be_made_leave_nothing(fragile: Server) -> None:
+    async def main() -> None:
+        with pytest.raises(RuntimeError, match="no simulator"):
+            await aio.RemoteVectorEnv.make(fragile.target, FAULTY, 4, raise_on_make=True)
+        with pytest.raises(ValueError, match="truncate"):
+            aio.RemoteVectorEnv(fragile.target, FAULTY, 4, on_lost="truncate")
+
+    go(main())
+    assert active(fragile.target) == 0
