@@ -127,7 +127,7 @@ def encode_step(
     attachments: Attachments | None,
 ) -> Event:
     """Writes what a step returned; reward and flags keep the types that the environment gave them."""
-    event = hosted.call(step_event, result)
+    event = step_event(hosted, result)
     check_info(result[4])
     try:
         write_step(result, response, attachments)
@@ -150,10 +150,19 @@ def encoded_step(codec: StepCodec, result: StepResult, attachments: Attachments 
         raise FaultError(Reason.UNSUPPORTED, str(error)) from error
 
 
-def step_event(result: tuple[Any, Any, Any, Any, Any]) -> Event:
-    """Returns what a step did to the session. Arrays of flags are a vector environment's, which resets its own."""
-    ended = truth(result[2]) or truth(result[3])
-    return Event.STEP_ENDED if ended else Event.STEP
+def step_event(hosted: HostedEnv, result: tuple[Any, Any, Any, Any, Any]) -> Event:
+    """Returns what a step did to the session. Arrays of flags are a vector environment's, which resets its own.
+
+    Raises:
+        FaultError: ENVIRONMENT_RAISED: a flag is neither true nor false.
+    """
+    if result[2] is False and result[3] is False:  # most steps
+        return Event.STEP
+    return Event.STEP_ENDED if hosted.call(_has_ended, result) else Event.STEP
+
+
+def _has_ended(result: tuple[Any, Any, Any, Any, Any]) -> bool:
+    return truth(result[2]) or truth(result[3])
 
 
 def _step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:

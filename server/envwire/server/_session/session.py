@@ -180,7 +180,7 @@ class Session:
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         result = self._take(action)
         if not mirror and not self._warnings.given and type(result[4]) is dict:
-            event = self._hosted.call(step_event, result)
+            event = step_event(self._hosted, result)
             written = encoded_step(self._steps, result, attachments)
             self.state = move(self.state, event)
             return Packet(written, attachments)
