@@ -13,7 +13,7 @@ from grpc_health.v1 import health, health_pb2
 from envwire.v1 import environment_pb2 as pb
 
 #: Strangers that may watch at the same time, on all connections.
-_MAX_WATCHING = 256
+MAX_WATCHING = 256
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 
 _Context = grpc.aio.ServicerContext[Any, Any]
@@ -61,7 +61,7 @@ class Health:
         return answer
 
     async def _watch(self, _: Any, context: _Context) -> None:
-        if self._watching >= _MAX_WATCHING and not self._admitted(context):
+        if self._watching >= MAX_WATCHING and not self._admitted(context):
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watch already")
         self._watching += 1
         try:

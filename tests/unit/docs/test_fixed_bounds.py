@@ -1,0 +1,39 @@
+"""docs/settings.md has the bounds that no setting changes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envwire.server._auth.make_bounds import MAX_KWARGS, MAX_NAME_CHARACTERS, MAX_WRAPPERS
+from envwire.server._auth.reloading import REST_SECONDS
+from envwire.server._front.health import MAX_WATCHING
+from envwire.server._front.session_record import MAX_PENDING
+from envwire.server._processes.process import GRACE_SECONDS
+from envwire.server._session.snapshots import MOST_BYTES, MOST_STATES
+
+_PAGE = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")
+_ROWS = dict(
+    [cell.strip() for cell in line.split("|")[1:3]]
+    for line in _PAGE.partition("## Bounds that no setting changes")[2].splitlines()
+    if line.startswith("| ")
+)
+
+
+@pytest.mark.parametrize(
+    ("begins", "bound"),
+    [
+        ("characters of an id", f"{MAX_NAME_CHARACTERS}"),
+        ("wrappers in a Make", f"{MAX_WRAPPERS}"),
+        ("keyword arguments", f"{MAX_KWARGS}"),
+        ("requests that wait", f"{MAX_PENDING}"),
+        ("strangers that watch", f"{MAX_WATCHING}"),
+        ("states that one", f"{MOST_STATES}, in {MOST_BYTES} bytes"),
+        ("seconds until a token", f"{REST_SECONDS:g}"),
+        ("seconds until what", f"{GRACE_SECONDS:g}"),
+    ],
+)
+def test_the_page_has_what_the_code_has(begins: str, bound: str) -> None:
+    (row,) = (row for row in _ROWS if row.startswith(begins))
+    assert _ROWS[row] == bound
