@@ -7,11 +7,13 @@ GUESTS := .venv-guests
 PACKAGE := .venv-package
 OPENENV := .venv-openenv
 LEROBOT := .venv-lerobot
+RECIPES := .venv-recipes
+TORCH := .venv-torch
 FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos released-protos bench bench-codec bench-peers walks example-sb3 example-node image-test clean
+.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -150,6 +152,43 @@ example-sb3: $(VENV)/.dev ## Train PPO of stable-baselines3 on a remote CartPole
 	examples/install_sb3.sh $(BIN)/pip
 	$(BIN)/python examples/sb3_ppo.py
 
+$(RECIPES)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(RECIPES)
+	$(RECIPES)/bin/pip install --quiet --editable '.[server,gymnasium,pettingzoo]' \
+		'minari[create,hdf5]>=0.5.4' 'supersuit>=3.11' 'pettingzoo[butterfly]>=1.27'
+	@touch $@
+
+examples: $(RECIPES)/.ready ## Run the recipes of docs/integrations.md that need no torch: Minari, SuperSuit, TRL's environment.
+	for recipe in minari_dataset pettingzoo_supersuit trl_environment; do \
+		$(RECIPES)/bin/python examples/recipes/$$recipe.py || exit; \
+	done
+
+$(TORCH)/.ready: pyproject.toml examples/install_sb3.sh
+	$(PYTHON) -m venv $(TORCH)
+	$(TORCH)/bin/pip install --quiet --editable '.[server,gymnasium]'
+	examples/install_sb3.sh $(TORCH)/bin/pip
+	$(TORCH)/bin/pip install --quiet ale-py opencv-python-headless 'torchrl>=0.14' 'tianshou>=2' 'skrl>=2' \
+		'ray[rllib]>=2.60' tyro tensorboard
+	@touch $@
+
+example-atari: $(TORCH)/.ready ## PPO of stable-baselines3 on a remote Breakout (this and the next five share 6 GB with torch).
+	$(TORCH)/bin/python examples/recipes/atari.py
+
+example-cleanrl: $(TORCH)/.ready ## CleanRL's ppo.py, unchanged: CLEANRL=path/to/cleanrl/ppo.py.
+	$(TORCH)/bin/python examples/recipes/cleanrl_ppo.py $(CLEANRL)
+
+example-torchrl: $(TORCH)/.ready ## TorchRL: one environment, a vector, its collector.
+	$(TORCH)/bin/python examples/recipes/torchrl_rollouts.py
+
+example-tianshou: $(TORCH)/.ready ## A DQN of Tianshou collects and learns.
+	$(TORCH)/bin/python examples/recipes/tianshou_dqn.py
+
+example-skrl: $(TORCH)/.ready ## skrl's wrapper around one and around a vector.
+	$(TORCH)/bin/python examples/recipes/skrl_random.py
+
+example-rllib: $(TORCH)/.ready ## PPO of RLlib with two runners.
+	$(TORCH)/bin/python examples/recipes/rllib_ppo.py
+
 example-node: $(VENV)/.runtime ## Drive an environment from Node with stock @grpc/grpc-js.
 	$(BIN)/python examples/node/run.py
 
@@ -157,4 +196,4 @@ image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engin
 	docker/image-test.sh
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) .venv-protos .venv-peers out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) .venv-protos .venv-peers out examples/node/node_modules
