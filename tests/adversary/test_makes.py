@@ -46,11 +46,16 @@ def env_id(size: int) -> bytes:
 
 
 SHORT, LONG = 4 * 2**20, 32 * 2**20
+#: The Make is refused at once, and the peak is gRPC's, which has no limit for one method alone.
+TAKEN_IN = pytest.mark.xfail(strict=True, reason="gRPC takes in a message whole, in three copies")
 
 
 @pytest.mark.parametrize(
     "size",
-    [pytest.param(SHORT, id="4 MiB"), pytest.param(LONG, id="32 MiB", marks=pytest.mark.long)],
+    [
+        pytest.param(SHORT, id="4 MiB"),
+        pytest.param(LONG, id="32 MiB", marks=[pytest.mark.long, TAKEN_IN]),
+    ],
 )
 @pytest.mark.parametrize("content", [wrappers, kwargs, env_id])
 def test_a_huge_make_is_refused_at_once(target: Target, content: object, size: int) -> None:
