@@ -12,6 +12,7 @@ from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.outcome import Outcome
 from envwire.client._session.events import Answered, Event, Refused, RetryAfter, SendAgain
 from envwire.client._session.operations import Close, Operation
+from envwire.client._session.states import State
 from envwire.client._transports.async_transports import AsyncTransport, async_transport
 from envwire.client._transports.transport import Probeable
 from envwire.client.errors import (
@@ -59,7 +60,7 @@ class AsyncDriver:
         """
         session = self.session
         async with self._lock:
-            if session.pending:
+            if session.state is not State.READY and session.pending:
                 await self._drop_pending()
             request = session.next_request(operation)
             try:
@@ -68,6 +69,8 @@ class AsyncDriver:
                 event = await self._try_again(failure)
             else:
                 event = session.receive(reply.message, reply.area)
+                if type(event) is Answered and not event.warnings:
+                    return event.result  # type: ignore[no-any-return]
             if type(event) is not Answered:
                 event = await self._settled(event)
         return self._outcome.of(event)  # type: ignore[no-any-return]

@@ -13,6 +13,7 @@ from envwire.client._drivers.outcome import Outcome
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Event, Refused, RetryAfter, SendAgain
 from envwire.client._session.operations import Close, Operation
+from envwire.client._session.states import State
 from envwire.client._transports.transport import InPlace, Transport
 from envwire.client.errors import (
     InvalidRequestError,
@@ -92,7 +93,7 @@ class BlockingDriver:
         """
         session = self.session
         with self._lock:
-            if session.pending:
+            if session.state is not State.READY and session.pending:
                 self._drop_pending()
             request = session.next_request(operation)
             try:
@@ -101,6 +102,8 @@ class BlockingDriver:
                 event = self._try_again(failure)
             else:
                 event = session.receive(reply.message, reply.area)
+                if type(event) is Answered and not event.warnings:
+                    return event.result  # type: ignore[no-any-return]
             if type(event) is not Answered:
                 event = self._settled(event)
         return self._outcome.of(event)  # type: ignore[no-any-return]
@@ -109,7 +112,7 @@ class BlockingDriver:
         """Sends a request; `finish` returns what its answer says. In between, other sessions work at the same time."""
         session = self.session
         with self._lock:
-            if session.pending:
+            if session.state is not State.READY and session.pending:
                 self._drop_pending()
             self._failure = self._reply = None
             request = session.next_request(operation)

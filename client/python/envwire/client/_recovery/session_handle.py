@@ -92,8 +92,11 @@ class SessionHandle(Lives[BlockingDriver]):
             SessionClosedError: There is no session.
             Exception: Whatever the environment raised.
         """
+        session = self.session
+        if session is None or session.pid != os.getpid():
+            session = self.live()
         try:
-            return self.live().serve(operation)
+            return session.serve(operation)
         except RemoteError as error:
             if not self.is_loss(error):
                 raise

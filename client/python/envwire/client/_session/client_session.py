@@ -20,7 +20,7 @@ from envwire.client._session.notices import Notice, read_notices
 from envwire.client._session.operations import Close, Operation, Render, Step
 from envwire.client._session.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
-from envwire.client._session.states import MAKING, PENDING, TRANSITIONS, Move, State, moved
+from envwire.client._session.states import MAKING, PENDING, Move, State, moved
 from envwire.client.errors import (
     ENDS,
     InvalidRequestError,
@@ -140,10 +140,7 @@ class ClientSession:
             InvalidRequestError: A value has no wire form; nothing is to be sent.
             ProtocolError: Another request is pending.
         """
-        try:
-            state = TRANSITIONS[self.state, Move.REQUEST]
-        except KeyError:
-            state = moved(self.state, Move.REQUEST)
+        state = moved(self.state, Move.REQUEST)
         number = self.sequence + 1
         if type(operation) is Step and not operation.mirror and operation.random_state is None:
             request = self._written_step(operation.action, number)
@@ -210,11 +207,8 @@ class ClientSession:
 
     def _answered(self, message: bytes, attachments: Area | None) -> None:
         """Notes that the pending request used its number."""
-        try:
-            self.state = TRANSITIONS[self.state, Move.ANSWER]
-        except KeyError:
-            self.state = moved(self.state, Move.ANSWER)
-        if self._retries.is_late:
+        self.state = moved(self.state, Move.ANSWER)
+        if self._retries.late:
             self._retries.answered()
         if self._recording is not None:
             self._recording.note(self._request, Reply(message, attachments))
@@ -266,7 +260,7 @@ class ClientSession:
         """
         self.state = moved(self.state, Move.CUT)
         if isinstance(self._operation, Close):
-            pause = None if self._retries.is_late else 0.0
+            pause = None if self._retries.late else 0.0
             self._retries.note_cut(self._clock())
         else:
             pause = self._retries.failed(

@@ -223,10 +223,13 @@ class Recording:
             self._short = self._lasting.copy()
 
     def _add(self, request: bytes, reply: Reply | None) -> None:
+        short, long = self._short, self._long
+        if long.overflowed and (short is None or short.overflowed):
+            return  # what cannot be replayed any more needs no digest
         answer = None if reply is None else digested(*reply)
-        self._long.add(request, answer)
-        if self._short is not None:
-            self._short.add(request, answer)
+        long.add(request, answer)
+        if short is not None:
+            short.add(request, answer)
 
     def check_whole(self, loss: Exception) -> None:
         """Refuses to replay a part.

@@ -8,8 +8,6 @@ broke is sent again under the same request id, for a moment only: there may be o
 
 from __future__ import annotations
 
-import math
-
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
 #: However long it has tried, it sleeps through no more than this part of a lease.
 _PART_OF_LEASE = 0.25
@@ -25,7 +23,8 @@ class RetrySchedule:
     Attributes:
         lease: Seconds for which the session outlives a connection; 0 until it is made.
         deadline: When the time of the present request is up.
-        cut_at: When its connection first broke; infinity while it has not.
+        late: Whether its connection broke.
+        cut_at: When it first did.
         refused_span: Seconds to try again where nobody listens.
         resumed: How often a request was answered after its connection broke.
     """
@@ -33,10 +32,10 @@ class RetrySchedule:
     def __init__(self) -> None:
         self.lease = 0.0
         self.deadline = 0.0
-        self.cut_at = math.inf
+        self.late = False
         self.refused_span: float | None = None
         self.resumed = 0
-        self._last_cut = 0.0
+        self.cut_at = self._last_cut = 0.0
         self._pause = 0.0
 
     def failed(self, now: float, *, refused: bool, connected: bool) -> float | None:
@@ -51,7 +50,7 @@ class RetrySchedule:
             Seconds to wait before the next try; None when there is none.
         """
         longest = min(_LONGEST_PAUSE, (self.lease or _MAKE_SECONDS) * _PART_OF_LEASE)
-        if self.cut_at == math.inf:
+        if not self.late:
             self.note_cut(now)
         elif connected and self.lease:
             self._last_cut = now
@@ -61,19 +60,15 @@ class RetrySchedule:
         pause, self._pause = self._pause, min(2 * self._pause, longest)
         return min(pause, left)
 
-    @property
-    def is_late(self) -> bool:
-        """Whether the connection of the pending request broke."""
-        return self.cut_at != math.inf
-
     def note_cut(self, now: float) -> None:
         """Takes the time at which the connection of a request first broke."""
+        self.late = True
         self.cut_at = self._last_cut = now
         self._pause = _FIRST_PAUSE
 
     def forget_cut(self) -> None:
         """Begins anew: nobody waits for that request any more."""
-        self.cut_at = math.inf
+        self.late = False
 
     def _span(self, refused: bool, connected: bool) -> float:
         """Returns for how many seconds after a cut it makes sense to try again."""
@@ -90,5 +85,5 @@ class RetrySchedule:
 
     def answered(self) -> None:
         """Takes the answer to a request whose connection had broken."""
-        self.cut_at = math.inf
+        self.late = False
         self.resumed += bool(self.lease)
