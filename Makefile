@@ -9,11 +9,12 @@ OPENENV := .venv-openenv
 LEROBOT := .venv-lerobot
 RECIPES := .venv-recipes
 TORCH := .venv-torch
+DOCS := .venv-docs
 FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
+.PHONY: help demo docs test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -195,5 +196,13 @@ example-node: $(VENV)/.runtime ## Drive an environment from Node with stock @grp
 image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engine where none runs).
 	docker/image-test.sh
 
+$(DOCS)/.ready:
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/pip install --quiet 'mkdocs>=1.6,<2' 'mkdocs-material>=9.7,<10'
+	@touch $@
+
+docs: $(DOCS)/.ready ## Build the documentation site in out/site; a broken link between pages fails.
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) .venv-protos .venv-peers out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(DOCS) .venv-protos .venv-peers out examples/node/node_modules

@@ -19,12 +19,13 @@ from envwire.envs.envs.registration import EnvSpec
 from envwire.server import Server
 
 ROOT = Path(__file__).parents[3]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 NEEDED = {
     "README.md": "gymnasium",
     "gymnasium.md": "gymnasium",
     "pettingzoo.md": "pettingzoo",
     "dm_env.md": "dm_env",
+    "dm-env-rpc.md": "dm_env",
 }
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
