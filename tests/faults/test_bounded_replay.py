@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.equality import identical
 
 from envwire.client import RemoteEnv, ReplayError
+from envwire.testing.equality import identical
 from tests.unit.client.recovery.test_strategies import FAULTY, Mortal, remote
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.equality import identical
 
 from envwire.client import CapacityError, RemoteEnv, RemoteVectorEnv, StepTimeoutError
 from envwire.server import Server
+from envwire.testing.equality import identical
 from tests.faults.scene import active, family_of
 from tests.faults.test_loss import start
 from tests.hosted_envs import Fault
