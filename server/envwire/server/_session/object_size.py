@@ -1,4 +1,4 @@
-"""How much memory objects take, with all that they hold and share with nobody."""
+"""Estimates the memory of an object and of everything that only it refers to."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 import sys
 from collections.abc import Iterable
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -35,6 +35,7 @@ def size_of(value: Any, shared: Iterable[Any] = ()) -> int:
 
 def _held_by(part: Any) -> list[Any]:
     if isinstance(part, np.ndarray):  # the collector does not know what arrays hold
-        elements: list[Any] = part.ravel().tolist() if part.dtype.hasobject else []
-        return elements if part.base is None else [*elements, part.base]
+        array = cast("np.ndarray[Any, np.dtype[Any]]", part)
+        elements: list[Any] = array.ravel().tolist() if array.dtype.hasobject else []
+        return elements if array.base is None else [*elements, array.base]
     return gc.get_referents(part)

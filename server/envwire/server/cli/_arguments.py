@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, cast
 
 
 def keyword_arguments(options: Iterable[str]) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def wrapper_requests(options: Iterable[str]) -> list[tuple[str, dict[str, Any]]]
                 f"--wrapper {option!r}: what follows = must be a JSON object of arguments, for example "
                 'TimeLimit={"max_episode_steps": 100}'
             )
-        wrappers.append((name, arguments))
+        wrappers.append((name, cast("dict[str, Any]", arguments)))
     return wrappers
 
 
