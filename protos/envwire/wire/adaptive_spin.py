@@ -29,8 +29,8 @@ def _processors() -> int:
         return os.cpu_count() or 1
 
 
-class Patience:
-    """The patience of one waiter.
+class AdaptiveSpin:
+    """Waits of one waiter: each begins with a short spin if the last one was short, and sleeps otherwise.
 
     Args:
         clock: Seconds.

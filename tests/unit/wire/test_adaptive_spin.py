@@ -6,7 +6,7 @@ from itertools import count
 
 import pytest
 
-from envwire.wire.adaptive_spin import Patience
+from envwire.wire.adaptive_spin import AdaptiveSpin
 
 
 class Clock:
@@ -20,7 +20,7 @@ class Clock:
         return next(self._ticks) * 1e-6 + self.ahead
 
 
-def looks(patience: Patience, ready_at: int = 1000) -> tuple[int, list[str]]:
+def looks(spin: AdaptiveSpin, ready_at: int = 1000) -> tuple[int, list[str]]:
     """Begins a wait; returns how often it looked, and what it saw."""
     seen = 0
 
@@ -30,38 +30,38 @@ def looks(patience: Patience, ready_at: int = 1000) -> tuple[int, list[str]]:
         seen += 1
         return ["reply"] if seen == ready_at else []
 
-    found = patience.look(poll)
+    found = spin.look(poll)
     return seen, found
 
 
 def test_the_first_wait_and_those_after_a_long_one_sleep_at_once() -> None:
     clock = Clock()
-    patience = Patience(clock, alone=False)
-    assert looks(patience) == (0, [])
+    spin = AdaptiveSpin(clock, alone=False)
+    assert looks(spin) == (0, [])
     clock.ahead += 0.001
-    patience.woke()
-    assert looks(patience) == (0, [])
+    spin.woke()
+    assert looks(spin) == (0, [])
 
 
 def test_after_a_short_wait_it_looks_until_there_is_something() -> None:
-    patience = Patience(Clock(), alone=False)
-    looks(patience)
-    patience.woke()
-    assert looks(patience, ready_at=3) == (3, ["reply"])
+    spin = AdaptiveSpin(Clock(), alone=False)
+    looks(spin)
+    spin.woke()
+    assert looks(spin, ready_at=3) == (3, ["reply"])
 
 
 def test_it_looks_for_a_moment_only() -> None:
-    patience = Patience(Clock(), alone=False)
-    looks(patience)
-    patience.woke()
-    times, found = looks(patience)
+    spin = AdaptiveSpin(Clock(), alone=False)
+    looks(spin)
+    spin.woke()
+    times, found = looks(spin)
     assert 10 < times < 250
     assert found == []
 
 
 @pytest.mark.parametrize("alone", [True, False])
 def test_the_only_processor_is_left_to_the_peer(alone: bool) -> None:
-    patience = Patience(Clock(), alone=alone)
-    looks(patience)
-    patience.woke()
-    assert (looks(patience)[0] == 0) is alone
+    spin = AdaptiveSpin(Clock(), alone=alone)
+    looks(spin)
+    spin.woke()
+    assert (looks(spin)[0] == 0) is alone

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-from envwire.wire.adaptive_spin import Patience
+from envwire.wire.adaptive_spin import AdaptiveSpin
 
 
 class Source(Protocol):
@@ -24,7 +24,7 @@ class Waiting:
 
     def __init__(self) -> None:
         self._poll = select.poll()
-        self._patience = Patience()
+        self._spin = AdaptiveSpin()
         self._ready: dict[int, Callable[[], None]] = {}
         self._deadlines: dict[int, tuple[float, Callable[[], None]]] = {}
 
@@ -57,9 +57,9 @@ class Waiting:
 
     def wait(self) -> Iterator[Callable[[], None]]:
         """Waits, and yields what is to be done now."""
-        poll, patience = self._poll.poll, self._patience
-        readable = patience.look(poll) or poll(self._milliseconds())
-        patience.woke()
+        poll, spin = self._poll.poll, self._spin
+        readable = spin.look(poll) or poll(self._milliseconds())
+        spin.woke()
         for descriptor, _ in readable:
             # One source may have been replaced by another since the poll.
             if ready := self._ready.get(descriptor):

@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client._transports.shared_memory import SharedFrames
 from envwire.v1 import direct_pb2
-from envwire.wire.adaptive_spin import Patience
+from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
 
 _SMALL_BYTES = 4096
@@ -45,7 +45,7 @@ class Channel:
         sock.setblocking(True)
         self._socket = sock
         self._timeout = 0.0
-        self._patience = Patience()
+        self._spin = AdaptiveSpin()
         self._poll = select.poll()
         self._poll.register(sock.fileno(), select.POLLIN)
         self._limit = _LEAST_LIMIT
@@ -129,13 +129,13 @@ class Channel:
             BlockingIOError: None came in time.
             OSError: The connection broke.
         """
-        self._patience.look(self._poll.poll)
+        self._spin.look(self._poll.poll)
         try:
             if self._attached:
                 return self._receive_like_the_last()
             return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))
         finally:
-            self._patience.woke()
+            self._spin.woke()
             self.buffer = None
 
     def _receive_like_the_last(self) -> Reply:

@@ -60,7 +60,7 @@ class Refusals:
         self._found: list[CapacityError | ServerUnavailableError] = []
 
     @property
-    def patience(self) -> float:
+    def connect_timeout(self) -> float:
         """Seconds to wait for the next server."""
         if self._only:
             return self._seconds
@@ -158,7 +158,7 @@ class Servers:
         while True:
             for target in targets:
                 try:
-                    return make(target, self.open(target, refusals.patience))
+                    return make(target, self.open(target, refusals.connect_timeout))
                 except Exception as error:  # noqa: PERF203 - another server may have room
                     refusals.add(target, error)
             time.sleep(refusals.pause())

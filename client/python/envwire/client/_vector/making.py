@@ -67,7 +67,7 @@ class Fleet:
         targets = self._servers.targets
         refusals = Refusals(targets, self.options.connect_timeout)
         while True:
-            answers = at_once(partial(self._look, refusals.patience), range(len(targets)))
+            answers = at_once(partial(self._look, refusals.connect_timeout), range(len(targets)))
             found = {
                 index: each for index, each in enumerate(answers) if isinstance(each, Capacity)
             }
@@ -78,11 +78,11 @@ class Fleet:
                 return found
             time.sleep(refusals.pause())
 
-    def _look(self, patience: float, index: int) -> Capacity | Exception:
+    def _look(self, connect_timeout: float, index: int) -> Capacity | Exception:
         """Asks a server; the transport to it is kept for its first session."""
         target = self._servers.targets[index]
         try:
-            transport = self._servers.open(target, patience)
+            transport = self._servers.open(target, connect_timeout)
             self._servers.keep(target, transport)
             request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
             answer = call(transport, request, self.options.timeout or _INFO_SECONDS)
