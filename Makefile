@@ -14,7 +14,7 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary fuzz lint format protos check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
+.PHONY: help demo docs test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary farm-test fuzz lint format protos check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -102,6 +102,9 @@ test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAU
 
 test-adversary: $(VENV)/.dev ## Attack servers from outside, in full: lists, memory, processes, neighbours.
 	$(BIN)/python -m pytest -m 'long or not long' tests/adversary
+
+farm-test: $(VENV)/.dev ## Kill, stop and restart servers and gateways of a farm.
+	$(BIN)/python -m pytest -m 'long or not long' tests/farm
 
 fuzz: $(VENV)/.dev ## Throw nonsense at whatever reads a peer's bytes, for FUZZ_SECONDS.
 	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)

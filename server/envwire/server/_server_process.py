@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 
+from envwire.server._front.event_loop import run_loop, stop_on_signals
 from envwire.server._processes.forkserver import ForkserverError
 from envwire.server.config import ServerConfig
-from envwire.server.serving import run_loop, serve
+from envwire.server.serving import serve
 
 
 def main() -> int:
@@ -23,9 +23,7 @@ def main() -> int:
 
 
 async def _serve(config: ServerConfig) -> None:
-    stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
+    stop, loop = stop_on_signals(), asyncio.get_running_loop()
 
     # Nothing more is ever written to standard input: that it becomes readable means that it closed.
     def gone() -> None:

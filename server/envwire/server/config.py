@@ -7,7 +7,6 @@ variable, the row in docs/settings.md and the checks come from its annotation.
 from __future__ import annotations
 
 import dataclasses
-import ipaddress
 import json
 import os
 from collections.abc import Iterable, Sequence
@@ -18,17 +17,20 @@ from typing import Annotated, Any, cast
 from envwire.server._settings.checks import (
     DIRECT_PORT,
     FILES,
+    LABELS,
     LIMIT,
     NOT_NEGATIVE,
     PORT,
     POSITIVE,
     FilePath,
 )
+from envwire.server._settings.listening import check_listening, is_loopback
 from envwire.server._settings.setting import About, check_all, settings_of
 
 _hosting = partial(About, "Hosting")
 _limits = partial(About, "Limits (times in seconds)")
 _safety = partial(About, "Safety")
+_farm = partial(About, "Farm")
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,20 @@ class ServerConfig:
         bool,
         _safety("Bind an address other than loopback without TLS and without knowing the clients."),
     ] = False
+    join: Annotated[
+        Sequence[str],
+        _farm("HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."),
+    ] = ()
+    join_token: Annotated[
+        FilePath, _farm("File that holds the token, with scope join, to show to the gateways.")
+    ] = ""
+    join_ca: Annotated[
+        FilePath, _farm("PEM file of the authority that the gateways' certificates come from.")
+    ] = ""
+    labels: Annotated[
+        Sequence[str],
+        _farm("NAME=VALUE that allocations in the farm can ask for.", LABELS, option="--label"),
+    ] = ()
     #: Directories to put in front of the module search path: for programs, which have one; operators do not set it.
     sys_path: Sequence[str] = ()
 
@@ -217,37 +233,16 @@ class ServerConfig:
             raise ValueError(
                 "nothing to serve: name at least one environment id or pattern, such as CartPole-v1"
             )
-        if bool(self.tls_cert) != bool(self.tls_key) or (self.tls_client_ca and not self.tls_cert):
-            raise ValueError(
-                "a certificate and its key go together, and a client CA needs both: give --tls-cert and --tls-key "
-                "(`envwire certs DIR` makes some to begin with)"
-            )
+        check_listening(self)
         if self.openenv and self.tls_client_ca:
             raise ValueError(
                 "--openenv does not go with --tls-client-ca: OpenEnv's clients show no certificate; give --tokens"
-            )
-        if not self.loopback and not self.insecure:
-            self._check_protected()
-
-    def _check_protected(self) -> None:
-        missing = "TLS (--tls-cert, --tls-key)" if not self.tls_cert else ""
-        if not self.tokens and not self.tls_client_ca:
-            missing += " and " * bool(missing) + "--tokens or --tls-client-ca"
-        if missing:
-            raise ValueError(
-                f"refusing to bind {self.host}: anybody who reaches it could run environments here, or listen in. Give "
-                f"{missing}; or bind 127.0.0.1; or say --insecure when the network around it is trusted"
             )
 
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        if self.host == "localhost":
-            return True
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return False
+        return is_loopback(self.host)
 
     def to_json(self) -> str:
         """Returns the settings as one line of JSON, for the processes of this server."""

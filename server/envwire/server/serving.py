@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import resource
-import signal
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._bridges.process import openenv_bridge
+from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
 from envwire.server._front.front import Front
 from envwire.server._front.grpc_server import GrpcServer
-from envwire.server._ipc.allocation import keep_freed_memory, use_one_heap
-from envwire.server._ipc.hidden_memory import hide_memory
+from envwire.server._front.joining import joined
 from envwire.server.config import ServerConfig
 
 _STOP_GRACE_SECONDS = 1.0
@@ -31,7 +28,7 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
         ForkserverError: An id is unknown, or a module cannot be imported.
         OSError: The address cannot be bound.
     """
-    _raise_file_limit()
+    raise_file_limit()
     warn_of_exposed(config)
     front = await Front.start(config)  # before gRPC, whose threads a fork would not survive
     try:
@@ -46,7 +43,7 @@ async def _serve_front(
     server = GrpcServer(front, config)
     try:
         target = await server.start()
-        async with openenv_bridge(config, target):
+        async with openenv_bridge(config, target), joined(config, front, target):
             ready(target)
             await stop.wait()
             await server.say_not_serving()
@@ -65,33 +62,10 @@ async def _drain(front: Front, timeout: float, stop: asyncio.Event) -> None:
         task.cancel()
 
 
-def run_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Runs the server's process, in the fastest event loop that is installed: relaying costs a fifth less on uvloop."""
-    hide_memory()
-    use_one_heap()
-    keep_freed_memory()
-    try:
-        import uvloop
-    except ModuleNotFoundError:  # it is not built for every platform
-        asyncio.run(main)
-    else:
-        uvloop.run(main)
-
-
-def _raise_file_limit() -> None:
-    """Allows as many open files as the system lets us: a session needs five here."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
 def run(config: ServerConfig, ready: Callable[[str], None]) -> None:
     """Serves in this process until SIGTERM or SIGINT; the second one stops without waiting for sessions."""
 
     async def main() -> None:
-        stop = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stop.set)
-        await serve(config, ready, stop)
+        await serve(config, ready, stop_on_signals())
 
     run_loop(main())

@@ -89,6 +89,11 @@ def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
     )
 
 
+def reason_of(status: status_pb2.ErrorStatus) -> Reason:
+    """Returns why a request failed; INTERNAL when the reason is not in the table."""
+    return _reason(_detail(status, status_pb2.ErrorInfo))
+
+
 def _error_info(error: FaultError) -> status_pb2.ErrorInfo:
     info = status_pb2.ErrorInfo(reason=error.reason.value, domain=DOMAIN)
     for name, fact in error.metadata.items():

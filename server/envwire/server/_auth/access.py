@@ -12,7 +12,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import Client
 from envwire.server._auth.scopes import EVERYTHING, ORDINARY, PLAYING
 from envwire.server._auth.tokens import Token, TokenFile
-from envwire.server.config import ServerConfig
+from envwire.server._settings.listening import Listening, is_loopback
 
 _TOKEN = "token "  # noqa: S105 - how such a name begins
 
@@ -39,7 +39,7 @@ class Access:
     file, whoever gets here may play and observe, and on a server that only this machine reaches do everything.
 
     Args:
-        config: The server's settings.
+        config: Settings of the port.
         clock: Monotonic time, in seconds.
 
     Raises:
@@ -47,9 +47,9 @@ class Access:
         OSError: It cannot be read.
     """
 
-    def __init__(self, config: ServerConfig, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, config: Listening, clock: Callable[[], float] = time.monotonic) -> None:
         self._tokens = TokenFile(config.tokens, clock) if config.tokens else None
-        self._scopes = EVERYTHING if config.loopback else ORDINARY
+        self._scopes = EVERYTHING if is_loopback(config.host) else ORDINARY
         self._listed: tuple[Token, ...] = ()
         self._players: set[str] = set()
 

@@ -8,13 +8,17 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 
-#: Scopes of which a request needs one. What is not listed here is for admins only.
+#: Scopes of which a request needs one. What is not listed here is for admins only. The last ones are those of farms.
 _SUFFICIENT: dict[str, frozenset[Scope]] = {
     "list_environments": frozenset({Scope.PLAY, Scope.OBSERVE}),
     "get_server_info": frozenset({Scope.PLAY, Scope.OBSERVE}),
     **dict.fromkeys(
         ("make", "renew_lease", "get_session_stats", *SESSION_REQUESTS), frozenset({Scope.PLAY})
     ),
+    "register": frozenset({Scope.JOIN}),
+    "allocate": frozenset({Scope.PLAY}),
+    "locate": frozenset({Scope.PLAY, Scope.OBSERVE}),
+    "list_servers": frozenset({Scope.OBSERVE}),
 }
 
 
@@ -34,7 +38,7 @@ class Client:
         """Refuses a request that none of the scopes allows.
 
         Args:
-            kind: The request's field in InteractRequest.
+            kind: The request's field in InteractRequest, or what a farm's gateway is asked for.
 
         Raises:
             FaultError: SCOPE_MISSING.

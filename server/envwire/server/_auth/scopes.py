@@ -12,6 +12,8 @@ class Scope(str, Enum):
     """Making environments and driving them."""
     OBSERVE = "observe"
     """Seeing what the server offers and how it is."""
+    JOIN = "join"
+    """Joining a farm, as a server."""
     ADMIN = "admin"
     """Everything."""
 

@@ -14,7 +14,9 @@ _log = logging.getLogger("envwire.server")
 
 def secrets_of(config: ServerConfig) -> list[Path]:
     """Returns the files that only the front may read."""
-    return [Path(path).resolve() for path in (config.tls_key, config.tokens) if path]
+    return [
+        Path(path).resolve() for path in (config.tls_key, config.tokens, config.join_token) if path
+    ]
 
 
 def exposed(secrets: Iterable[Path]) -> list[Path]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envwire.server._auth.reloading import Reloaded
-from envwire.server.config import ServerConfig
+from envwire.server._settings.listening import Listening
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class ServerTls:
         OSError: A file cannot be read.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: Listening) -> None:
         self._config = config
         paths = [config.tls_cert, config.tls_key, config.tls_client_ca]
         self._reloaded = Reloaded([path for path in paths if path], self._read)
@@ -63,7 +63,7 @@ class ServerTls:
         return Certificates(cert, key, client_ca, _context(config))
 
 
-def _context(config: ServerConfig) -> ssl.SSLContext:
+def _context(config: Listening) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_2  # not every build of Python has it so
     try:
@@ -85,6 +85,6 @@ def _context(config: ServerConfig) -> ssl.SSLContext:
     return context
 
 
-def server_tls(config: ServerConfig) -> ServerTls | None:
+def server_tls(config: Listening) -> ServerTls | None:
     """Returns the certificates of a server; None when it has none."""
     return ServerTls(config) if config.tls_cert else None

@@ -83,6 +83,10 @@ def _is_enough_files(value: int) -> bool:
     return value == 0 or value >= _FEWEST_FILES
 
 
+def _are_labels(value: Sequence[str]) -> bool:
+    return all(item.partition("=")[0] and "=" in item for item in value)
+
+
 ANYTHING = Check(_is_a(object), "anything")
 POSITIVE = Check(_is_positive, "more than 0")
 NOT_NEGATIVE = Check(_between(0), "0 or more")
@@ -93,3 +97,4 @@ FILES = Check(
     _is_enough_files,
     f"0, for no limit of its own, or {_FEWEST_FILES} or more: the session's process itself opens about a dozen",
 )
+LABELS = Check(_are_labels, "NAME=VALUE each")

@@ -7,6 +7,7 @@ import typer
 from envwire.server._version import VERSION
 from envwire.server.cli._bench import bench
 from envwire.server.cli._certs import certs
+from envwire.server.cli._gateway import gateway
 from envwire.server.cli._health import health
 from envwire.server.cli._list import list_environments
 from envwire.server.cli._run import run
@@ -27,6 +28,7 @@ app.command()(bench)
 app.command()(health)
 app.command()(certs)
 app.command()(token)
+app.command(epilog=EPILOG)(gateway)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,69 @@
+"""The gateway's settings: like those of a server, one field for each (see `envwire.server.config`)."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from functools import partial
+from typing import Annotated
+
+from envwire.server._settings.checks import LIMIT, PORT, POSITIVE, FilePath
+from envwire.server._settings.listening import check_listening
+from envwire.server._settings.setting import About, check_all, settings_of
+
+_gateway = partial(About, "Gateway")
+_safety = partial(About, "Safety")
+
+
+@dataclass(frozen=True)
+class GatewayConfig:
+    """Settings of one gateway; docs/farm.md describes them. Times are in seconds.
+
+    Raises:
+        ValueError: A public address without protection, or a value that cannot be.
+    """
+
+    _: KW_ONLY
+    host: Annotated[str, _gateway("Address to bind.")] = "127.0.0.1"
+    port: Annotated[int, _gateway("Port to bind; 0 for any free one.", PORT)] = 50050
+    queue: Annotated[
+        int,
+        _gateway(
+            "Makes that may wait for room when the farm is full; 0 to refuse them at once.", LIMIT
+        ),
+    ] = 0
+    queue_timeout: Annotated[float, _gateway("Time that one of them may wait.", POSITIVE)] = 30.0
+    max_message_bytes: Annotated[
+        int, _gateway("Largest message in either direction, in bytes.", POSITIVE)
+    ] = 256 * 1024 * 1024
+    max_make_bytes: Annotated[int, _gateway("Largest Make, in bytes.", POSITIVE)] = 1024 * 1024
+    server_ca: Annotated[
+        FilePath,
+        _safety(
+            "PEM file of the authority that the servers' certificates come from; without it they are spoken to in the "
+            "clear."
+        ),
+    ] = ""
+    tls_cert: Annotated[
+        FilePath, _safety("PEM file of the gateway's certificate; it is read anew when it changes.")
+    ] = ""
+    tls_key: Annotated[FilePath, _safety("PEM file of its key.")] = ""
+    tls_client_ca: Annotated[
+        FilePath, _safety("PEM file of the authority whose clients, and servers, are let in.")
+    ] = ""
+    tokens: Annotated[
+        FilePath,
+        _safety("File of the tokens that are let in; servers need one with scope join."),
+    ] = ""
+    insecure: Annotated[
+        bool,
+        _safety("Bind an address other than loopback without TLS and without knowing who comes."),
+    ] = False
+
+    def __post_init__(self) -> None:
+        """Refuses settings that cannot work."""
+        check_all(SETTINGS, self)
+        check_listening(self)
+
+
+#: All that an operator sets, by name.
+SETTINGS = settings_of(GatewayConfig)

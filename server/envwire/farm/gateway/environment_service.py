@@ -1,0 +1,209 @@
+"""EnvironmentService at the gateway: Makes are placed, requests of sessions go on to the servers that have them.
+
+A client that follows the `address` of its Make talks to the server from then on. One that does not, for it knows of no
+address or cannot reach it, is relayed: its messages go through unread but for the session's id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.links import Answer, RefusedError, ServerGoneError
+from envwire.farm.gateway.making import Maker
+from envwire.farm.gateway.registry import Registry
+from envwire.farm.gateway.routing import ROUTED, Routes
+from envwire.farm.gateway.states import Member
+from envwire.farm.gateway.streaming import Upstreams
+from envwire.farm.gateway.summaries import describe, list_environments
+from envwire.server._auth.access import Access
+from envwire.server._front.grpc_edge import Context, abort, peer_identity, turn_away
+from envwire.server._ipc.fault_replies import fault_reply
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import REQUESTS
+
+_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
+#: A client that names no deadline is answered within it: longer than servers let anything take by default.
+_LONGEST_SECONDS = 900.0
+
+
+class EnvironmentService:
+    """Serves EnvironmentService for a farm.
+
+    Args:
+        access: Tells clients apart.
+        registry: The servers.
+        routes: The ways to them.
+        maker: Finds servers for Makes.
+        incarnation: Names this run of the gateway.
+        clock: Monotonic time, in seconds.
+        max_make_bytes: Largest Make.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        registry: Registry,
+        routes: Routes,
+        maker: Maker,
+        incarnation: str,
+        clock: Callable[[], float],
+        max_make_bytes: int,
+    ) -> None:
+        self._access = access
+        self._registry = registry
+        self._routes = routes
+        self._maker = maker
+        self._incarnation = incarnation
+        self._clock = clock
+        self._max_make_bytes = max_make_bytes
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Returns what serves its methods, which take and return bytes."""
+        handlers: dict[str, Any] = {
+            # As streams of requests: what a stranger sends is not read (see `envwire.server._front.grpc_server`).
+            method.name: grpc.stream_unary_rpc_method_handler(
+                partial(self._unary, method.name, _KINDS[method.input_type.name])
+            )
+            for method in _SERVICE.methods
+            if not method.client_streaming
+        }
+        handlers["Interact"] = grpc.stream_stream_rpc_method_handler(self._interact)
+        return grpc.method_handlers_generic_handler(_SERVICE.full_name, handlers)
+
+    async def _unary(self, method: str, kind: str, _: Any, context: Context) -> bytes:
+        try:
+            self._access.identify(peer_identity(context)).check(kind)
+        except FaultError as fault:
+            await turn_away(context, fault)
+        message: Any = await context.read()
+        if message is grpc.aio.EOF:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
+        try:
+            answer = await self._answer(method, kind, message, context)
+        except FaultError as fault:
+            await abort(context, fault_reply(fault).error)
+        except RefusedError as error:
+            await context.abort(error.code, str(error), error.trailers)
+        except ServerGoneError as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        except DecodeError as error:
+            await abort(context, fault_reply(_malformed(str(error))).error)
+        if answer.trailers:
+            context.set_trailing_metadata(answer.trailers)
+        return answer.message
+
+    async def _answer(self, method: str, kind: str, message: bytes, context: Context) -> Answer:
+        metadata, timeout = _authorization(context), _time_left(context)
+
+        async def send(member: Member) -> Answer:
+            return await self._routes.link(member).call(method, message, metadata, timeout)
+
+        async def make(member: Member) -> Answer:
+            made = await send(member)
+            return Answer(made.message + _address_of(member), made.trailers)
+
+        if kind == "make":
+            self._check_size(message)
+            return await self._maker.make(pb.MakeRequest.FromString(message), make)
+        if kind in ROUTED:
+            return await send(await self._routes.find(kind, REQUESTS.wrap(kind, message)))
+        return Answer(getattr(self._summary(kind), kind).SerializeToString(), ())
+
+    async def _interact(self, _: Any, context: Context) -> None:
+        upstreams = Upstreams(self._routes, _authorization(context))
+        try:
+            identify = self._access.follow(peer_identity(context))
+            while True:
+                message: Any = await context.read()
+                if message is grpc.aio.EOF:
+                    return
+                identify().check(REQUESTS.kind(message))
+                await context.write(await self._reply(message, upstreams))
+        except FaultError as fault:
+            await turn_away(context, fault)
+        except ServerGoneError as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+        finally:
+            upstreams.end()
+
+    async def _reply(self, message: bytes, upstreams: Upstreams) -> bytes:
+        """Returns the reply to a request on a stream; errors are replies as well.
+
+        Raises:
+            ServerGoneError: The session's server did not answer: the stream cannot go on.
+        """
+        try:
+            return await self._served(message, upstreams)
+        except FaultError as fault:
+            return fault_reply(fault).SerializeToString()
+        except RefusedError as error:
+            if error.status is None:
+                raise ServerGoneError(str(error)) from error
+            return pb.InteractResponse(error=error.status).SerializeToString()
+        except (DecodeError, ValueError) as error:
+            return fault_reply(_malformed(str(error))).SerializeToString()
+
+    async def _served(self, message: bytes, upstreams: Upstreams) -> bytes:
+        kind = REQUESTS.kind(message)
+        if kind in ROUTED:
+            return await upstreams.ask(await self._routes.find(kind, message), message)
+        if kind != "make":
+            return self._summary(kind).SerializeToString()
+        self._check_size(message)
+        request = pb.InteractRequest.FromString(message).make
+        return await self._maker.make(request, partial(upstreams.make, message))
+
+    def _summary(self, kind: str) -> pb.InteractResponse:
+        now = self._clock()
+        members = [each for each in self._registry if not each.dead]
+        if kind == "list_environments":
+            return pb.InteractResponse(list_environments=list_environments(members))
+        if kind == "get_server_info":
+            return pb.InteractResponse(get_server_info=describe(members, self._incarnation, now))
+        raise _malformed("a request without content, or of a kind that is not known here")
+
+    def _check_size(self, message: bytes) -> None:
+        if len(message) > self._max_make_bytes:
+            raise FaultError(
+                Reason.MESSAGE_TOO_LARGE,
+                f"a Make of {len(message)} bytes, and {self._max_make_bytes} are accepted; the operator raises the "
+                "number with --max-make-bytes",
+            )
+
+
+#: Fields of InteractRequest by the requests' types.
+_KINDS = {
+    field.message_type.name: field.name
+    for field in pb.InteractRequest.DESCRIPTOR.fields
+    if field.message_type is not None
+}
+
+
+def _address_of(member: Member) -> bytes:
+    """Returns a MakeResponse that sets the address: behind another it is merged with it, and nothing is parsed."""
+    return pb.MakeResponse(address=member.address).SerializeToString()
+
+
+def _authorization(context: Context) -> tuple[tuple[str, str], ...]:
+    """Returns what servers are shown of a client: the token is theirs as well."""
+    return tuple(
+        (key, str(value))
+        for key, value in context.invocation_metadata() or ()
+        if key == "authorization"
+    )
+
+
+def _time_left(context: Context) -> float:
+    left = context.time_remaining()
+    return _LONGEST_SECONDS if left is None else min(left, _LONGEST_SECONDS)
+
+
+def _malformed(text: str) -> FaultError:
+    return FaultError(Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/v1 describes")

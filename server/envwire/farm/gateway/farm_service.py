@@ -1,0 +1,211 @@
+"""FarmService: servers register and report; clients allocate and locate; operators look."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.duration_pb2 import Duration
+from google.protobuf.message import DecodeError, Message
+
+from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.config import GatewayConfig
+from envwire.farm.gateway.placement import Want
+from envwire.farm.gateway.registry import HELD_SECONDS, Registry
+from envwire.farm.gateway.states import Member
+from envwire.farm.v1 import farm_pb2 as pb
+from envwire.server._auth.access import Access, PeerIdentity
+from envwire.server._front.grpc_edge import Context, abort, peer_identity
+from envwire.server._ipc.fault_replies import fault_reply
+
+#: Reports come at least so often.
+HEARTBEAT_SECONDS = 1.0
+#: A server sends its hello as soon as it is connected.
+_HELLO_SECONDS = 10.0
+_MOST_ALLOCATED = 100_000
+
+
+class FarmService:
+    """Serves FarmService.
+
+    Args:
+        config: The gateway's settings.
+        access: Tells clients and servers apart.
+        registry: The servers.
+        incarnation: Names this run of the gateway.
+        clock: Monotonic time, in seconds.
+        waiting: How many Makes wait for room.
+    """
+
+    def __init__(
+        self,
+        config: GatewayConfig,
+        access: Access,
+        registry: Registry,
+        incarnation: str,
+        clock: Callable[[], float],
+        waiting: Callable[[], int],
+    ) -> None:
+        self._access = access
+        #: Where nobody is known, and the operator trusts the network, every server may join.
+        self._open = config.insecure and not config.tokens and not config.tls_client_ca
+        self._registry = registry
+        self._incarnation = incarnation
+        self._clock = clock
+        self._waiting = waiting
+
+    def handlers(self) -> grpc.GenericRpcHandler:
+        """Returns what serves its methods. Registrations and requests are read when the caller is known."""
+        answers: dict[str, Callable[[bytes], Message]] = {
+            "Allocate": self._allocate,
+            "Locate": self._locate,
+            "ListServers": self._list_servers,
+        }
+        handlers: dict[str, Any] = {
+            name: grpc.stream_unary_rpc_method_handler(self._unary(_SCOPED[name], answer))
+            for name, answer in answers.items()
+        }
+        handlers["Register"] = grpc.stream_stream_rpc_method_handler(self._register)
+        return grpc.method_handlers_generic_handler(SERVICE, handlers)
+
+    def _unary(self, kind: str, answer: Callable[[bytes], Message]) -> Callable[..., Any]:
+        async def call(_: Any, context: Context) -> bytes:
+            try:
+                self._access.identify(peer_identity(context)).check(kind)
+                message: Any = await context.read()
+                return answer(b"" if message is grpc.aio.EOF else message).SerializeToString()
+            except FaultError as fault:
+                await abort(context, fault_reply(fault).error)
+            except DecodeError as error:
+                await abort(context, fault_reply(_malformed(str(error))).error)
+
+        return call
+
+    async def _register(self, _: Any, context: Context) -> None:
+        try:
+            peer = peer_identity(context)
+            if not self._open:
+                self._access.identify(peer).check(_SCOPED["Register"])
+            hello = await _read_hello(context)
+        except FaultError as fault:
+            await abort(context, fault_reply(fault).error)
+        member = self._registry.register(hello, _address(hello, peer), self._clock())
+        beat = Duration()
+        beat.FromMilliseconds(round(HEARTBEAT_SECONDS * 1000))
+        answer = pb.RegisterResponse(incarnation=self._incarnation, heartbeat=beat)
+        try:
+            await context.write(answer.SerializeToString())
+            await self._follow(member, context)
+        finally:
+            self._registry.disconnect(member, self._clock())
+
+    async def _follow(self, member: Member, context: Context) -> None:
+        """Notes a server's reports until it leaves. One that was pronounced dead has to register anew."""
+        while True:
+            message: Any = await context.read()
+            if message is grpc.aio.EOF:
+                return self._registry.leave(member, self._clock())
+            if member.dead:
+                await context.abort(grpc.StatusCode.ABORTED, "silent for too long; register again")
+            report = pb.RegisterRequest.FromString(message)
+            self._registry.report(member, report.load, self._clock())
+
+    def _allocate(self, raw: bytes) -> pb.AllocateResponse:
+        request = pb.AllocateRequest.FromString(raw)
+        if not 1 <= request.count <= _MOST_ALLOCATED:
+            raise _malformed(f"count is {request.count}; it must be 1 to {_MOST_ALLOCATED}")
+        want = Want(
+            request.env_id,
+            request.library,
+            dict(request.labels),
+            request.fingerprint,
+            request.strategy,
+        )
+        shares = self._registry.allocate(want, request.count, self._clock())
+        if shares is None:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"the farm has not {request.count} free slots for {request.env_id} with these labels; ask for fewer, "
+                "or try again later",
+                retry_after=1.0,
+            )
+        held = Duration()
+        held.FromMilliseconds(round(HELD_SECONDS * 1000))
+        allocations = [
+            pb.Allocation(address=each.address, incarnation=each.incarnation, count=count)
+            for each, count in shares.items()
+        ]
+        return pb.AllocateResponse(allocations=allocations, held=held)
+
+    def _locate(self, raw: bytes) -> pb.LocateResponse:
+        session_id = pb.LocateRequest.FromString(raw).session_id
+        liveness, address = self._registry.locate(session_id, self._clock())
+        return pb.LocateResponse(liveness=liveness, address=address)
+
+    def _list_servers(self, _: bytes) -> pb.ListServersResponse:
+        now = self._clock()
+        self._registry.advance(now)
+        servers = [_status(member, now) for member in self._registry]
+        return pb.ListServersResponse(servers=servers, waiting=self._waiting())
+
+
+SERVICE = pb.DESCRIPTOR.services_by_name["FarmService"].full_name
+#: What the table of scopes calls each method.
+_SCOPED = {
+    "Register": "register",
+    "Allocate": "allocate",
+    "Locate": "locate",
+    "ListServers": "list_servers",
+}
+
+
+async def _read_hello(context: Context) -> pb.ServerHello:
+    """Reads the first message of a registration.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST: it is no hello, or does not come.
+    """
+    try:
+        message: Any = await asyncio.wait_for(context.read(), _HELLO_SECONDS)
+        hello = pb.RegisterRequest.FromString(b"" if message is grpc.aio.EOF else message).hello
+    except (asyncio.TimeoutError, DecodeError) as error:
+        raise _malformed(f"no hello: {error}") from None
+    if not (hello.server_id and hello.address and hello.info.incarnation):
+        raise _malformed("a hello needs server_id, address and info.incarnation")
+    if not hello.info.max_sessions:
+        raise _malformed("a server without slots; info.max_sessions must be 1 or more")
+    return hello
+
+
+def _address(hello: pb.ServerHello, peer: PeerIdentity) -> str:
+    """Returns where a server is reached: ":PORT" is on the host that it registers from."""
+    if not hello.address.startswith(":"):
+        return hello.address
+    host = peer.address or "localhost"
+    return (f"[{host}]" if ":" in host else host) + hello.address
+
+
+def _status(member: Member, now: float) -> pb.ServerStatus:
+    silence = Duration()
+    silence.FromMilliseconds(round(member.silence(now) * 1000))
+    return pb.ServerStatus(
+        server_id=member.hello.server_id,
+        address=member.address,
+        state=member.state(now),
+        active_sessions=member.load,
+        max_sessions=member.capacity,
+        environment_count=len(member.ids),
+        version=member.hello.info.version,
+        fingerprint=member.hello.fingerprint,
+        labels=member.hello.labels,
+        silence=silence,
+    )
+
+
+def _malformed(text: str) -> FaultError:
+    return FaultError(
+        Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/farm/v1 describes"
+    )

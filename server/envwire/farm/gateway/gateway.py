@@ -1,0 +1,94 @@
+"""A gateway from start to stop, in one event loop."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+
+import grpc.aio
+from grpc_health.v1 import health_pb2
+
+from envwire.codec import FaultError
+from envwire.farm.gateway.config import GatewayConfig
+from envwire.farm.gateway.environment_service import EnvironmentService
+from envwire.farm.gateway.farm_service import FarmService
+from envwire.farm.gateway.links import Link
+from envwire.farm.gateway.making import Maker
+from envwire.farm.gateway.registry import Registry
+from envwire.farm.gateway.routing import Routes
+from envwire.farm.gateway.upkeep import Upkeep
+from envwire.farm.gateway.waiting import WaitingLine
+from envwire.server._auth.access import Access
+from envwire.server._auth.tls import server_tls
+from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
+from envwire.server._front.grpc_edge import Context, bind, options, peer_identity
+from envwire.server._front.health import Health
+
+_STOP_GRACE_SECONDS = 1.0
+
+
+@asynccontextmanager
+async def gateway(
+    config: GatewayConfig, clock: Callable[[], float] = time.monotonic
+) -> AsyncGenerator[str]:
+    """Runs a gateway; yields the HOST:PORT that it is bound to.
+
+    Args:
+        config: Its settings.
+        clock: Monotonic time, in seconds.
+
+    Raises:
+        ValueError: The certificates or the tokens cannot be used.
+        OSError: They cannot be read, or the address cannot be bound.
+    """
+    access, incarnation = Access(config, clock), secrets.token_hex(8)
+    registry = Registry(clock())
+    routes = Routes(registry, clock, partial(Link, config=config))
+    line = WaitingLine(registry, clock, config.queue, config.queue_timeout)
+    maker = Maker(registry, line)
+    health = Health(partial(_is_admitted, access))
+    service = EnvironmentService(
+        access, registry, routes, maker, incarnation, clock, config.max_make_bytes
+    )
+    farm = FarmService(config, access, registry, incarnation, clock, line.__len__)
+    server = grpc.aio.server(options=options(config))
+    server.add_generic_rpc_handlers((service.handlers(), farm.handlers(), health.handlers()))
+    target = bind(server, config, server_tls(config))
+    upkeep = Upkeep(registry, routes, clock)
+    try:
+        await server.start()
+        await health.set(health_pb2.HealthCheckResponse.SERVING)
+        yield target
+    finally:
+        await upkeep.stop()
+        await server.stop(_STOP_GRACE_SECONDS)
+        await routes.close()
+
+
+def _is_admitted(access: Access, context: Context) -> bool:
+    try:
+        access.identify(peer_identity(context))
+    except FaultError:
+        return False
+    return True
+
+
+def run(config: GatewayConfig, ready: Callable[[str], None]) -> None:
+    """Runs a gateway in this process until SIGTERM or SIGINT.
+
+    Args:
+        config: Its settings.
+        ready: Called with HOST:PORT once requests are served.
+    """
+
+    async def main() -> None:
+        stop = stop_on_signals()
+        async with gateway(config) as target:
+            ready(target)
+            await stop.wait()
+
+    raise_file_limit()
+    run_loop(main())

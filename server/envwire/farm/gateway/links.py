@@ -1,0 +1,173 @@
+"""Connections to the servers: raw messages in, raw messages out, and an end to all waiting when a server is dead."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import grpc
+import grpc.aio
+from grpc_health.v1 import health_pb2
+
+from envwire.codec import Reason
+from envwire.codec.errors.statuses import reason_of
+from envwire.codec.notices import TRAILER
+from envwire.farm.gateway.config import GatewayConfig
+from envwire.server._front.grpc_edge import STATUS_KEY
+from envwire.v1 import environment_pb2, status_pb2
+
+T = TypeVar("T")
+Metadata = tuple[tuple[str, str], ...]
+
+_SERVICE = environment_pb2.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
+_HEALTH = "/grpc.health.v1.Health/Check"
+#: What is passed on of what a server says behind its answer.
+_TRAILERS = frozenset({TRAILER, STATUS_KEY})
+
+
+class ServerGoneError(Exception):
+    """No connection to a server, or no more: nothing came back."""
+
+
+class RefusedError(Exception):
+    """A server answered with an error.
+
+    Args:
+        status: What it said; None when it was gRPC that spoke.
+        error: The call's error, where there was a call.
+
+    Attributes:
+        status: What it said; None when it was gRPC that spoke.
+        reason: Its reason; None when it gave none.
+        code: gRPC's status code.
+        trailers: What came behind the error.
+    """
+
+    def __init__(
+        self, status: status_pb2.ErrorStatus | None, error: grpc.aio.AioRpcError | None = None
+    ) -> None:
+        super().__init__(status.message if status else error.details() if error else "")
+        self.status = status
+        self.reason: Reason | None = reason_of(status) if status else None
+        self.code = error.code() if error else grpc.StatusCode.UNKNOWN
+        self.trailers = _passed_on(error.trailing_metadata() if error else ())
+
+
+class Answer(NamedTuple):
+    """What a server answered to a unary call: the message, and what it said behind it."""
+
+    message: bytes
+    trailers: tuple[tuple[str, bytes], ...]
+
+
+class Link:
+    """The connection to one server, shared by all that goes through the gateway.
+
+    Args:
+        address: HOST:PORT of the server.
+        config: The gateway's settings.
+    """
+
+    def __init__(self, address: str, config: GatewayConfig) -> None:
+        options = (
+            ("grpc.use_local_subchannel_pool", 1),
+            ("grpc.max_receive_message_length", config.max_message_bytes),
+            ("grpc.max_send_message_length", config.max_message_bytes),
+            ("grpc.initial_reconnect_backoff_ms", 100),
+            ("grpc.max_reconnect_backoff_ms", 1000),
+        )
+        self.address = address
+        self._channel = (
+            grpc.aio.secure_channel(
+                address,
+                grpc.ssl_channel_credentials(Path(config.server_ca).read_bytes()),
+                options,
+            )
+            if config.server_ca
+            else grpc.aio.insecure_channel(address, options)
+        )
+        self._methods: dict[str, Any] = {}
+        self._gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    async def call(self, method: str, message: bytes, metadata: Metadata, timeout: float) -> Answer:
+        """Makes a unary call.
+
+        Raises:
+            RefusedError: The server answered with an error.
+            ServerGoneError: It did not answer.
+        """
+        begin = self._methods.get(method)
+        if begin is None:
+            begin = self._methods[method] = self._channel.unary_unary(f"/{_SERVICE}/{method}")
+        call = begin(message, metadata=metadata, timeout=timeout)
+        response = await self.unless_gone(call, call.cancel)
+        return Answer(response, _passed_on(await call.trailing_metadata()))
+
+    def open_stream(self, metadata: Metadata) -> Any:
+        """Opens an Interact stream."""
+        return self._channel.stream_stream(f"/{_SERVICE}/Interact")(metadata=metadata)
+
+    async def unless_gone(self, answer: Awaitable[T], cancel: Callable[[], Any]) -> T:
+        """Waits for an answer until the server is pronounced dead.
+
+        Args:
+            answer: What to wait for.
+            cancel: Ends the call that it belongs to.
+
+        Raises:
+            RefusedError: The server answered with an error.
+            ServerGoneError: It did not answer.
+        """
+        waiting = asyncio.ensure_future(answer)
+        either: set[asyncio.Future[Any]] = {waiting, self._gone}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            cancel()
+            waiting.cancel()
+            raise
+        if not waiting.done():
+            cancel()
+            waiting.cancel()
+            raise ServerGoneError(f"{self.address} is dead")
+        try:
+            return waiting.result()
+        except grpc.aio.AioRpcError as error:
+            raise _told(error, self.address) from None
+        except asyncio.CancelledError:  # the channel was closed under the call
+            raise ServerGoneError(f"{self.address} is dead") from None
+
+    async def answers(self, timeout: float) -> bool:
+        """Tells whether the server answers a probe, at application level: a stopped one accepts connections."""
+        check: Any = self._channel.unary_unary(
+            _HEALTH, request_serializer=health_pb2.HealthCheckRequest.SerializeToString
+        )
+        try:
+            await check(health_pb2.HealthCheckRequest(), timeout=timeout)
+        except grpc.aio.AioRpcError as error:
+            return error.code() not in _NOTHING_CAME
+        return True
+
+    async def close(self) -> None:
+        """Ends all calls and the connection."""
+        if not self._gone.done():
+            self._gone.set_result(None)
+        await self._channel.close()
+
+
+_NOTHING_CAME = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
+
+
+def _told(error: grpc.aio.AioRpcError, address: str) -> RefusedError | ServerGoneError:
+    packed = dict(_passed_on(error.trailing_metadata())).get(STATUS_KEY)
+    if packed is not None:
+        return RefusedError(status_pb2.ErrorStatus.FromString(packed), error)
+    if error.code() is grpc.StatusCode.UNAVAILABLE:
+        return ServerGoneError(f"{address} does not answer: {error.details()}")
+    return RefusedError(None, error)
+
+
+def _passed_on(trailers: Any) -> tuple[tuple[str, bytes], ...]:
+    return tuple((key, value) for key, value in trailers or () if key in _TRAILERS)

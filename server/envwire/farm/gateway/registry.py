@@ -1,0 +1,196 @@
+"""The servers of a farm, how busy they are and which of them live. No I/O; each call says what time it is.
+
+A gateway that stood still, for it was stopped or its machine was suspended, has heard nobody meanwhile. That says
+nothing about the servers: the time does not count as silence, and until a server reports again nothing is known of it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, deque
+from collections.abc import Callable, Collection, Iterator
+
+from envwire.farm.gateway.placement import Want, choose, divide
+from envwire.farm.gateway.states import (
+    DEAD_SECONDS,
+    LIVENESS,
+    SUSPECT_SECONDS,
+    Liveness,
+    Member,
+    State,
+)
+from envwire.farm.v1 import farm_pb2 as pb
+
+#: The registry is called several times a second; when it was not for so long, the gateway stood still.
+STALL_SECONDS = 1.0
+#: How long Allocate's slots count as taken.
+HELD_SECONDS = 5.0
+#: How long a dead server is listed.
+_LISTED_SECONDS = 600.0
+#: Runs of servers that are known to be over.
+_REMEMBERED = 10_000
+
+
+class Registry:
+    """The servers that a gateway knows.
+
+    Args:
+        now: Monotonic time, in seconds, as in all calls.
+
+    Attributes:
+        on_room: Called when a server may have room that had none.
+        on_dead: Called with each server that is found dead.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._members: dict[str, Member] = {}
+        self._by_run: dict[str, Member] = {}
+        self._over: OrderedDict[str, None] = OrderedDict()
+        self._holds: deque[tuple[float, Member, int]] = deque()
+        self._now = now
+        self._turn = 0
+        self.on_room: Callable[[], None] = lambda: None
+        self.on_dead: Callable[[Member], None] = lambda _: None
+
+    def __iter__(self) -> Iterator[Member]:
+        return iter(sorted(self._members.values(), key=lambda each: each.hello.server_id))
+
+    def register(self, hello: pb.ServerHello, address: str, now: float) -> Member:
+        """Takes a server in, in the place of an earlier run of it, or of an earlier registration of the same run."""
+        self.advance(now)
+        before = self._members.get(hello.server_id)
+        member = Member(hello, address, now)
+        if before is not None and before.incarnation == member.incarnation and not before.dead:
+            member.active, member.pending, member.held = before.active, before.pending, before.held
+            self._holds = deque(
+                (until, member if each is before else each, count)
+                for until, each, count in self._holds
+            )
+        elif before is not None and not before.dead:
+            self._end(before)
+        self._members[hello.server_id] = self._by_run[member.incarnation] = member
+        self._over.pop(member.incarnation, None)
+        self.on_room()
+        return member
+
+    def report(self, member: Member, load: pb.ServerLoad, now: float) -> None:
+        """Notes how busy a server is."""
+        self.advance(now)
+        member.heard, member.confirmed = now, True
+        member.active, member.draining = load.active_sessions, load.draining
+        self.on_room()
+
+    def leave(self, member: Member, now: float) -> None:
+        """Notes that a server said good-bye: it has stopped, and its sessions are over."""
+        self.advance(now)
+        if self._by_run.get(member.incarnation) is member:
+            self._end(member)
+            del self._members[member.hello.server_id]
+
+    def disconnect(self, member: Member, now: float) -> None:
+        """Notes that a registration ended: the server is suspect until it registers again."""
+        self.advance(now)
+        member.connected = False
+
+    def advance(self, now: float) -> None:
+        """Lets time pass: forgives a stall of the gateway itself, and frees slots that nobody came for."""
+        stalled = now - self._now > STALL_SECONDS
+        self._now = now
+        if stalled:
+            for member in self._members.values():
+                member.heard, member.confirmed = now, False
+        while self._holds and self._holds[0][0] <= now:
+            _, member, count = self._holds.popleft()
+            member.held -= count
+            self.on_room()
+
+    def sweep(self, now: float) -> list[Member]:
+        """Forgets those dead for long; returns the servers to probe, silent ones that may be dead."""
+        self.advance(now)
+        for name, member in list(self._members.items()):
+            if member.dead and member.silence(now) > _LISTED_SECONDS:
+                del self._members[name]
+        return [
+            each
+            for each in self._members.values()
+            if not each.dead and (not each.connected or each.silence(now) > SUSPECT_SECONDS)
+        ]
+
+    def probed(self, member: Member, answered: bool, now: float) -> None:
+        """Notes how a probe ended. A server that answers is not dead, however long it did not report."""
+        self.advance(now)
+        if not answered and not member.dead and member.silence(now) >= DEAD_SECONDS:
+            self._end(member)
+
+    def _end(self, member: Member) -> None:
+        member.dead = True
+        self._by_run.pop(member.incarnation, None)
+        self._over[member.incarnation] = None
+        while len(self._over) > _REMEMBERED:
+            self._over.popitem(last=False)
+        self.on_dead(member)
+
+    def claim(self, want: Want, now: float, but: Collection[Member] = ()) -> Member | None:
+        """Takes a slot for a Make; `settle` says what became of it. None when there is no room for it.
+
+        Args:
+            want: What it wants.
+            now: The time.
+            but: Servers that refused it before.
+        """
+        self.advance(now)
+        member = choose(want, self._taking(now), but)
+        if member is not None:
+            self.send_to(member)
+        return member
+
+    def send_to(self, member: Member) -> None:
+        """Takes a slot of a certain server, whether it has room or not."""
+        self._turn += 1
+        member.turn = self._turn
+        member.pending += 1
+
+    def settle(self, member: Member, *, made: bool) -> None:
+        """Ends what `claim` began: a session was made, or none."""
+        member = self._by_run.get(member.incarnation, member)
+        member.pending -= 1
+        member.active += made
+        if not made:
+            self.on_room()
+
+    def allocate(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
+        """Sets slots aside for `HELD_SECONDS`; None when there are not so many."""
+        self.advance(now)
+        shares = divide(want, count, self._taking(now))
+        for member, share in (shares or {}).items():
+            member.held += share
+            self._holds.append((now + HELD_SECONDS, member, share))
+        return shares
+
+    def _taking(self, now: float) -> Iterator[Member]:
+        return (each for each in self._members.values() if each.state(now) == State.STATE_FREE)
+
+    def serving(self, want: Want, now: float) -> list[Member]:
+        """Returns the servers that could make something if they had room."""
+        self.advance(now)
+        usual = {State.STATE_FREE, State.STATE_BUSY}
+        return [
+            each for each in self._members.values() if each.state(now) in usual and want.suits(each)
+        ]
+
+    def owner(self, session_id: str) -> Member | None:
+        """Returns the server that made a session, unless it is unknown or dead."""
+        return self._by_run.get(_run_of(session_id))
+
+    def locate(self, session_id: str, now: float) -> tuple[Liveness.ValueType, str]:
+        """Returns what is known of a session's server, and its address; "" when nothing is."""
+        self.advance(now)
+        run = _run_of(session_id)
+        member = self._by_run.get(run)
+        if member is not None:
+            return LIVENESS[member.state(now)], member.address
+        return (Liveness.LIVENESS_DEAD if run in self._over else Liveness.LIVENESS_UNKNOWN), ""
+
+
+def _run_of(session_id: str) -> str:
+    """Returns the incarnation of a session's server, which is the end of its id."""
+    return session_id.rpartition("-")[2]

@@ -1,0 +1,44 @@
+"""Makes by the id that their client gave them: a repeat goes to the server that the first one went to.
+
+The server knows whether it made the session, and gives the same answer. A gateway that was restarted does not know
+where the first one went: a repeat may then make another session, and the first ends with its lease.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+#: Ids that are remembered: some hours of Makes, 10 MB.
+_REMEMBERED = 65_536
+
+
+@dataclass(eq=False)
+class _Sent:
+    """Where a Make went: "" for nowhere yet. Its repeats wait for each other."""
+
+    run: str = ""
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class RequestIds:
+    """The Makes of one gateway that have an id."""
+
+    def __init__(self) -> None:
+        self._sent: OrderedDict[bytes, _Sent] = OrderedDict()
+
+    @asynccontextmanager
+    async def turn(self, request_id: bytes) -> AsyncGenerator[_Sent]:
+        """Waits until no other Make under this id is under way; yields where the one before it went.
+
+        Args:
+            request_id: The id; empty for a Make that has none.
+        """
+        sent = self._sent.setdefault(request_id, _Sent()) if request_id else _Sent()
+        while len(self._sent) > _REMEMBERED:
+            self._sent.popitem(last=False)
+        async with sent.lock:
+            yield sent

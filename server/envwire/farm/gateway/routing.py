@@ -1,0 +1,108 @@
+"""Whose request it is: the servers of sessions, from the ids in the requests' headers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.links import Link, ServerGoneError
+from envwire.farm.gateway.registry import Registry
+from envwire.farm.gateway.states import Liveness, Member
+from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import detached
+
+#: What goes to the server of a session, by the fields of InteractRequest.
+ROUTED = SESSION_REQUESTS | {"renew_lease", "get_session_stats"}
+
+#: A session whose server is not known may be of one that is about to register again.
+_REGISTER_SECONDS = 2.5
+_LOOK_SECONDS = 0.1
+
+
+class Routes:
+    """The way to each server.
+
+    Args:
+        registry: The servers.
+        clock: Monotonic time, in seconds.
+        open_link: Opens the connection to an address.
+    """
+
+    def __init__(
+        self, registry: Registry, clock: Callable[[], float], open_link: Callable[[str], Link]
+    ) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._open_link = open_link
+        self._links: dict[str, Link] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+
+    def link(self, member: Member) -> Link:
+        """Returns the connection to a server: one for its life, and another when it moved."""
+        link = self._links.get(member.incarnation)
+        if link is None or link.address != member.address:
+            self.cut(member)
+            link = self._links[member.incarnation] = self._open_link(member.address)
+        return link
+
+    def cut(self, member: Member) -> None:
+        """Ends all that waits for a server."""
+        link = self._links.pop(member.incarnation, None)
+        if link is not None:
+            closing = asyncio.ensure_future(link.close())
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def find(self, kind: str, request: bytes) -> Member:
+        """Returns the server of a session.
+
+        Args:
+            kind: What is asked for.
+            request: The InteractRequest.
+
+        Raises:
+            FaultError: SESSION_LOST: the server is dead. UNKNOWN_SESSION: there can be no such session.
+            ServerGoneError: The server is not registered, which says nothing about the session.
+        """
+        session_id = _session_of(kind, request)
+        if "-" not in session_id:
+            raise FaultError(
+                Reason.UNKNOWN_SESSION,
+                f"no server of this farm made session {session_id!r}; make the environment again",
+                metadata={"session_id": session_id},
+            )
+        deadline = self._clock() + _REGISTER_SECONDS
+        while (member := self._registry.owner(session_id)) is None:
+            now = self._clock()
+            if self._registry.locate(session_id, now)[0] == Liveness.LIVENESS_DEAD:
+                raise session_lost(session_id)
+            if now > deadline:
+                raise ServerGoneError(f"the server of session {session_id} is not registered here")
+            await asyncio.sleep(_LOOK_SECONDS)
+        return member
+
+    async def close(self) -> None:
+        """Ends all connections."""
+        links = list(self._links.values())
+        self._links.clear()
+        await asyncio.gather(*(link.close() for link in links), *self._closing)
+
+
+def session_lost(session_id: str) -> FaultError:
+    """Returns what is said of a session whose server is dead."""
+    return FaultError(
+        Reason.SESSION_LOST,
+        f"the server of session {session_id} is gone; make the environment again to go on",
+        metadata={"session_id": session_id},
+    )
+
+
+def _session_of(kind: str, request: bytes) -> str:
+    parts = detached(request)
+    if parts is not None and parts.session_id:
+        return parts.session_id
+    parsed = pb.InteractRequest.FromString(request)
+    session_id: str = getattr(parsed, kind).header.session_id
+    return session_id

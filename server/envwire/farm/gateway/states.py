@@ -1,0 +1,96 @@
+"""The states of a server in a farm: one table of what each means for Makes and for Locate. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from envwire.farm.v1 import farm_pb2 as pb
+
+State = pb.ServerStatus.State
+Liveness = pb.LocateResponse.Liveness
+
+#: A server that missed a report and did not make up for it is silent, and gets no Makes. Reports come each second.
+SUSPECT_SECONDS = 2.0
+#: A server that is silent for so long and answers no probe is dead.
+DEAD_SECONDS = 4.0
+
+
+@dataclass(eq=False)
+class Member:
+    """A server as its registration and its reports have it.
+
+    Attributes:
+        hello: What the server said of itself.
+        address: HOST:PORT at which it is reached.
+        heard: Time of its last report, in seconds.
+        active: Sessions that it reported, and those that were made here since.
+        pending: Makes that are under way to it.
+        held: Slots that Allocate set aside.
+        draining: Whether it takes no more sessions.
+        connected: Whether its registration is open.
+        confirmed: Whether it reported since this gateway last stood still.
+        dead: Whether it was found dead. That is final: it comes back by registering.
+        turn: Number of the last Make that went to it: of two that are equally busy the one that waited longer is next.
+        ids: Ids that it makes, whatever the library.
+        served: The same as (library, id).
+    """
+
+    hello: pb.ServerHello
+    address: str
+    heard: float
+    active: int = 0
+    pending: int = 0
+    held: int = 0
+    draining: bool = False
+    connected: bool = True
+    confirmed: bool = True
+    dead: bool = False
+    turn: int = 0
+    ids: frozenset[str] = field(init=False)
+    served: frozenset[tuple[str, str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Collects what the server makes."""
+        listed = self.hello.environments
+        self.served = frozenset((each.library, each.spec.id) for each in listed)
+        self.ids = frozenset(env_id for _, env_id in self.served)
+        self.capacity = self.hello.info.max_sessions
+        self.incarnation = self.hello.info.incarnation
+
+    @property
+    def load(self) -> int:
+        """Slots that are taken, as far as is known here."""
+        return self.active + self.pending + self.held
+
+    def silence(self, now: float) -> float:
+        """Returns the seconds since its last report."""
+        return max(now - self.heard, 0.0)
+
+    def state(self, now: float) -> State.ValueType:
+        """Returns the first state of the table that it is in."""
+        return next(state for state, holds in _STATES if holds(self, now))
+
+
+#: In this order: the first that holds counts.
+_STATES: tuple[tuple[State.ValueType, Callable[[Member, float], bool]], ...] = (
+    (State.STATE_DEAD, lambda each, _: each.dead),
+    (State.STATE_UNKNOWN, lambda each, _: not each.confirmed),
+    (
+        State.STATE_SUSPECT,
+        lambda each, now: not each.connected or each.silence(now) > SUSPECT_SECONDS,
+    ),
+    (State.STATE_DRAINING, lambda each, _: each.draining),
+    (State.STATE_BUSY, lambda each, _: each.load >= each.capacity),
+    (State.STATE_FREE, lambda *_: True),
+)
+
+#: What Locate answers for a session of a server in each state.
+LIVENESS: dict[State.ValueType, Liveness.ValueType] = {
+    State.STATE_FREE: Liveness.LIVENESS_ALIVE,
+    State.STATE_BUSY: Liveness.LIVENESS_ALIVE,
+    State.STATE_DRAINING: Liveness.LIVENESS_ALIVE,
+    State.STATE_SUSPECT: Liveness.LIVENESS_SUSPECT,
+    State.STATE_DEAD: Liveness.LIVENESS_DEAD,
+    State.STATE_UNKNOWN: Liveness.LIVENESS_UNKNOWN,
+}

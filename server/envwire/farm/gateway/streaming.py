@@ -1,0 +1,74 @@
+"""What one client's stream uses behind the gateway: a stream to each server that has a session of it.
+
+Sessions live as long as the stream that used them, so the client's stream has its like at each server.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc.aio
+
+from envwire.farm.gateway.links import Link, Metadata, RefusedError, ServerGoneError
+from envwire.farm.gateway.routing import Routes
+from envwire.farm.gateway.states import Member
+from envwire.v1 import environment_pb2 as pb
+
+
+class Upstreams:
+    """The streams to servers behind one stream of a client, which asks one thing after another.
+
+    Args:
+        routes: The ways to the servers.
+        metadata: What the client showed of itself.
+    """
+
+    def __init__(self, routes: Routes, metadata: Metadata) -> None:
+        self._routes = routes
+        self._metadata = metadata
+        self._streams: dict[str, Any] = {}
+
+    async def ask(self, member: Member, request: bytes) -> bytes:
+        """Sends a request and returns its reply.
+
+        Raises:
+            ServerGoneError: There is none.
+        """
+        link = self._routes.link(member)
+        stream = self._streams.get(member.incarnation)
+        if stream is None:
+            stream = self._streams[member.incarnation] = link.open_stream(self._metadata)
+        try:
+            return await link.unless_gone(_exchange(stream, request, link), stream.cancel)
+        except BaseException:
+            # A reply that is still to come belongs to nobody.
+            stream.cancel()
+            del self._streams[member.incarnation]
+            raise
+
+    async def make(self, request: bytes, member: Member) -> bytes:
+        """Sends a Make and returns its reply, with the address of the server.
+
+        Raises:
+            RefusedError: The server refused it.
+            ServerGoneError: There is no reply.
+        """
+        reply = pb.InteractResponse.FromString(await self.ask(member, request))
+        if reply.HasField("error"):
+            raise RefusedError(reply.error)
+        reply.make.address = member.address
+        return reply.SerializeToString()
+
+    def end(self) -> None:
+        """Ends the streams: the sessions' leases begin to run."""
+        for stream in self._streams.values():
+            stream.cancel()
+        self._streams.clear()
+
+
+async def _exchange(stream: Any, request: bytes, link: Link) -> bytes:
+    await stream.write(request)
+    reply = await stream.read()
+    if reply is grpc.aio.EOF:
+        raise ServerGoneError(f"{link.address} ended the stream")
+    return bytes(reply)

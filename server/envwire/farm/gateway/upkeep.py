@@ -1,0 +1,62 @@
+"""Upkeep: what the gateway does without anybody asking. Time passes, and servers that are silent are probed."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from envwire.farm.gateway.registry import Registry
+from envwire.farm.gateway.routing import Routes
+from envwire.farm.gateway.states import Member
+
+_log = logging.getLogger("envwire.farm")
+
+#: Often enough to tell a stall of the gateway itself (see `STALL_SECONDS`).
+_SWEEP_SECONDS = 0.25
+_PROBE_SECONDS = 1.0
+
+
+class Upkeep:
+    """Sweeps the registry of one gateway.
+
+    Args:
+        registry: The servers.
+        routes: The ways to them.
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(self, registry: Registry, routes: Routes, clock: Callable[[], float]) -> None:
+        self._registry = registry
+        self._routes = routes
+        self._clock = clock
+        self._probes: dict[Member, asyncio.Task[None]] = {}
+        registry.on_dead = self._bury
+        self._sweeper = asyncio.ensure_future(self._sweep_forever())
+
+    async def _sweep_forever(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            for member in self._registry.sweep(self._clock()):
+                if member not in self._probes:
+                    self._probes[member] = asyncio.ensure_future(self._probe(member))
+
+    async def _probe(self, member: Member) -> None:
+        try:
+            begun = self._clock()
+            answered = await self._routes.link(member).answers(_PROBE_SECONDS)
+            self._registry.probed(member, answered, self._clock())
+            await asyncio.sleep(max(begun + _PROBE_SECONDS - self._clock(), 0.0))
+        finally:
+            del self._probes[member]
+
+    def _bury(self, member: Member) -> None:
+        _log.warning("server %s is gone: %s", member.hello.server_id, member.address)
+        self._routes.cut(member)
+
+    async def stop(self) -> None:
+        """Ends it."""
+        tasks = [self._sweeper, *self._probes.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,123 @@
+"""Makes that wait for room in the farm: in order, only so many at once, and only so long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.placement import Want
+from envwire.farm.gateway.registry import Registry
+from envwire.farm.gateway.states import Member
+from envwire.server._ipc.unknown_environment import unknown_environment
+
+#: A gateway that has just started, or all of whose servers are silent, does not know better. After so many seconds it
+#: does: servers register again within one.
+SETTLE_SECONDS = 2.5
+#: Makes that may wait for that.
+_SETTLING = 4096
+
+
+@dataclass(eq=False)
+class _Turn:
+    """One that waits."""
+
+    want: Want
+    but: frozenset[Member]
+    come: asyncio.Future[Member] = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+
+
+class WaitingLine:
+    """Takes slots of servers, for those that wait as soon as one is free.
+
+    Args:
+        registry: Whose servers.
+        clock: Monotonic time, in seconds.
+        length: How many may wait for room; 0 for none.
+        timeout: Seconds that one may wait for room.
+    """
+
+    def __init__(
+        self, registry: Registry, clock: Callable[[], float], length: int, timeout: float
+    ) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._length = length
+        self._timeout = timeout
+        self._settled = clock() + SETTLE_SECONDS
+        self._turns: list[_Turn] = []
+        registry.on_room = self._advance
+
+    def __len__(self) -> int:
+        return len(self._turns)
+
+    async def claim(self, want: Want, but: frozenset[Member] = frozenset()) -> Member:
+        """Takes a slot (see `Registry.claim`), waiting for one where that helps.
+
+        Raises:
+            FaultError: UNKNOWN_ENVIRONMENT; CAPACITY_REACHED: no room, or none in time.
+        """
+        now = self._clock()
+        member = self._registry.claim(want, now, but)
+        if member is not None:
+            return member
+        most, seconds = self._patience(want, now)
+        if seconds <= 0 or len(self._turns) >= most:
+            raise self._refusal(want)
+        return await self._wait(_Turn(want, but), seconds)
+
+    def _patience(self, want: Want, now: float) -> tuple[int, float]:
+        """Returns how many may wait, and how long."""
+        if self._registry.serving(want, now):
+            return self._length, self._timeout if self._length else 0.0
+        if any(want.suits(each) and not each.dead for each in self._registry):
+            return _SETTLING, SETTLE_SECONDS
+        return _SETTLING, self._settled - now
+
+    async def _wait(self, turn: _Turn, seconds: float) -> Member:
+        self._turns.append(turn)
+        timer = asyncio.get_running_loop().call_later(seconds, self._give_up, turn)
+        try:
+            return await turn.come
+        except asyncio.CancelledError:
+            if turn.come.done() and not turn.come.cancelled() and not turn.come.exception():
+                self._registry.settle(turn.come.result(), made=False)  # in the same moment
+            raise
+        finally:
+            timer.cancel()
+            if turn in self._turns:
+                self._turns.remove(turn)
+
+    def _give_up(self, turn: _Turn) -> None:
+        if not turn.come.done():
+            turn.come.set_exception(self._refusal(turn.want))
+
+    def _advance(self) -> None:
+        """Gives room to those that have waited longest; where one finds none, others like it find none either."""
+        now, in_vain = self._clock(), set[tuple[str, str, frozenset[Member]]]()
+        for turn in list(self._turns):
+            kind = turn.want.env_id, turn.want.library, turn.but
+            if turn.come.done() or kind in in_vain:
+                continue
+            member = self._registry.claim(turn.want, now, turn.but)
+            if member is None:
+                in_vain.add(kind)
+            else:
+                turn.come.set_result(member)
+
+    def _refusal(self, want: Want) -> FaultError:
+        alive = [each for each in self._registry if not each.dead]
+        suiting = [each for each in alive if want.suits(each)]
+        if alive and not suiting:
+            return unknown_environment(want.env_id, sorted({i for each in alive for i in each.ids}))
+        slots = sum(each.capacity for each in suiting)
+        text = (
+            f"no room in the farm for {want.env_id}: {len(suiting)} servers make it, with {slots} slots, and none "
+            "takes a Make now; try again later. The operator adds servers, or lets Makes wait with --queue"
+            if suiting
+            else "no server is registered with this gateway; start some with `envwire serve --join`"
+        )
+        return FaultError(Reason.CAPACITY_REACHED, text, retry_after=1.0)

@@ -1,0 +1,41 @@
+"""A server's fingerprint: equal where equal environments can be expected to give equal numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable
+from importlib.metadata import distributions
+from pathlib import Path
+
+_CPU = Path("/proc/cpuinfo")
+_LENGTH = 16
+
+
+def fingerprint(libraries: Iterable[tuple[str, str]]) -> str:
+    """Returns the fingerprint of this machine, its packages and the libraries that make environments.
+
+    Numbers depend on the packages, and on what the processor can do: NumPy picks its loops by that.
+
+    Args:
+        libraries: Name and version of each.
+    """
+    packages = sorted({f"{each.name}=={each.version}" for each in distributions()})
+    facts = [
+        platform.python_version(),
+        platform.machine(),
+        *_processor_features(),
+        *packages,
+        *(f"{name}=={version}" for name, version in libraries),
+    ]
+    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:_LENGTH]
+
+
+def _processor_features() -> list[str]:
+    """Returns the features of the first processor in their order; none where the system does not tell."""
+    try:
+        lines = _CPU.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return []
+    listed = (line.partition(":")[2] for line in lines if line.startswith(("flags", "Features")))
+    return sorted(next(listed, "").split())

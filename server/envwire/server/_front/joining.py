@@ -1,0 +1,193 @@
+"""Joining a farm: a server registers with each gateway, and again whenever the registration ends while it serves."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import random
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from envwire.farm.v1 import farm_pb2
+from envwire.server._front.fingerprint import fingerprint
+from envwire.server._front.front import Front
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
+
+_log = logging.getLogger("envwire.server")
+
+_REGISTER = "/envwire.farm.v1.FarmService/Register"
+#: A gateway answers a hello sooner.
+_ANSWER_SECONDS = 5.0
+#: How often the load is looked at; it is reported when it changed. A look costs 0.1 ms.
+_LOOK_SECONDS = 0.1
+#: Pause before the next attempt: doubled each time, and random, so that a farm does not return in one moment. A gateway
+#: that was restarted has its servers again within the longest one.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
+_OPTIONS = (
+    ("grpc.use_local_subchannel_pool", 1),  # else gRPC's own pauses outlast a channel
+    ("grpc.max_send_message_length", -1),
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+)
+
+
+@asynccontextmanager
+async def joined(config: ServerConfig, front: Front, target: str) -> AsyncGenerator[None]:
+    """Keeps a server registered with its gateways.
+
+    Args:
+        config: The server's settings.
+        front: Tells what the server is and how busy.
+        target: HOST:PORT that the server is bound to.
+
+    Raises:
+        OSError: A file of the settings cannot be read.
+    """
+    gateways = [name for names in config.join for name in names.split(",") if name]
+    joiner = Joiner(config, front, target) if gateways else None
+    tasks = [asyncio.ensure_future(joiner.stay(name)) for name in gateways if joiner]
+    try:
+        yield
+    finally:
+        if joiner is not None:
+            joiner.leave()
+        if tasks:
+            await asyncio.wait(tasks, timeout=_LOOK_SECONDS * 5)
+        for task in tasks:
+            task.cancel()
+
+
+class Joiner:
+    """A server as gateways see it.
+
+    Args:
+        config: The server's settings.
+        front: Tells what the server is and how busy.
+        target: HOST:PORT that the server is bound to.
+
+    Raises:
+        OSError: A file of the settings cannot be read.
+    """
+
+    def __init__(self, config: ServerConfig, front: Front, target: str) -> None:
+        self._front = front
+        self._address = config.advertise or _address_to_register(target)
+        self._name = config.advertise or f"{socket.gethostname()}:{target.rpartition(':')[2]}"
+        self._labels = dict(label.split("=", 1) for label in config.labels)
+        ca, token = config.join_ca, config.join_token
+        self._tls = grpc.ssl_channel_credentials(Path(ca).read_bytes()) if ca else None
+        shown = Path(token).read_text(encoding="utf-8").strip() if token else ""
+        self._metadata = (("authorization", f"Bearer {shown}"),) if shown else ()
+        self._leaving = asyncio.Event()
+
+    def leave(self) -> None:
+        """Ends the registrations: the server's sessions are over."""
+        self._leaving.set()
+
+    async def stay(self, gateway: str) -> None:
+        """Keeps the server registered with one gateway until it leaves."""
+        pause, said = _FIRST_PAUSE, ""
+        while not self._leaving.is_set():
+            try:
+                await self._register(gateway)
+                pause, said = _FIRST_PAUSE, ""
+            except (grpc.RpcError, asyncio.TimeoutError, asyncio.InvalidStateError) as error:
+                reason = _told(error)
+                if reason != said:  # once, and not with each attempt
+                    _log.warning("not registered with gateway %s: %s", gateway, reason)
+                said = reason
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._leaving.wait(), pause * random.uniform(0.5, 1.0))  # noqa: S311
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _register(self, gateway: str) -> None:
+        """Registers and reports until the gateway ends it.
+
+        Raises:
+            grpc.RpcError: The gateway is not there, or refuses.
+            asyncio.InvalidStateError: It ended the registration.
+            asyncio.TimeoutError: It says nothing.
+        """
+        async with self._channel(gateway) as channel:
+            call: Any = channel.stream_stream(
+                _REGISTER,
+                request_serializer=farm_pb2.RegisterRequest.SerializeToString,
+                response_deserializer=farm_pb2.RegisterResponse.FromString,
+            )(metadata=self._metadata)
+            await call.write(farm_pb2.RegisterRequest(hello=await self._hello()))
+            answer = await asyncio.wait_for(call.read(), _ANSWER_SECONDS)
+            if answer is grpc.aio.EOF:
+                raise asyncio.TimeoutError
+            _log.info("registered with gateway %s as %s", gateway, self._name)
+            beat = answer.heartbeat.seconds + answer.heartbeat.nanos / 1e9
+            await self._report(call, max(beat, _LOOK_SECONDS))
+
+    def _channel(self, gateway: str) -> grpc.aio.Channel:
+        if self._tls is None:
+            return grpc.aio.insecure_channel(gateway, _OPTIONS)
+        return grpc.aio.secure_channel(gateway, self._tls, _OPTIONS)
+
+    async def _hello(self) -> farm_pb2.ServerHello:
+        request = pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest())
+        listed = pb.InteractResponse.FromString(
+            await self._front.exchange(request.SerializeToString())
+        )
+        info = await self._info()
+        return farm_pb2.ServerHello(
+            server_id=self._name,
+            address=self._address,
+            info=info,
+            environments=listed.list_environments.environments,
+            labels=self._labels,
+            fingerprint=fingerprint((each.name, each.version) for each in info.libraries),
+        )
+
+    async def _info(self) -> pb.GetServerInfoResponse:
+        request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
+        raw = await self._front.exchange(request.SerializeToString())
+        return pb.InteractResponse.FromString(raw).get_server_info
+
+    async def _report(self, call: Any, beat: float) -> None:
+        """Reports the load when it changed, and after `beat` seconds when it did not."""
+        said, age = None, 0.0
+        while not self._leaving.is_set():
+            info = await self._info()
+            load = farm_pb2.ServerLoad(active_sessions=info.active_sessions, draining=info.draining)
+            if load != said or age >= beat:
+                await call.write(farm_pb2.RegisterRequest(load=load))
+                said, age = load, 0.0
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._leaving.wait(), _LOOK_SECONDS)
+            age += _LOOK_SECONDS
+        await call.done_writing()
+        await call.read()
+
+
+def _address_to_register(target: str) -> str:
+    """Returns where a gateway reaches a server; ":PORT" when only the gateway can tell on which host that is."""
+    host, _, port = target.rpartition(":")
+    try:
+        anywhere = ipaddress.ip_address(host.strip("[]")).is_unspecified
+    except ValueError:
+        anywhere = False
+    return f":{port}" if anywhere else target
+
+
+def _told(error: Exception) -> str:
+    """Returns what a gateway said against a registration."""
+    if isinstance(error, grpc.aio.AioRpcError):
+        return f"{error.code().name}: {error.details()}"
+    if isinstance(
+        error, asyncio.InvalidStateError
+    ):  # gRPC's word for writing to a call that has ended
+        return "it ended the registration"
+    return f"no answer within {_ANSWER_SECONDS:g} s"

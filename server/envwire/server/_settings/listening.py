@@ -1,0 +1,82 @@
+"""What anything that binds a port is told about who may reach it, and the check that strangers may not."""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Protocol
+
+from envwire.server._settings.checks import FilePath
+
+
+class Listening(Protocol):
+    """Settings of a port."""
+
+    @property
+    def host(self) -> str:
+        """Address to bind."""
+
+    @property
+    def port(self) -> int:
+        """Port to bind; 0 for any free one."""
+
+    @property
+    def max_message_bytes(self) -> int:
+        """Largest message in either direction."""
+
+    @property
+    def tls_cert(self) -> FilePath:
+        """PEM file of the certificate; empty for none."""
+
+    @property
+    def tls_key(self) -> FilePath:
+        """PEM file of its key."""
+
+    @property
+    def tls_client_ca(self) -> FilePath:
+        """PEM file of the authority whose clients are let in; empty to ask for no certificate."""
+
+    @property
+    def tokens(self) -> FilePath:
+        """File of the tokens that are let in; empty to ask for none."""
+
+    @property
+    def insecure(self) -> bool:
+        """Whether the network around it is trusted."""
+
+
+def is_loopback(host: str) -> bool:
+    """Tells whether only this machine can reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_listening(config: Listening) -> None:
+    """Refuses certificates that lack a part, and a public address without protection.
+
+    Raises:
+        ValueError: What is missing.
+    """
+    if bool(config.tls_cert) != bool(config.tls_key) or (
+        config.tls_client_ca and not config.tls_cert
+    ):
+        raise ValueError(
+            "a certificate and its key go together, and a client CA needs both: give --tls-cert and --tls-key "
+            "(`envwire certs DIR` makes some to begin with)"
+        )
+    if not is_loopback(config.host) and not config.insecure:
+        _check_protected(config)
+
+
+def _check_protected(config: Listening) -> None:
+    missing = "TLS (--tls-cert, --tls-key)" if not config.tls_cert else ""
+    if not config.tokens and not config.tls_client_ca:
+        missing += " and " * bool(missing) + "--tokens or --tls-client-ca"
+    if missing:
+        raise ValueError(
+            f"refusing to bind {config.host}: anybody who reaches it could run environments here, or listen in. Give "
+            f"{missing}; or bind 127.0.0.1; or say --insecure when the network around it is trusted"
+        )

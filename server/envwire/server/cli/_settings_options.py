@@ -1,0 +1,61 @@
+"""Options of commands that are settings: made from the fields of a settings class."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from envwire.server._settings.setting import Setting
+
+_CONFIG_HELP = "TOML file of settings; the variable ENVWIRE_CONFIG names one, too."
+
+
+def given(ctx: typer.Context, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns those options that were given on the command line."""
+    return {name: value for name, value in options.items() if _is_given(ctx, name)}
+
+
+def _is_given(ctx: typer.Context, name: str) -> bool:
+    source = ctx.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
+
+
+def _parameter(setting: Setting) -> inspect.Parameter:
+    """Returns the parameter from which typer makes the option of a setting, or the argument."""
+    about, kind, default = setting.about, setting.kind.option, setting.default
+    names = f"{setting.option}/--no-{setting.option[2:]}" if kind is bool else setting.option
+    info: Any = typer.Option(names, help=about.help, rich_help_panel=about.group)
+    if setting.name == "environments":
+        info = typer.Argument(help=about.help, metavar=names, show_default=False)
+    if kind == list[str]:
+        kind, default = list[str] | None, None
+    return _keyword(setting.name, default, Annotated[kind, info])
+
+
+def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def take_settings(
+    command: Callable[..., None], settings: Mapping[str, Setting], *others: inspect.Parameter
+) -> None:
+    """Gives a command an option for each setting, and `config`, the file of settings.
+
+    Args:
+        command: Takes a context, `config` and the options as keywords.
+        settings: The settings.
+        others: Further options.
+    """
+    parameters = [
+        inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_ONLY, annotation=typer.Context),
+        *map(_parameter, settings.values()),
+        *others,
+        _keyword("config", "", Annotated[str, typer.Option(help=_CONFIG_HELP, metavar="FILE")]),
+    ]
+    # typer reads the options from the signature and the annotations.
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {one.name: one.annotation for one in parameters}

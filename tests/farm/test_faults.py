@@ -1,0 +1,188 @@
+"""Servers and gateways of a farm are killed, stopped and restarted."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+import gymnasium
+import numpy as np
+import pytest
+
+from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.server import Server
+from envwire.v1 import environment_pb2 as pb
+from tests.farm.scene import ENV, Gateway, farm, header, kill
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[Gateway, list[Server]]]:
+    with farm(2) as running:
+        yield running
+
+
+def server_at(servers: list[Server], address: str) -> Server:
+    return next(each for each in servers if each.target == address)
+
+
+def busiest(gateway: Gateway) -> str:
+    return max(gateway.servers().values(), key=lambda each: each.active_sessions).address
+
+
+def rollout(env: Any, seed: int, steps: int) -> list[Any]:
+    seen = [env.reset(seed=seed)[0]]
+    for number in range(steps):
+        seen.extend(env.step(number % 2)[:4])
+    return seen
+
+
+def test_sessions_of_a_server_that_is_killed_are_placed_anew(
+    two: tuple[Gateway, list[Server]],
+) -> None:
+    gateway, servers = two
+    with gymnasium.make(ENV) as local:
+        expected = rollout(local, 3, 6)
+    env = RemoteEnv(gateway.target, ENV, on_lost="replay")
+    seen = [env.reset(seed=3)[0]]
+    for number in range(6):
+        if number == 3:
+            gateway.wait_until(
+                lambda: any(each.active_sessions for each in gateway.servers().values())
+            )
+            kill(server_at(servers, busiest(gateway)))
+        seen.extend(env.step(number % 2)[:4])
+    for ours, theirs in zip(seen, expected, strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    env.close()
+
+
+@pytest.mark.long
+def test_a_vector_environment_survives_its_servers(two: tuple[Gateway, list[Server]]) -> None:
+    gateway, servers = two
+    local = gymnasium.make_vec(ENV, num_envs=8, vectorization_mode="sync")
+    remote = RemoteVectorEnv(gateway.target, ENV, num_envs=8, on_lost="replay")
+    np.testing.assert_array_equal(local.reset(seed=1)[0], remote.reset(seed=1)[0])
+    local.action_space.seed(0)
+    for number in range(20):
+        if number == 10:
+            kill(servers[0])
+        actions = local.action_space.sample()
+        for ours, theirs in zip(remote.step(actions)[:4], local.step(actions)[:4], strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+    local.close()
+    remote.close()
+
+
+def test_stepping_goes_on_without_the_gateway_and_makes_once_it_is_back(
+    two: tuple[Gateway, list[Server]],
+) -> None:
+    gateway, servers = two
+    env = RemoteEnv(gateway.target, ENV)
+    env.reset(seed=1)
+    gateway.kill()
+    for _ in range(5):
+        env.step(0)
+    gateway.start()
+    made = gateway.make()  # waits until the servers have registered again
+    assert made.address in {each.target for each in servers}
+    env.step(0)
+    env.close()
+
+
+def test_a_relayed_session_outlives_the_gateway(two: tuple[Gateway, list[Server]]) -> None:
+    gateway, _ = two
+    made = gateway.make()
+    gateway.environments.Reset(pb.ResetRequest(header=header(made), sequence=1))
+    gateway.kill()
+    gateway.start()
+    gateway.environments.Render(pb.RenderRequest(header=header(made), sequence=2), timeout=30.0)
+
+
+def test_a_gateway_that_was_restarted_pronounces_nobody_dead(
+    two: tuple[Gateway, list[Server]],
+) -> None:
+    gateway, servers = two
+    made = gateway.make()
+    gateway.kill()
+    gateway.start()
+    said = {gateway.locate(made.session_id)}
+    gateway.wait_until(lambda: not said.add(gateway.locate(made.session_id)) and "ALIVE" in said)
+    assert "DEAD" not in said
+    gateway.await_servers(*servers)
+
+
+@pytest.mark.long
+def test_a_gateway_that_stood_still_pronounces_nobody_dead(
+    two: tuple[Gateway, list[Server]],
+) -> None:
+    gateway, servers = two
+    made = gateway.make()
+    gateway.signal(signal.SIGSTOP)
+    timer = threading.Timer(6.0, gateway.signal, [signal.SIGCONT])
+    timer.start()
+    said: set[str] = {gateway.locate(made.session_id)}
+    gateway.wait_until(lambda: not said.add(gateway.locate(made.session_id)) and "ALIVE" in said)
+    timer.join()
+    gateway.await_servers(*servers)
+    assert said <= {"ALIVE", "UNKNOWN"}
+
+
+@pytest.mark.long
+def test_a_server_that_is_stopped_gets_no_makes_is_dead_and_comes_back(
+    two: tuple[Gateway, list[Server]],
+) -> None:
+    gateway, servers = two
+    made = {each.address: each for each in (gateway.make(), gateway.make())}
+    stopped, other = servers[0], servers[1]
+
+    os.kill(stopped.pid, signal.SIGSTOP)
+    gateway.wait_until(lambda: gateway.states()[stopped.target] == "SUSPECT")
+    assert {gateway.make().address for _ in range(4)} == {other.target}
+    gateway.wait_until(lambda: gateway.locate(made[stopped.target].session_id) == "DEAD")
+    assert gateway.locate(made[other.target].session_id) == "ALIVE"
+    with pytest.raises(grpc.RpcError) as lost:
+        gateway.environments.Reset(
+            pb.ResetRequest(header=header(made[stopped.target]), sequence=1), timeout=30.0
+        )
+    assert lost.value.code() is grpc.StatusCode.ABORTED
+    os.kill(stopped.pid, signal.SIGCONT)
+    gateway.wait_until(lambda: gateway.states()[stopped.target] == "FREE")
+    assert gateway.locate(made[stopped.target].session_id) == "ALIVE"
+
+
+@pytest.mark.long
+def test_a_make_under_way_to_a_server_that_stops_is_sent_to_another(
+    two: tuple[Gateway, list[Server]],
+) -> None:
+
+    gateway, servers = two
+    os.kill(servers[0].pid, signal.SIGSTOP)
+    try:
+        made = [
+            gateway.environments.Make.future(pb.MakeRequest(env_id=ENV), timeout=30.0)
+            for _ in range(2)
+        ]
+        assert {each.result().address for each in made} == {servers[1].target}
+    finally:
+        os.kill(servers[0].pid, signal.SIGCONT)
+
+
+def test_a_draining_server_gets_no_makes_and_leaves() -> None:
+    with farm(2, drain_timeout=60.0) as (gateway, servers):
+        made = {each.address: each for each in (gateway.make(), gateway.make())}
+        draining = servers[0]
+
+        os.kill(draining.pid, signal.SIGTERM)
+        gateway.wait_until(lambda: gateway.states()[draining.target] == "DRAINING")
+        others = [gateway.make() for _ in range(3)]
+        assert {each.address for each in others} == {servers[1].target}
+        last = made[draining.target]
+        gateway.environments.Close(pb.CloseRequest(header=header(last), sequence=1))
+        gateway.wait_until(lambda: draining.target not in gateway.states())
+        assert gateway.locate(last.session_id) == "DEAD"
+        for each in (*others, made[servers[1].target]):
+            gateway.environments.Close(pb.CloseRequest(header=header(each), sequence=1))
