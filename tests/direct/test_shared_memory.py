@@ -16,7 +16,7 @@ import pytest
 import envwire.envs as gym
 from envwire.client import RemoteEnv, SessionLostError
 from envwire.server import Server
-from envwire.server._worker.shared_memory import share
+from envwire.server._worker.direct.shared_memory import share
 from envwire.server.config import ServerConfig
 from envwire.testing.equality import identical
 from tests.direct.hosted_frames import FRAMES

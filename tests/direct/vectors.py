@@ -17,8 +17,8 @@ from envwire.client._transports.direct_channel import Channel as ClientChannel
 from envwire.codec import FaultError, Reason, encode_fault, encode_mapping, encode_value
 from envwire.codec.fastpath.step_requests import StepRequestWriter
 from envwire.codec.fastpath.step_writer import StepResponseWriter
-from envwire.server._worker.direct_channel import Channel as ServerChannel
-from envwire.server._worker.shared_memory import SharedSlots
+from envwire.server._worker.direct.channel import Channel as ServerChannel
+from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Attachments, Packet

@@ -34,7 +34,7 @@ from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.server import InProcessTransport
 from envwire.server._ipc.frames import FrameError, FrameReader
 from envwire.server._session.session import Session
-from envwire.server._worker.direct_channel import Channel, ChannelError
+from envwire.server._worker.direct.channel import Channel, ChannelError
 from envwire.v1 import direct_pb2, spaces_pb2, specs_pb2, status_pb2, values_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import HEADER

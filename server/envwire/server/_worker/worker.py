@@ -39,14 +39,14 @@ from envwire.server._ipc.worker_frames import (
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningRecorder
 from envwire.server._worker.control_socket import ControlSocket, Copied
-from envwire.server._worker.direct_channel import Channel, ChannelError
-from envwire.server._worker.direct_channels import Channels
+from envwire.server._worker.direct.channel import Channel, ChannelError
+from envwire.server._worker.direct.channels import Channels
+from envwire.server._worker.direct.shared_memory import share
 from envwire.server._worker.endpoints import WorkerEndpoints, take_endpoints
 from envwire.server._worker.making import SessionMaker
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
 from envwire.server._worker.served_session import GONE, ServedSession
-from envwire.server._worker.shared_memory import share
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Packet

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envwire.server._worker.direct_channel import Channel, ChannelError
+from envwire.server._worker.direct.channel import Channel, ChannelError
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, HEADER, HEADER_BYTES, Attachments, Packet
 

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from functools import partial
 
 from envwire.server._ipc.scoreboard import Scoreboard
-from envwire.server._worker.direct_channel import Channel, ChannelError
+from envwire.server._worker.direct.channel import Channel, ChannelError
+from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.served_session import ServedSession
-from envwire.server._worker.shared_memory import SharedSlots
 
 #: How long a client may read nothing of a reply that waits for it, in seconds; then it loses its connection.
 SEND_SECONDS = 30.0

@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterator
 
 from envwire.server._ipc.gathering import Buffer, send_some
-from envwire.server._worker.shared_memory import SharedSlots
+from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, Packet
 
