@@ -25,6 +25,8 @@ def test_no_root_claims_the_namespace(root: str) -> None:
     "package",
     [
         *(f"protos/envwire/{name}" for name in ("v1", "farm/v1", "wire", "codec")),
+        "server/envwire/farm/gateway",
+        "server/envwire/farm/engines",
         *(f"{root}/envwire/{root.partition('/')[0]}" for root in ROOTS[1:]),
     ],
 )

@@ -79,7 +79,7 @@ class Link:
             ("grpc.max_reconnect_backoff_ms", 1000),
         )
         self.address = address
-        self._channel = (
+        self._channel: Any = (
             grpc.aio.secure_channel(
                 address,
                 grpc.ssl_channel_credentials(Path(config.server_ca).read_bytes()),
@@ -107,7 +107,8 @@ class Link:
 
     def open_stream(self, metadata: Metadata) -> Any:
         """Opens an Interact stream."""
-        return self._channel.stream_stream(f"/{_SERVICE}/Interact")(metadata=metadata)
+        begin: Any = self._channel.stream_stream(f"/{_SERVICE}/Interact")
+        return begin(metadata=metadata)
 
     async def unless_gone(self, answer: Awaitable[T], cancel: Callable[[], Any]) -> T:
         """Waits for an answer until the server is pronounced dead.
@@ -141,9 +142,8 @@ class Link:
 
     async def answers(self, timeout: float) -> bool:
         """Tells whether the server answers a probe, at application level: a stopped one accepts connections."""
-        check: Any = self._channel.unary_unary(
-            _HEALTH, request_serializer=health_pb2.HealthCheckRequest.SerializeToString
-        )
+        unary = self._channel.unary_unary
+        check = unary(_HEALTH, request_serializer=health_pb2.HealthCheckRequest.SerializeToString)
         try:
             await check(health_pb2.HealthCheckRequest(), timeout=timeout)
         except grpc.aio.AioRpcError as error:

@@ -34,7 +34,7 @@ class Want:
 
     env_id: str
     library: str = ""
-    labels: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
     fingerprint: str = ""
     strategy: Strategy.ValueType = Strategy.STRATEGY_SPREAD
 

@@ -82,7 +82,7 @@ _STATES: tuple[tuple[State.ValueType, Callable[[Member, float], bool]], ...] = (
     ),
     (State.STATE_DRAINING, lambda each, _: each.draining),
     (State.STATE_BUSY, lambda each, _: each.load >= each.capacity),
-    (State.STATE_FREE, lambda *_: True),
+    (State.STATE_FREE, lambda _, __: True),
 )
 
 #: What Locate answers for a session of a server in each state.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Protocol
 
 from envwire.farm.gateway.states import Member, State
 from envwire.server._version import VERSION
@@ -29,11 +30,12 @@ def describe(members: Sequence[Member], incarnation: str, now: float) -> pb.GetS
         now: The time.
     """
     infos = [member.hello.info for member in members]
-    capabilities = [set(info.capabilities) for info in infos] or [set[str]()]
+    shared = set[str]().union(*(info.capabilities for info in infos))
+    shared = shared.intersection(*(info.capabilities for info in infos)) - {"direct"}
     libraries = {(each.name, each.version): each for info in infos for each in info.libraries}
     summary = pb.GetServerInfoResponse(
         version=VERSION,
-        capabilities=sorted(set.intersection(*capabilities) - {"direct"}),
+        capabilities=sorted(shared),
         max_sessions=sum(member.capacity for member in members),
         active_sessions=sum(member.load for member in members),
         incarnation=incarnation,
@@ -42,18 +44,19 @@ def describe(members: Sequence[Member], incarnation: str, now: float) -> pb.GetS
         and all(member.state(now) == State.STATE_DRAINING for member in members),
         cpu_count=sum(info.cpu_count for info in infos),
     )
-    for name, pick in _PICKED.items():
-        _pick(name, pick, infos, summary)
+    for name, pick in _PICKED.items() if infos else ():
+        _copy_field(name, pick(infos, key=partial(_length, name)), summary)
     return summary
 
 
-def _length(info: pb.GetServerInfoResponse, name: str) -> Any:
-    value: Any = getattr(info, name)
-    return value if isinstance(value, int) else value.ToNanoseconds()
+class _Pick(Protocol):
+    def __call__(
+        self, infos: Iterable[pb.GetServerInfoResponse], /, *, key: Callable[..., int]
+    ) -> pb.GetServerInfoResponse: ...
 
 
 #: Limits that differ between servers: the smallest of what is granted, the largest of what is to be waited for.
-_PICKED: dict[str, Callable[..., Any]] = {
+_PICKED: dict[str, _Pick] = {
     "default_lease": min,
     "max_lease": min,
     "step_timeout": max,
@@ -62,16 +65,16 @@ _PICKED: dict[str, Callable[..., Any]] = {
 }
 
 
-def _pick(
-    name: str,
-    pick: Callable[..., Any],
-    infos: Sequence[pb.GetServerInfoResponse],
-    summary: pb.GetServerInfoResponse,
+def _length(name: str, info: pb.GetServerInfoResponse) -> int:
+    value: Any = getattr(info, name)
+    return value if isinstance(value, int) else int(value.ToNanoseconds())
+
+
+def _copy_field(
+    name: str, source: pb.GetServerInfoResponse, target: pb.GetServerInfoResponse
 ) -> None:
-    if not infos:
-        return
-    value: Any = getattr(pick(infos, key=lambda info: _length(info, name)), name)
+    value: Any = getattr(source, name)
     if isinstance(value, int):
-        setattr(summary, name, value)
+        setattr(target, name, value)
     else:
-        getattr(summary, name).CopyFrom(value)
+        getattr(target, name).CopyFrom(value)

@@ -7,6 +7,7 @@ import typer
 from envwire.server._version import VERSION
 from envwire.server.cli._bench import bench
 from envwire.server.cli._certs import certs
+from envwire.server.cli._farm import farm
 from envwire.server.cli._gateway import gateway
 from envwire.server.cli._health import health
 from envwire.server.cli._list import list_environments
@@ -29,6 +30,7 @@ app.command()(health)
 app.command()(certs)
 app.command()(token)
 app.command(epilog=EPILOG)(gateway)
+app.add_typer(farm, name="farm")
 
 
 def _show_version(wanted: bool) -> None:

@@ -32,10 +32,11 @@ def _parameter(setting: Setting) -> inspect.Parameter:
         info = typer.Argument(help=about.help, metavar=names, show_default=False)
     if kind == list[str]:
         kind, default = list[str] | None, None
-    return _keyword(setting.name, default, Annotated[kind, info])
+    return keyword(setting.name, default, Annotated[kind, info])
 
 
-def _keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+def keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
+    """Returns a parameter that is given by its name."""
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
@@ -54,7 +55,7 @@ def take_settings(
         inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_ONLY, annotation=typer.Context),
         *map(_parameter, settings.values()),
         *others,
-        _keyword("config", "", Annotated[str, typer.Option(help=_CONFIG_HELP, metavar="FILE")]),
+        keyword("config", "", Annotated[str, typer.Option(help=_CONFIG_HELP, metavar="FILE")]),
     ]
     # typer reads the options from the signature and the annotations.
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

@@ -1,0 +1,124 @@
+"""A farm on this machine: a gateway in this process, and servers in processes of their own, restarted when they end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import sys
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Callable
+from dataclasses import replace
+
+from envwire.farm.gateway.config import GatewayConfig
+from envwire.farm.gateway.gateway import gateway
+from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
+from envwire.server.config import ServerConfig
+
+_log = logging.getLogger("envwire.farm")
+
+_READY = "ready: "
+_START_SECONDS = 120.0
+_RESTART_SECONDS = 1.0
+#: Beyond the time that its sessions have to end.
+_STOP_SECONDS = 10.0
+
+
+class LocalServer:
+    """One server of the farm.
+
+    Args:
+        config: Its settings. It is started again at the port that it had first, so that it takes its own place in the
+            farm, and what it had is known to be gone.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self._process: Process | None = None
+
+    async def start(self) -> None:
+        """Starts the server and waits until it serves.
+
+        Raises:
+            OSError: It did not start; the message says why.
+        """
+        process = self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "envwire.server._server_process"),
+            stdin=PIPE,
+            stdout=PIPE,
+            start_new_session=True,  # Ctrl-C is for the farm
+        )
+        if process.stdin is None or process.stdout is None:
+            raise OSError("the server's process has no pipes")
+        process.stdin.write(self._config.to_json().encode() + b"\n")
+        try:
+            said = await asyncio.wait_for(process.stdout.readline(), _START_SECONDS)
+        except asyncio.TimeoutError:
+            raise OSError(f"a server did not start within {_START_SECONDS:g} s") from None
+        line = said.decode().strip()
+        if not line.startswith(_READY):
+            raise OSError(line or "a server ended before it was ready; its output above says why")
+        self._config = replace(self._config, port=int(line.rpartition(":")[2]))
+
+    async def keep(self) -> None:
+        """Starts the server again whenever it ends."""
+        while True:
+            if self._process is not None:
+                status = await self._process.wait()
+                _log.warning("the server at port %d ended (%d)", self._config.port, status)
+            await asyncio.sleep(_RESTART_SECONDS)
+            try:
+                await self.start()
+            except OSError as error:
+                _log.warning("%s", error)
+
+    async def stop(self) -> None:
+        """Stops the server; its sessions have the drain time to end."""
+        process = self._process
+        if process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.wait_for(process.wait(), self._config.drain_timeout + _STOP_SECONDS)
+        except asyncio.TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+
+
+async def _run(
+    count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[str], None]
+) -> None:
+    stop = stop_on_signals()
+    async with gateway(at) as target:
+        servers = [LocalServer(replace(config, join=(target,))) for _ in range(count)]
+        keepers: list[asyncio.Task[None]] = []
+        try:
+            await asyncio.gather(*(server.start() for server in servers))
+            keepers = [asyncio.ensure_future(server.keep()) for server in servers]
+            ready(target)
+            await stop.wait()
+        finally:
+            for keeper in keepers:
+                keeper.cancel()
+            await asyncio.gather(*keepers, return_exceptions=True)
+            await asyncio.gather(*(server.stop() for server in servers))
+
+
+def run(count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[str], None]) -> None:
+    """Runs a farm until SIGTERM or SIGINT.
+
+    Args:
+        count: How many servers.
+        config: Settings of each; their ports are any free ones.
+        at: Settings of the gateway.
+        ready: Called with HOST:PORT of the gateway once all servers serve.
+
+    Raises:
+        OSError: A server does not start, or the gateway's address cannot be bound.
+        ValueError: The settings cannot work.
+    """
+    raise_file_limit()
+    run_loop(_run(count, replace(config, port=0), at, ready))

@@ -1,0 +1,67 @@
+"""`envwire farm`: a farm on this machine, and a look at any farm."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from envwire.server._settings.sources import gather
+from envwire.server.cli._farm_status import status
+from envwire.server.cli._settings_options import given, keyword, take_settings
+from envwire.server.config import SETTINGS
+
+#: Settings that are each server's own, or make no sense where nothing leaves the machine.
+_NOT_HERE = {
+    *("host", "port", "advertise", "direct_port", "openenv", "join", "join_token", "join_ca"),
+    *("tls_cert", "tls_key", "tls_client_ca", "tokens", "insecure"),
+}
+
+farm = typer.Typer(
+    help="Run many servers behind one address, and look at them.", no_args_is_help=True
+)
+
+
+def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any) -> None:
+    """Run servers of ENVIRONMENTS on this machine, with a gateway before them, until SIGTERM or Ctrl-C.
+
+    Prints "ready: HOST:PORT" when clients can connect, at the gateway. A server that ends is started again.
+    """
+    # gRPC would write a line for each server: it looks after forks, and none of these goes on without an exec.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+    from envwire.farm.engines.local import run
+    from envwire.farm.gateway.config import GatewayConfig
+    from envwire.server.config import ServerConfig
+
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
+    )
+    try:
+        settings = gather(_TAKEN, given(ctx, options), os.environ, config)
+        settings.setdefault("environments", ())
+        run(
+            servers,
+            ServerConfig(**settings, sys_path=(os.getcwd(),)),
+            GatewayConfig(port=port),
+            lambda target: print(f"ready: {target}", flush=True),
+        )
+    except (ValueError, OSError) as error:
+        typer.echo(f"envwire farm up: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+_TAKEN = {name: setting for name, setting in SETTINGS.items() if name not in _NOT_HERE}
+_Servers = Annotated[int, typer.Option("--servers", "-n", help="How many servers.", min=1)]
+_Port = Annotated[int, typer.Option(help="Port of the gateway; 0 for any free one.")]
+_OTHERS: tuple[inspect.Parameter, ...] = (
+    keyword("servers", 4, _Servers),
+    keyword("port", 50050, _Port),
+)
+
+take_settings(up, _TAKEN, *_OTHERS)
+farm.command()(up)
+farm.command()(status)

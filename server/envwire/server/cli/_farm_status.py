@@ -1,0 +1,97 @@
+"""`envwire farm status`: the servers of a farm, as its gateway sees them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from envwire.farm.v1 import farm_pb2
+
+_SECONDS = 5.0
+_COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "version", "labels")
+
+
+def status(
+    target: Annotated[str, typer.Argument(help="HOST:PORT of a gateway.")] = "localhost:50050",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """List the servers of the farm at TARGET: whether they have room, and whether they live.
+
+    In a pipe the columns are separated by tabs.
+    """
+    import grpc
+
+    from envwire.client import Credentials
+    from envwire.client._transports.grpc_transports import open_channel
+
+    credentials = Credentials()
+    token = credentials.token
+    metadata = (("authorization", f"Bearer {token}"),) if token else ()
+    try:
+        with open_channel(target, credentials) as channel:
+            answer = _ask(channel, metadata)
+    except grpc.RpcError as error:
+        reason = error.details() if isinstance(error, grpc.Call) else str(error)
+        typer.echo(f"envwire farm status: no answer from {target}: {reason}", err=True)
+        raise typer.Exit(1) from None
+    if as_json:
+        from google.protobuf.json_format import MessageToJson
+
+        typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
+    else:
+        _show(answer)
+
+
+def _ask(channel: Any, metadata: Any) -> farm_pb2.ListServersResponse:
+    from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
+
+    stub: Any = farm_pb2_grpc.FarmServiceStub(channel)
+    answer: farm_pb2.ListServersResponse = stub.ListServers(
+        farm_pb2.ListServersRequest(), metadata=metadata, timeout=_SECONDS
+    )
+    return answer
+
+
+def _show(answer: farm_pb2.ListServersResponse) -> None:
+    """Prints a table, or, where nobody looks at a terminal, lines separated by tabs."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    rows = [_cells(server) for server in answer.servers]
+    if console.is_terminal:
+        table = Table(*_COLUMNS)
+        for row in rows:
+            table.add_row(*row)
+        console.print(table)
+    else:
+        for row in rows:
+            typer.echo("\t".join(row))
+    typer.echo(_summary(answer), err=not console.is_terminal)
+
+
+def _cells(server: farm_pb2.ServerStatus) -> list[str]:
+    from envwire.farm.v1 import farm_pb2
+
+    state = farm_pb2.ServerStatus.State.Name(server.state).removeprefix("STATE_").lower()
+    silence = server.silence.seconds + server.silence.nanos / 1e9
+    labels = ",".join(f"{name}={value}" for name, value in sorted(server.labels.items()))
+    return [
+        server.address,
+        state,
+        str(server.active_sessions),
+        str(server.max_sessions),
+        str(server.environment_count),
+        f"{silence:.1f} s",
+        server.version,
+        labels or "-",
+    ]
+
+
+def _summary(answer: farm_pb2.ListServersResponse) -> str:
+    active = sum(server.active_sessions for server in answer.servers)
+    slots = sum(server.max_sessions for server in answer.servers)
+    waiting = f", {answer.waiting} Makes wait" if answer.waiting else ""
+    return f"{len(answer.servers)} servers: {active} of {slots} sessions in use{waiting}"

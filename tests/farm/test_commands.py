@@ -1,0 +1,86 @@
+"""The commands of a farm: up, status, gateway."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from envwire.client import RemoteEnv
+from tests.farm.scene import ENV, Gateway
+
+ENVWIRE = (sys.executable, "-m", "envwire")
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*ENVWIRE, *arguments], capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    command = [*ENVWIRE, "farm", "up", "-n", "2", "--port", "0", ENV, "--max-sessions", "3"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = process.stdout.readline()
+        assert said.startswith("ready: ")
+        yield said.split()[1]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_a_farm_in_one_command(target: str) -> None:
+    env = RemoteEnv(target, ENV)
+    env.reset(seed=1)
+    env.step(1)
+    shown = json.loads(run("farm", "status", target, "--json").stdout)
+    assert [each["state"] for each in shown["servers"]] == ["STATE_FREE"] * 2
+    assert [each["max_sessions"] for each in shown["servers"]] == [3, 3]
+    env.close()
+
+
+def test_status_in_a_pipe(target: str) -> None:
+    done = run("farm", "status", target)
+    rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert [row[1] for row in rows] == ["free"] * 2
+    assert "2 servers" in done.stderr
+
+
+def test_status_of_nothing() -> None:
+    done = run("farm", "status", "127.0.0.1:1")
+    assert done.returncode == 1
+    assert "envwire farm status: no answer from 127.0.0.1:1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("farm", "up", "Nothing-v0", "--port", "0"), "no environment matches 'Nothing-v0'"),
+        (("farm", "up", "--port", "0"), "nothing to serve"),
+        (("gateway", "--host", "0.0.0.0"), "refusing to bind 0.0.0.0"),
+        (("gateway", "--port", "-1"), "port (--port) is -1"),
+        (("serve", ENV, "--label", "gpu"), "NAME=VALUE each"),
+    ],
+)
+def test_what_cannot_work_is_said(arguments: tuple[str, ...], told: str) -> None:
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert told in done.stderr
+
+
+def test_other_commands_take_a_gateway_for_a_server(target: str) -> None:
+    assert run("health", target).stdout.strip() == "SERVING"
+    assert ENV in run("list", target).stdout
+    assert run("run", target, ENV, "--episodes", "1").returncode == 0
+
+
+def test_a_gateway_stops_when_it_is_told() -> None:
+    gateway = Gateway().start()
+    gateway.signal(signal.SIGTERM)
+    assert gateway.process.wait(30) == 0
+    gateway.kill()
