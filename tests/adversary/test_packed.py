@@ -99,7 +99,7 @@ def test_an_answer_that_comes_late_harms_no_later_session(packed: Target) -> Non
         assert {call.verdict() for call in late} == {"SESSION_CLOSED"}
 
 
-def test_a_step_of_a_token_that_is_struck_off_harms_no_later_session() -> None:
+def test_a_step_of_a_token_that_is_revoked_harms_no_later_session() -> None:
     with (
         Tokens("alice", "bob") as tokens,
         attacked(

@@ -79,7 +79,7 @@ def test_episodes_side_by_side_are_those_of_environments_alone(make: Any) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_close_leaves_the_others_and_its_place_is_used_again(make: Any, kind: str) -> None:
+def test_a_close_leaves_the_others_and_its_slot_is_used_again(make: Any, kind: str) -> None:
     first, other = make(), make()
     pid = pid_of(other)
     assert pid_of(first) == pid
@@ -124,7 +124,7 @@ def test_a_hung_one_is_killed_in_time_and_its_neighbours_are_told(make: Any) -> 
     assert pid_of(make()) != pid, "nobody is put into a process that was killed"
 
 
-def test_an_environment_that_cannot_be_made_takes_no_place(make: Any, packed: Server) -> None:
+def test_an_environment_that_cannot_be_made_takes_no_slot(make: Any, packed: Server) -> None:
     other = make()
     pid = pid_of(other)
     for _ in range(PLACES):

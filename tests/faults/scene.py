@@ -75,7 +75,7 @@ def family_of(pid: int) -> set[int]:
     return found
 
 
-def template_of(pid: int) -> int:
+def forkserver_of(pid: int) -> int:
     """Returns the process that forks the sessions of a front: its only child."""
     return next(child for child in family_of(pid) if parent_of(child) == pid)
 

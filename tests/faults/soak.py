@@ -27,7 +27,15 @@ from typing import Any
 from envwire.client import RemoteEnv
 from envwire.server import Server
 from tests.faults.hungry_envs import HUNGRY
-from tests.faults.scene import active, alive, eventually, family_of, open_files, serve, template_of
+from tests.faults.scene import (
+    active,
+    alive,
+    eventually,
+    family_of,
+    forkserver_of,
+    open_files,
+    serve,
+)
 from tests.faults.soak_client import Column, Tally
 from tests.faults.wire import Wire
 from tests.secured import OPEN, Guard, strict
@@ -43,13 +51,13 @@ class Left:
     sessions: int
     processes: int
     files_of_front: int
-    files_of_template: int
+    files_of_forkserver: int
 
     @classmethod
     def of(cls, server: Server, guard: Guard) -> Left:
         """Looks at a server behind a guard, and the processes that it started."""
         family = family_of(server.pid)
-        files = [open_files(pid) for pid in (server.pid, template_of(server.pid))]
+        files = [open_files(pid) for pid in (server.pid, forkserver_of(server.pid))]
         sessions = active(server.target, credentials=guard.credentials)
         return cls(sessions, len(family), *files)
 
@@ -148,8 +156,8 @@ class Soak:
         self.clients.replace_dead()
 
     def _kill_session(self) -> bool:
-        template = template_of(self._server.pid)
-        sessions = sorted(family_of(template) - {template})
+        forkserver = forkserver_of(self._server.pid)
+        sessions = sorted(family_of(forkserver) - {forkserver})
         return bool(sessions) and _kill(self.chance.choice(sessions))
 
 
@@ -198,7 +206,7 @@ def run(
         "sessions left": after.sessions - before.sessions,
         "processes left": after.processes - before.processes,
         "files left in the front": after.files_of_front - before.files_of_front,
-        "files left in the template": after.files_of_template - before.files_of_template,
+        "files left in the forkserver": after.files_of_forkserver - before.files_of_forkserver,
         "processes after the server's end": left,
     }
 
@@ -246,7 +254,7 @@ ZEROES = (
     "sessions left",
     "processes left",
     "files left in the front",
-    "files left in the template",
+    "files left in the forkserver",
     "processes after the server's end",
 )
 

@@ -78,7 +78,7 @@ class _Process:
     def admit(self, *_: socket.socket) -> None:
         """Takes a connection."""
 
-    def leave(self, _: SessionLink) -> None:
+    def end(self, _: SessionLink) -> None:
         """Lets a session go."""
 
     def kill(self) -> None:

@@ -46,7 +46,7 @@ def children(pid: int) -> list[int]:
 
 def sessions(server: Server) -> list[int]:
     """Returns the processes of a server's sessions."""
-    return [child for template in children(server.pid) for child in children(template)]
+    return [child for forkserver in children(server.pid) for child in children(forkserver)]
 
 
 def kill_sessions(server: Server) -> None:

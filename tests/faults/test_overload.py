@@ -33,10 +33,10 @@ from tests.faults.scene import (
     direct_address,
     eventually,
     family_of,
+    forkserver_of,
     open_files,
     resident_bytes,
     serve,
-    template_of,
 )
 
 MEGABYTE = 1 << 20
@@ -117,8 +117,8 @@ def test_a_machine_without_processes_refuses_and_recovers(server: Server) -> Non
         pytest.skip(f"needs a cgroup of its own: {error}")
     try:
         env = make(server)
-        template = template_of(server.pid)
-        (group / "cgroup.procs").write_text(str(template))
+        forkserver = forkserver_of(server.pid)
+        (group / "cgroup.procs").write_text(str(forkserver))
         (group / "pids.max").write_text("1")
         with pytest.raises(CapacityError, match="no process for the environment") as refused:
             make(server)

@@ -40,8 +40,8 @@ def _children(pid: int) -> list[int]:
 
 
 def _kill_sessions(server: Server) -> None:
-    for template in _children(server.pid):
-        for session in _children(template):
+    for forkserver in _children(server.pid):
+        for session in _children(forkserver):
             os.kill(session, signal.SIGKILL)
 
 

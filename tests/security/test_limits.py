@@ -77,7 +77,7 @@ def test_environments_a_minute(
         RemoteEnv(server.target, ENV, credentials=bob).close()
 
 
-def test_what_ends_badly_gives_its_place_back() -> None:
+def test_what_ends_badly_gives_its_slot_back() -> None:
     with Server(
         [FAULTY], imports=["tests.hosted_envs"], sys_path=(ROOT,), max_sessions_per_client=1
     ) as server:

@@ -157,7 +157,7 @@ def test_the_client_says_what_to_do(
 
 
 @pytest.mark.parametrize("transport", ["direct", "stream", "unary"])
-def test_a_token_that_is_struck_off_ends_its_sessions_and_no_others(
+def test_a_token_that_is_revoked_ends_its_sessions_and_no_others(
     changing: tuple[Server, Path, dict[str, str]], transport: str
 ) -> None:
     server, path, tokens = changing
@@ -165,7 +165,7 @@ def test_a_token_that_is_struck_off_ends_its_sessions_and_no_others(
     for env in (theirs, ours):
         env.reset(seed=1)
     path.write_text(path.read_text().replace("alice", "# alice"))
-    with pytest.raises(RemoteError, match=r"does not know the token|struck token alice off"):
+    with pytest.raises(RemoteError, match=r"does not know the token|revoked token alice"):
         play_on(theirs)
     with pytest.raises(UnauthenticatedError):
         theirs.reset()

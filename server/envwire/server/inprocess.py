@@ -125,4 +125,4 @@ class InProcessTransport:
         while self._sessions:
             _, session = self._sessions.popitem()
             with contextlib.suppress(Exception):
-                session.abandon()
+                session.end()

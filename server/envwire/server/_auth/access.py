@@ -91,14 +91,14 @@ class Access:
         return name not in self._players
 
     def _by_token(self, tokens: TokenFile, authorization: str) -> Client:
-        scheme, _, shown = authorization.partition(" ")
+        scheme, _, presented = authorization.partition(" ")
         if scheme.lower() != "bearer":
             raise FaultError(
                 Reason.UNAUTHENTICATED,
                 "this server asks for a token; give Credentials(token=...), or set ENVWIRE_TOKEN. In other languages "
                 "send the metadata 'authorization: Bearer TOKEN'",
             )
-        token = tokens.find(shown.strip())
+        token = tokens.find(presented.strip())
         if token is None:
             raise FaultError(
                 Reason.UNAUTHENTICATED,

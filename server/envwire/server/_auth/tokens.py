@@ -124,8 +124,8 @@ class TokenFile:
         missing = tuple(token for token in self._known if token.name not in names)
         return listed + missing if missing else listed
 
-    def find(self, shown: str) -> Token | None:
-        """Returns the token that a client showed, comparing with each of them in constant time."""
-        digest = _digest(shown)
+    def find(self, presented: str) -> Token | None:
+        """Returns the token that a client presented, comparing with each of them in constant time."""
+        digest = _digest(presented)
         matching = [token for token in self.tokens() if hmac.compare_digest(token.digest, digest)]
         return matching[0] if matching else None

@@ -19,8 +19,8 @@ class _Text(NamedTuple):
 _TEXTS: dict[Event, _Text] = {
     Event.CLOSE: _Text("session {session_id} was closed; make the environment again to go on"),
     Event.REVOKE: _Text(
-        "session {session_id} was ended: the operator struck {owner} off the list, or took scope play from "
-        "it. Ask for another token"
+        "session {session_id} was ended: the operator revoked {owner}, or took scope play from it. Ask the "
+        "operator for another token"
     ),
     Event.EXPIRE: _Text(
         "session {session_id} ended: no stream and no request for its lease of {lease} s. Make the environment again, "

@@ -251,7 +251,7 @@ class SessionRecord:
         if ENDS[event].kills:
             reason.output = self.process.output.text()
             self.process.kill()
-        self.process.leave(self._link)
+        self.process.end(self._link)
         self.on_end(self)
 
     def _facts(self) -> dict[str, str]:

@@ -109,7 +109,7 @@ def make_scoreboard(rows: int) -> tuple[int, Scoreboard]:
     The file is as long as it will ever be, which takes no memory before it is written to, and sealed: where a process
     made it shorter, the front's next look at its page would be the front's end, by SIGBUS.
     """
-    descriptor = os.memfd_create("envwire-board", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    descriptor = os.memfd_create("envwire-scoreboard", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, FILE_BYTES)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, _SEALS)
     return descriptor, Scoreboard(descriptor, rows)

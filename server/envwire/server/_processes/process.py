@@ -64,7 +64,7 @@ class Process:
         self._exited = exited
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._free_slots = set(range(slots))
-        self._leaving = False
+        self._ending = False
         self._forks = 0
         self._forking = asyncio.Lock()
         self._copy: asyncio.Future[dict[str, Any]] | None = None
@@ -192,7 +192,7 @@ class Process:
     @property
     def alive(self) -> bool:
         """Whether sessions can be served by it; one that has no session any more is about to go."""
-        return not self._leaving and not self._lost.done()
+        return not self._ending and not self._lost.done()
 
     def open(self, listener: Listener) -> SessionLink:
         """Gives a session a slot and returns its link.
@@ -223,8 +223,8 @@ class Process:
         except OSError as error:
             raise AdmitError(str(error)) from error
 
-    def leave(self, session: SessionLink) -> None:
-        """Lets a session that ended go, its environment closed, and with the last session the process.
+    def end(self, session: SessionLink) -> None:
+        """Ends a session in the process, which closes its environment; with the last session the process ends.
 
         Its slot is free once the process has told that the session is over there.
         """
@@ -233,13 +233,13 @@ class Process:
         self._sessions.remove(session)
         self._link.end(session)
         if not self._sessions:
-            self._leaving = True
+            self._ending = True
             self._link.close()
             asyncio.get_running_loop().call_later(GRACE_SECONDS, self.kill)
 
     def kill(self) -> None:
         """Kills the process and its group; what it started elsewhere is the fork server's to find."""
-        self._leaving = True
+        self._ending = True
         if self.pid and not self._exited.done():
             kill([self.pid])
 

@@ -137,8 +137,8 @@ class Session:
         self._request, self._reply = raw, reply
         return reply
 
-    def abandon(self) -> None:
-        """Closes the environment of a session that nobody closed."""
+    def end(self) -> None:
+        """Closes the environment of a session that its client did not close."""
         if self.state is not State.CLOSED:
             self.state = move(self.state, Event.CLOSE)
             self._hosted.env.close()

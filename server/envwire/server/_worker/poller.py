@@ -49,8 +49,8 @@ class Waiting:
         self._ready[source.fileno()] = ready
         self._poll.register(source.fileno(), select.POLLOUT)
 
-    def forget(self, source: Source) -> None:
-        """Waits for a source no more; it must be open still."""
+    def unwatch(self, source: Source) -> None:
+        """Stops waiting for a source, which must still be open."""
         self._deadlines.pop(source.fileno(), None)
         del self._ready[source.fileno()]
         self._poll.unregister(source.fileno())

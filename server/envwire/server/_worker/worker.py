@@ -108,7 +108,7 @@ class Worker:
                 descriptors = copied.descriptors
             else:
                 for served in self._sessions.values():
-                    self._abandon(served)
+                    self._end_session(served)
                 self._channels.finish()
                 return None
         return self._copy(*descriptors)
@@ -146,7 +146,7 @@ class Worker:
         reply = self._reply(served, frame.message)
         if session.state is State.CLOSED:
             self._channels.close(served)
-            self._drop(served)
+            self._remove(served)
             behind = pack_header(Kind.CLOSED, served.number)
             self._frames.send(Kind.REPLY, served.number, reply, behind)
         else:
@@ -187,8 +187,8 @@ class Worker:
         if served is None:  # its client closed it at the same time, and the front was told
             return
         self._channels.close(served)
-        self._drop(served)
-        self._abandon(served)
+        self._remove(served)
+        self._end_session(served)
         self._frames.send(Kind.CLOSED, served.number)
 
     def _drain(self, frame: DrainFrame) -> None:
@@ -200,22 +200,22 @@ class Worker:
         beside = environment_pb2.InteractResponse(notices=[notice]).SerializeToString()
         return Packet(packet.message + beside, packet.attachments)
 
-    def _drop(self, served: ServedSession) -> None:
-        """Forgets a session that is over; its slot is another's as soon as the front was told."""
+    def _remove(self, served: ServedSession) -> None:
+        """Removes a session that is over; its slot is free as soon as the front was told."""
         del self._sessions[served.number]
         self._over = not self._packed
 
     def _serve_control_socket(self) -> None:
         self._control_socket.serve()
         if self._control_socket.closed:
-            self._waiting.forget(self._endpoints.control_socket)
+            self._waiting.unwatch(self._endpoints.control_socket)
 
     def _copy(
         self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int
     ) -> Worker:
         """Returns what serves the copy of the session in this process, which was forked for it."""
         (served,) = self._sessions.values()
-        self._channels.abandon()
+        self._channels.close_all()
         self._endpoints.close()
         take_output(output)
         die_with(lifeline)
@@ -253,7 +253,7 @@ class Worker:
 
     def _close_from_channel(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         self._channels.release(served)
-        self._drop(served)
+        self._remove(served)
         self._give_notice(served.number)
         with contextlib.suppress(
             ChannelError
@@ -286,11 +286,11 @@ class Worker:
         served.large = length >= MIN_SLOT_BYTES
         return reply if length <= self._limit else [self._too_large(length)]
 
-    def _abandon(self, served: ServedSession) -> None:
-        """Closes an environment that nobody closed; what goes wrong is for the log."""
+    def _end_session(self, served: ServedSession) -> None:
+        """Closes an environment that its client did not close; errors go to the log."""
         self._warnings.log = served.warnings
         try:
-            served.session.abandon()
+            served.session.end()
         except Exception:
             traceback.print_exc()
 

@@ -326,7 +326,7 @@ def test_after_a_break_the_next_request_opens_another_channel(listen: Listen) ->
     scene.transport.close()
 
 
-def test_a_fate_that_is_told_when_it_dials_again_is_the_answer(listen: Listen) -> None:
+def test_an_end_reason_that_is_told_when_it_dials_again_is_the_answer(listen: Listen) -> None:
     scene = Scene(listen(hang_up_later, refuse).address)
     scene.make()
     with pytest.raises(ServerUnavailableError):

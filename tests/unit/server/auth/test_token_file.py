@@ -90,9 +90,7 @@ def test_two_changes_within_one_tick_of_the_file_system(path: Path, clock: Clock
 
 
 @pytest.mark.parametrize("scopes", [[], [Scope.OBSERVE]])
-def test_who_may_no_longer_play_is_struck_off(
-    path: Path, clock: Clock, scopes: list[Scope]
-) -> None:
+def test_who_may_no_longer_play_is_revoked(path: Path, clock: Clock, scopes: list[Scope]) -> None:
     write_tokens(path, PLAYERS)
     access = Access(ServerConfig(("*",), tokens=str(path)), clock)
     assert not access.revoked("token alice")

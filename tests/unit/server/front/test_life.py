@@ -30,7 +30,7 @@ class Process:
     def open(self, _: SessionRecord) -> object:
         return object()
 
-    def leave(self, _: object) -> None:
+    def end(self, _: object) -> None:
         self.done.append("leave")
 
     def kill(self) -> None:

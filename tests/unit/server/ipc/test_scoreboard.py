@@ -1,4 +1,4 @@
-"""The board: what a session process notes, the front reads, row by row."""
+"""The scoreboard: what a session process notes, the front reads, row by row."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Pair = tuple[Scoreboard, Scoreboard]
 
 
 @pytest.fixture
-def boards() -> Iterator[Pair]:
-    """The process's board and the front's, over the same memory."""
+def scoreboards() -> Iterator[Pair]:
+    """The process's scoreboard and the front's, over the same memory."""
     descriptor, front = make_scoreboard(ROWS)
     process = Scoreboard(descriptor, ROWS)
     os.close(descriptor)
@@ -35,13 +35,13 @@ def read(scoreboard: Scoreboard) -> list[Row]:
     ]
 
 
-def test_a_new_board_is_empty(boards: Pair) -> None:
-    assert read(boards[1]) == [NOTHING] * ROWS
+def test_a_new_scoreboard_is_empty(scoreboards: Pair) -> None:
+    assert read(scoreboards[1]) == [NOTHING] * ROWS
 
 
 @pytest.mark.parametrize("row", range(ROWS))
-def test_what_is_noted_in_a_row_is_read_in_it_and_in_no_other(boards: Pair, row: int) -> None:
-    process, front = boards
+def test_what_is_noted_in_a_row_is_read_in_it_and_in_no_other(scoreboards: Pair, row: int) -> None:
+    process, front = scoreboards
     noted = [NOTHING] * ROWS
     process.begin(row)
     noted[row] = (True, 0, False)
@@ -55,16 +55,16 @@ def test_what_is_noted_in_a_row_is_read_in_it_and_in_no_other(boards: Pair, row:
     assert read(front) == noted
 
 
-def test_a_request_is_busy_for_ever_longer(boards: Pair) -> None:
-    process, front = boards
+def test_a_request_is_busy_for_ever_longer(scoreboards: Pair) -> None:
+    process, front = scoreboards
     process.begin(1)
     first = front.busy_for(1)
     assert 0 < first < front.busy_for(1) < 60
     assert front.served(1) == 0
 
 
-def test_times_add_up_and_steps_are_a_part_of_them(boards: Pair) -> None:
-    process, front = boards
+def test_times_add_up_and_steps_are_a_part_of_them(scoreboards: Pair) -> None:
+    process, front = scoreboards
     for stepping in (5, 7):
         process.begin(1)
         process.end(1, stepping)
@@ -73,8 +73,8 @@ def test_times_add_up_and_steps_are_a_part_of_them(boards: Pair) -> None:
     assert front.times(0) == (0, 0)
 
 
-def test_a_cleared_row_is_empty_and_the_others_are_not(boards: Pair) -> None:
-    process, front = boards
+def test_a_cleared_row_is_empty_and_the_others_are_not(scoreboards: Pair) -> None:
+    process, front = scoreboards
     for row in range(ROWS):
         process.begin(row)
         process.end(row, 1)
@@ -85,8 +85,8 @@ def test_a_cleared_row_is_empty_and_the_others_are_not(boards: Pair) -> None:
     assert read(front) == [kept, NOTHING, kept]
 
 
-def test_marks_are_seen_on_both_sides_and_are_no_rows(boards: Pair) -> None:
-    process, front = boards
+def test_marks_are_seen_on_both_sides_and_are_no_rows(scoreboards: Pair) -> None:
+    process, front = scoreboards
     for place in range(MARKS):
         process.mark(place, True)
         assert [front.marked(each) for each in range(MARKS)] == [

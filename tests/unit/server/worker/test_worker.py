@@ -274,7 +274,7 @@ def test_a_slot_can_be_used_again(front: Front) -> None:
         front.make(max(number + 1, PLACES), slot=0)
 
 
-def test_a_packet_without_its_connection_does_not_shut_the_door(front: Front) -> None:
+def test_a_packet_without_its_connection_does_not_close_the_control_socket(front: Front) -> None:
     """A process that has too many files open gets the packet only."""
     front.control_socket.send(ADMIT.pack(0, False))
     assert ask(welcomed(front.open(0)), reset(1)).HasField("reset")

@@ -128,7 +128,7 @@ class AsyncDriver:
             if isinstance(failure, InvalidRequestError):
                 session.take_back()
             elif not isinstance(failure, ServerUnavailableError):
-                session.abandon()
+                session.give_up()
             if not isinstance(failure, ServerUnavailableError):
                 raise failure
             event = session.connection_lost(failure)

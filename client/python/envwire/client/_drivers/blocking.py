@@ -121,7 +121,7 @@ class BlockingDriver:
             except ServerUnavailableError as failure:  # told when it is waited for, as any
                 self._failure = failure
             except BaseException:
-                session.abandon()
+                session.give_up()
                 raise
 
     def finish(self) -> Any:
@@ -157,7 +157,7 @@ class BlockingDriver:
             except Exception as failure:
                 self._failure = failure
             except BaseException:
-                self.session.abandon()
+                self.session.give_up()
                 raise
         return self._failure is None
 
@@ -212,7 +212,7 @@ class BlockingDriver:
             if isinstance(failure, InvalidRequestError):
                 session.take_back()
             elif not isinstance(failure, ServerUnavailableError):
-                session.abandon()
+                session.give_up()
             if not isinstance(failure, ServerUnavailableError):
                 raise failure
             event = session.connection_lost(failure)

@@ -17,25 +17,25 @@ from queue import Empty, SimpleQueue
 from envwire.client._drivers.blocking import BlockingDriver
 
 _open: weakref.WeakSet[BlockingDriver] = weakref.WeakSet()
-_abandoned: SimpleQueue[BlockingDriver] = SimpleQueue()
+_unclosed: SimpleQueue[BlockingDriver] = SimpleQueue()
 #: Sessions of a parent process: never touched again, not even to be freed.
 _inherited: list[BlockingDriver] = []
 _keepers: dict[int, threading.Thread] = {}
 _lock = threading.Lock()
 _PERIOD_SECONDS = 0.2
-_ABANDONED_SECONDS, _EXIT_SECONDS = 2.0, 5.0
+_CLOSE_SECONDS, _EXIT_SECONDS = 2.0, 5.0
 
 
 def look_after(owner: object, session: BlockingDriver) -> None:
     """Closes `session` when `owner` is collected or the program exits, and keeps its lease until then."""
-    weakref.finalize(owner, _abandoned.put, session).atexit = False
+    weakref.finalize(owner, _unclosed.put, session).atexit = False
     _start(session)
 
 
-def abandon(session: BlockingDriver) -> None:
-    """Closes a session that nobody wants, in the background."""
+def close_later(session: BlockingDriver) -> None:
+    """Closes a session in the background."""
     _start(session)
-    _abandoned.put(session)
+    _unclosed.put(session)
 
 
 def _start(session: BlockingDriver) -> None:
@@ -54,11 +54,11 @@ def release(session: BlockingDriver) -> None:
 
 
 def _keep() -> None:
-    """Closes what was abandoned and renews leases; neither waits long, whatever servers do."""
+    """Closes sessions that their owners left open and renews leases; each call has a short deadline."""
     renewed: weakref.WeakKeyDictionary[BlockingDriver, float] = weakref.WeakKeyDictionary()
     while True:
         with contextlib.suppress(Empty):
-            _close(_abandoned.get(timeout=_PERIOD_SECONDS), _ABANDONED_SECONDS)
+            _close(_unclosed.get(timeout=_PERIOD_SECONDS), _CLOSE_SECONDS)
         with _lock:
             sessions = list(_open)
         now = time.monotonic()
@@ -82,16 +82,16 @@ def _close_all() -> None:
     for session in list(_open):
         left = deadline - time.monotonic()
         if left > 0:
-            _close(session, min(left, _ABANDONED_SECONDS))
+            _close(session, min(left, _CLOSE_SECONDS))
         else:
             session.kill()
 
 
 def _after_fork() -> None:
-    global _open, _abandoned, _lock  # noqa: PLW0603 - the parent's locks and threads are not in the child
+    global _open, _unclosed, _lock  # noqa: PLW0603 - the parent's locks and threads are not in the child
     _inherited.extend(_open)
     _open = weakref.WeakSet[BlockingDriver]()
-    _abandoned = SimpleQueue[BlockingDriver]()
+    _unclosed = SimpleQueue[BlockingDriver]()
     _lock = threading.Lock()
     _keepers.clear()
 

@@ -108,7 +108,7 @@ class AsyncRemoteEnv(EnvInfo):
 
     async def _make(self) -> None:
         made = await self._handle.make()
-        self._show(made)
+        self._describe(made)
         if made.HasField("spec"):
             self.spec = decode_env_spec(made.spec, self._family, _entry_point(self._remake))
             self.spec.additional_wrappers = ()  # they are on the server

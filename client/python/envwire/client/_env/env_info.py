@@ -20,7 +20,7 @@ class EnvInfo:
     observation_space: Any
     action_space: Any
 
-    def _show(self, made: environment_pb2.MakeResponse) -> None:
+    def _describe(self, made: environment_pb2.MakeResponse) -> None:
         """Takes over what the server says of the environment."""
         family = self._family
         self.observation_space = decode_space(made.observation_space, family)

@@ -110,13 +110,13 @@ class RemoteProxy(EnvInfo):
             type(self), target, env_id, render_mode, wrappers, library, kwargs, options
         )
         self._used = False
-        shown = RENDERED if render_mode == HUMAN else render_mode
-        request = make_request(env_id, shown, wrappers, library, self._family, lease, kwargs)
+        served_mode = RENDERED if render_mode == HUMAN else render_mode
+        request = make_request(env_id, served_mode, wrappers, library, self._family, lease, kwargs)
         plan = SessionPlan(request, self._family, timeout)
         maker = SessionMaker(Servers(target, options), plan)
         self._handle = SessionHandle(maker, STRATEGIES[on_lost](options, render_mode), plan.label)
         made = self._handle.make()
-        self._show(made)
+        self._describe(made)
         if made.HasField("spec"):
             self.spec = decode_env_spec(made.spec, self._family, self._recipe.entry_point)
             self.spec.kwargs = self._recipe.spec_kwargs(self.spec.kwargs)

@@ -140,4 +140,4 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
 def _close_unwanted(making: asyncio.Future[Any]) -> None:
     """Closes a session that nobody waits for any more, in a thread."""
     if not making.cancelled() and making.exception() is None:
-        keeper.abandon(making.result()[1])
+        keeper.close_later(making.result()[1])

@@ -96,7 +96,7 @@ class Raise(RecoveryStrategy):
     """Whoever asked gets the error."""
 
 
-class Leave(RecoveryStrategy):
+class RaiseUnreachable(RecoveryStrategy):
     """Whoever asked gets the error, and a session whose server is unreachable counts as lost, too.
 
     So it is with the shards of a vector environment: the next reset makes what is missing, wherever there is room.
@@ -230,7 +230,7 @@ STRATEGIES: dict[str, Maker] = {
 
 #: Those of the shards of a vector environment, which ends episodes itself.
 SHARD_STRATEGIES: dict[str, Maker] = {
-    "raise": lambda _, __: Leave(moves=False),
-    "truncate": lambda _, __: Leave(moves=True),
+    "raise": lambda _, __: RaiseUnreachable(moves=False),
+    "truncate": lambda _, __: RaiseUnreachable(moves=True),
     "replay": _replay,
 }

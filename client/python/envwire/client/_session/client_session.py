@@ -267,7 +267,7 @@ class ClientSession:
                 self._clock(), refused=failure.refused, connected=failure.connected
             )
         if pause is None or failure.silent:
-            self.abandon()
+            self.give_up()
             return GivenUp()
         return RetryAfter(pause)
 
@@ -289,10 +289,10 @@ class ClientSession:
 
     def timed_out(self) -> Event:
         """Takes that the time of the pending request is up."""
-        self.abandon()
+        self.give_up()
         return GivenUp()
 
-    def abandon(self) -> None:
+    def give_up(self) -> None:
         """Notes that nobody waits for the pending answer any more: its number is in doubt from here on."""
         if self.state in MAKING:  # whether it was made is unknown: its lease ends it
             self.state = moved(self.state, Move.END)

@@ -123,7 +123,7 @@ class AsyncCalls:
             raise self._untimely("this")
         return self._pool.live()
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Forgets what was sent: nobody waits for it any more."""
         self._flying, self._pending = [], ""
 

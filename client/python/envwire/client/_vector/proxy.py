@@ -142,7 +142,7 @@ class VectorProxy:
             specs = fleet.lay_out(self.num_envs, sessions, batch_size or self.num_envs)
             made = self._pool.make(specs, fleet)
             targets = [shard.handle.target for shard in self._pool.shards]
-            self._show(vector_env_info(made, targets, self.num_envs, self._family))
+            self._describe(vector_env_info(made, targets, self.num_envs, self._family))
         except BaseException:
             self._pool.kill()
             raise
@@ -150,7 +150,7 @@ class VectorProxy:
             fleet.close()
         return made[0]
 
-    def _show(self, of: VectorEnvInfo) -> None:
+    def _describe(self, of: VectorEnvInfo) -> None:
         """Takes over what the environments are like."""
         self.metadata, self.render_mode = of.metadata, of.render_mode
         self.observation_space, self.action_space = of.observation_space, of.action_space
@@ -300,7 +300,7 @@ class VectorProxy:
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the environments on the servers and the connections to them."""
         del kwargs
-        self._calls.forget()
+        self._calls.clear()
         self._pool.close()
 
     def __reduce__(self) -> Any:

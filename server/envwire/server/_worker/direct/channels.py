@@ -69,7 +69,7 @@ class Channels:
         channel = self._open.pop(session, None)
         if channel is not None:
             self._scoreboard.connect(session.slot, False)
-            self._waiting.forget(channel)
+            self._waiting.unwatch(channel)
         return channel
 
     def keep_unsent(self, session: ServedSession) -> None:
@@ -85,7 +85,10 @@ class Channels:
             return
         self._lingering.add(channel)
         self._waiting.watch_writable(
-            channel, partial(self._linger_on, channel), SEND_SECONDS, partial(self._part, channel)
+            channel,
+            partial(self._linger_on, channel),
+            SEND_SECONDS,
+            partial(self._close_lingering, channel),
         )
 
     def _linger_on(self, channel: Channel) -> None:
@@ -93,11 +96,11 @@ class Channels:
             channel.flush()
             if channel.unsent:
                 return
-        self._part(channel)
+        self._close_lingering(channel)
 
-    def _part(self, channel: Channel) -> None:
+    def _close_lingering(self, channel: Channel) -> None:
         self._lingering.discard(channel)
-        self._waiting.forget(channel)
+        self._waiting.unwatch(channel)
         channel.close()
 
     def finish(self) -> None:
@@ -106,8 +109,8 @@ class Channels:
         for channel in self._lingering:
             channel.finish(max(deadline - time.monotonic(), 0.001))
 
-    def abandon(self) -> None:
-        """Lets go of all in a copy of the process: they are the original's."""
+    def close_all(self) -> None:
+        """Closes all channels in a copy of the process: they belong to the original."""
         for channel in (*self._open.values(), *self._lingering):
             channel.close()
 

@@ -1,4 +1,4 @@
-"""The template process dies: sessions live on, and the next one is made by another template."""
+"""The fork server dies: sessions live on, and the next one is made by another fork server."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tests.faults.scene import alive, eventually, parent_of
 from tests.faults.test_processes import FAULTY, start
 
 
-def test_a_killed_template_is_replaced_and_its_sessions_live_on() -> None:
+def test_a_killed_forkserver_is_replaced_and_its_sessions_live_on() -> None:
     with start() as server:
         first = RemoteEnv(server.target, FAULTY)
         pid = first.reset()[1]["pid"]
-        template = parent_of(pid)
-        assert template != server.pid
-        os.kill(template, signal.SIGKILL)
-        assert eventually(lambda: not alive(template))
+        forkserver = parent_of(pid)
+        assert forkserver != server.pid
+        os.kill(forkserver, signal.SIGKILL)
+        assert eventually(lambda: not alive(forkserver))
         assert first.step(0)[4] == {"steps": 1}
         second = RemoteEnv(server.target, FAULTY)
-        assert parent_of(second.reset()[1]["pid"]) not in {template, parent_of(pid)}
+        assert parent_of(second.reset()[1]["pid"]) not in {forkserver, parent_of(pid)}
         for env in (first, second):
             env.close()
         assert eventually(lambda: not alive(pid))
