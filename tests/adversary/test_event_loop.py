@@ -13,12 +13,7 @@ from tests.adversary.servers import attacked
 SLEEPER = "adversary/Sleeper-v0"
 
 
-WAITING = pytest.mark.xfail(
-    strict=True, reason="asyncio still waits on a descriptor that was closed"
-)
-
-
-@pytest.mark.parametrize("loop", [pytest.param("asyncio", marks=WAITING), "uvloop"])
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
 def test_makes_go_on_after_a_copy_of_a_session_that_died(loop: str, tmp_path: Path) -> None:
     variables = {}
     if loop == "asyncio":

@@ -33,7 +33,6 @@ def descriptors(target: Target, attacker: Attacker, session: Session) -> int:
     return descriptors_of(pid)
 
 
-@pytest.mark.xfail(strict=True, reason="each generation serves on the stack of the one before")
 @pytest.mark.parametrize("generations", [160, pytest.param(1000, marks=pytest.mark.long)])
 def test_the_last_generation_lives(generations: int) -> None:
     with attacked(SLEEPER) as target, balanced(target), target.attacker() as attacker:
@@ -43,7 +42,6 @@ def test_the_last_generation_lives(generations: int) -> None:
         attacker.ask(last, "close", 3).answer()
 
 
-@pytest.mark.xfail(strict=True, reason="each generation keeps descriptors of the one before")
 def test_a_generation_has_no_more_descriptors_than_the_one_before() -> None:
     with attacked(SLEEPER) as target, target.attacker() as attacker:
         early = descend(attacker, attacker.make(SLEEPER), 2)
