@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from envwire.v1 import values_pb2
+from tests.adversary.channel import DirectChannel
 from tests.adversary.client import RefusedError
-from tests.adversary.ledger import eventually
+from tests.adversary.ledger import balanced, eventually
 from tests.adversary.messages import make_request, value
 from tests.adversary.servers import PUBLIC, attacked
 
@@ -30,6 +33,17 @@ def test_an_environment_does_not_keep_its_session_by_saying_that_it_is_connected
         session = attacker.make(DESCRIPTORS, lease=1)
         attacker.ask(session, "reset", 1).answer()
         attacker.ask(session, "step", 2, action=value("scribble")).answer()
+        assert eventually(lambda: attacker.info().active_sessions == 0, 8.0)
+
+
+def test_an_environment_does_not_keep_its_session_when_its_client_has_left() -> None:
+    with attacked(DESCRIPTORS) as target, balanced(target), target.attacker() as attacker:
+        session = attacker.make(DESCRIPTORS, lease=1)
+        with DirectChannel(session) as channel:
+            assert channel.ask("reset", 1).HasField("reset")
+            assert channel.ask("step", 2, action=value("scribble")).HasField("step")
+            time.sleep(3)  # the lease and more: who is there keeps the session
+            assert attacker.info().active_sessions == 1
         assert eventually(lambda: attacker.info().active_sessions == 0, 8.0)
 
 

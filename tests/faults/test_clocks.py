@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 
 from envwire.codec import FaultError, Reason
+from envwire.server._front.life import Event
 from envwire.server._front.session_record import SessionRecord
 from envwire.server._front.sessions import Sessions
 from envwire.server._processes.process import Process
@@ -46,11 +47,7 @@ class _Board:
     """A board on which nothing happens, but for what a test says."""
 
     def __init__(self) -> None:
-        self.is_connected = False
         self.count = 0
-
-    def connected(self, _: int) -> bool:
-        return self.is_connected
 
     def served(self, _: int) -> int:
         return self.count
@@ -93,6 +90,7 @@ class Scene:
         self.sessions = Sessions(1, lambda: self.now, "test")
         self.process = _Process()
         process = cast("Process", self.process)
+        self.clients: list[socket.socket] = []
         self.session = SessionRecord(
             10.0, lambda: self.now, 5.0, self.sessions.end, process, self.sessions.new_id()
         )
@@ -101,10 +99,15 @@ class Scene:
 
     async def connect(self) -> None:
         """Lets the client open a direct channel."""
-        connection, theirs = socket.socketpair()
-        with connection, theirs:
-            await self.session.admit(connection, shares_memory=False)
-        self.process.scoreboard.is_connected = True
+        connection, client = socket.socketpair()
+        with connection:
+            await self.session.admit(connection, connection, shares_memory=False)
+        self.clients.append(client)
+
+    def hang_up(self) -> None:
+        """Lets the client end all its channels."""
+        while self.clients:
+            self.clients.pop().close()
 
     def pass_time(self, seconds: float, *, asleep: bool = False) -> FaultError | None:
         """Lets time pass, for the front as well if it is asleep; returns the fate of the session."""
@@ -116,7 +119,12 @@ class Scene:
 
 def run(scene: Any) -> None:
     async def main() -> None:
-        await asyncio.wait_for(scene(Scene()), 10.0)
+        played = Scene()
+        try:
+            await asyncio.wait_for(scene(played), 10.0)
+        finally:
+            played.hang_up()
+            played.session.end(Event.CLOSE)
 
     asyncio.run(main())
 
@@ -161,6 +169,32 @@ def test_an_open_channel_keeps_a_session_that_shows_signs_of_life() -> None:
             scene.process.scoreboard.count += 1
             assert scene.pass_time(4.0) is None
         assert not scene.process.asked
+
+    run(play)
+
+
+def test_a_process_keeps_no_session_whose_client_has_left() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.connect()
+        assert scene.pass_time(4.0) is None
+        scene.hang_up()
+        for _ in range(3):
+            scene.process.scoreboard.count += 1
+            assert scene.pass_time(3.0) is None
+        scene.process.scoreboard.count += 1
+        assert reason(scene.pass_time(1.5)) is Reason.SESSION_EXPIRED
+
+    run(play)
+
+
+def test_the_last_channel_is_the_clients_whatever_becomes_of_those_before() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.connect()
+        await scene.connect()
+        scene.clients.pop(0).close()
+        for _ in range(5):
+            scene.process.scoreboard.count += 1
+            assert scene.pass_time(4.0) is None
 
     run(play)
 

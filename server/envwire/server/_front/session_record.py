@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.backlog import Backlog, SessionBacklog
+from envwire.server._front.direct.presence import Presence
 from envwire.server._front.end_reasons import describe_end
 from envwire.server._front.life import ENDS, TRANSITIONS, Event, Life
 from envwire.server._ipc.fault_replies import afresh
@@ -63,7 +64,7 @@ class SessionRecord:
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._pending = SessionBacklog(None)
         self._served = 0
-        self._admitted = False
+        self._presence: Presence | None = None
         self._link = self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.last_used = self._heard_at = self.clock()
@@ -129,39 +130,49 @@ class SessionRecord:
         self.last_used = self._heard_at = self.clock()
         self.busy_since = self.last_used if self._pending else None
 
-    async def admit(self, connection: socket.socket, shares_memory: bool) -> None:
+    async def admit(
+        self, connection: socket.socket, client: socket.socket, shares_memory: bool
+    ) -> None:
         """Hands a client's connection over to the process: a direct channel.
 
         Args:
             connection: The connection, which stays the caller's to close here.
+            client: What ends with the client: the connection itself, or what TLS runs over; it stays the caller's too.
             shares_memory: Whether the client takes large frames from shared memory.
 
         Raises:
             FaultError: The session has ended.
+            OSError: The client has left, or no more files can be opened.
         """
         self._check_alive()
         self.last_used = self.clock()
+        presence = Presence(client)
         try:
             self.process.admit(self._link, connection, shares_memory)
-            self._admitted = True
         except AdmitError:
+            presence.close()
             raise await self.why_ended() from None
+        self._close_presence()
+        self._presence = presence
+
+    def _close_presence(self) -> None:
+        if self._presence is not None:
+            self._presence.close()
 
     def look(self) -> None:
         """Takes over what went on without the front, on a direct channel.
 
-        Where there never was one nothing of it is believed: an environment can write into its scoreboard.
+        Without a client at its other end nothing of it is believed: an environment can write into its scoreboard.
         """
-        if not self._admitted:
+        if self._presence is None or not self._presence.lasts():
             return
         served, now = self.process.scoreboard.served(self._link.slot), self.clock()
         if served != self._served:
             self._served = served
-            self.last_used = self._heard_at = now
-        elif self.process.scoreboard.connected(self._link.slot):
-            self.last_used = now
-            if self.busy_since is None and now - self._heard_at > self.timeout:
-                self._probe()
+            self._heard_at = now
+        elif self.busy_since is None and now - self._heard_at > self.timeout:
+            self._probe()
+        self.last_used = now
 
     def _probe(self) -> None:
         """Asks for a sign of life: a process that was stopped, or hangs in the kernel, stays connected."""
@@ -246,6 +257,7 @@ class SessionRecord:
             return
         self.life = life
         self._pending.clear()
+        self._close_presence()
         reason = describe_end(event, {**self._facts(), **facts})
         self._ended.set_result(reason)
         if ENDS[event].kills:
@@ -269,6 +281,7 @@ class SessionRecord:
 
     def on_lost(self) -> None:
         """Notes that the process is gone; why, is about to be known."""
+        self._close_presence()  # it shall see the end of its connection now
         if not self._ended.done():
             self._losing = asyncio.ensure_future(self._lose())
 

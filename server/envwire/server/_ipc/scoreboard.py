@@ -12,8 +12,8 @@ import mmap
 import os
 import time
 
-_ROW = 5
-_BUSY, _SERVED, _CONNECTED, _SERVING, _STEPPING = range(_ROW)
+_ROW = 4
+_BUSY, _SERVED, _SERVING, _STEPPING = range(_ROW)
 _NUMBER_BYTES = 8
 #: Slots that can be marked.
 MARKS = 8
@@ -53,10 +53,6 @@ class Scoreboard:
         numbers[first + _BUSY] = 0
         numbers[first + _SERVED] += 1
 
-    def connect(self, row: int, connected: bool) -> None:
-        """Notes whether a direct channel is open."""
-        self._numbers[row * _ROW + _CONNECTED] = connected
-
     def clear(self, row: int) -> None:
         """Makes a row ready for another session."""
         for column in range(_ROW):
@@ -75,10 +71,6 @@ class Scoreboard:
         """Returns the nanoseconds spent on requests, and those of them that the environment's steps took."""
         first = row * _ROW
         return self._numbers[first + _SERVING], self._numbers[first + _STEPPING]
-
-    def connected(self, row: int) -> bool:
-        """Returns whether a direct channel is open."""
-        return bool(self._numbers[row * _ROW + _CONNECTED])
 
     def mark(self, slot: int, marked: bool) -> None:
         """Notes whether something lies at a slot in the message slots."""

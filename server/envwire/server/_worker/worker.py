@@ -39,7 +39,7 @@ from envwire.server._ipc.worker_frames import (
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningRecorder
 from envwire.server._worker.control_socket import ControlSocket, Copied
-from envwire.server._worker.direct.channel import Channel, ChannelError
+from envwire.server._worker.direct.channel import Channel, ChannelError, hang_up
 from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.direct.shared_memory import share
 from envwire.server._worker.endpoints import WorkerEndpoints, take_endpoints
@@ -79,7 +79,7 @@ class Worker:
         self._maker = SessionMaker(catalogue, self._warnings, self._packed)
         self._sessions: dict[int, ServedSession] = {}
         self._waiting = Waiting()
-        self._channels = Channels(self._waiting, self._scoreboard, self._limit, self._serve_channel)
+        self._channels = Channels(self._waiting, self._limit, self._serve_channel)
         self._control_socket = ControlSocket(endpoints.control_socket, self._admit, self._packed)
         self._over = False
         self._stops_at: float | None = None
@@ -230,7 +230,7 @@ class Worker:
         """Opens a direct channel to a session."""
         served = self._sessions.get(number)
         if served is None:
-            connection.close()
+            hang_up(connection)
             return
         budget = self._config.shared_memory
         shared = share(budget, served.session.observation_space) if shares else None

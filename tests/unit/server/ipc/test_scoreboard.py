@@ -24,15 +24,12 @@ def scoreboards() -> Iterator[Pair]:
     front.close()
 
 
-Row = tuple[bool, int, bool]
-NOTHING: Row = (False, 0, False)
+Row = tuple[bool, int]
+NOTHING: Row = (False, 0)
 
 
 def read(scoreboard: Scoreboard) -> list[Row]:
-    return [
-        (scoreboard.busy_for(row) > 0, scoreboard.served(row), scoreboard.connected(row))
-        for row in range(ROWS)
-    ]
+    return [(scoreboard.busy_for(row) > 0, scoreboard.served(row)) for row in range(ROWS)]
 
 
 def test_a_new_scoreboard_is_empty(scoreboards: Pair) -> None:
@@ -44,14 +41,10 @@ def test_what_is_noted_in_a_row_is_read_in_it_and_in_no_other(scoreboards: Pair,
     process, front = scoreboards
     noted = [NOTHING] * ROWS
     process.begin(row)
-    noted[row] = (True, 0, False)
+    noted[row] = (True, 0)
     assert read(front) == noted
     process.end(row, 1)
-    process.connect(row, True)
-    noted[row] = (False, 1, True)
-    assert read(front) == noted
-    process.connect(row, False)
-    noted[row] = (False, 1, False)
+    noted[row] = (False, 1)
     assert read(front) == noted
 
 
@@ -79,9 +72,8 @@ def test_a_cleared_row_is_empty_and_the_others_are_not(scoreboards: Pair) -> Non
         process.begin(row)
         process.end(row, 1)
         process.begin(row)
-        process.connect(row, True)
     front.clear(1)
-    kept = (True, 1, True)
+    kept = (True, 1)
     assert read(front) == [kept, NOTHING, kept]
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import envwire.envs
 from envwire.codec import decode_fault, encode_mapping, encode_value, envwire_family
+from envwire.server._front.direct.presence import Presence
 from envwire.server._hosting.libraries import load_catalogue
 from envwire.server._ipc.frames import ADMIT, Frame, FrameSocket, Kind, pack_header
 from envwire.server._ipc.message_slots import REPLIES, REQUESTS, MessageSlots
@@ -51,6 +52,7 @@ class Front:
         )
         worker = Worker(self._theirs, catalogue, config)
         self._clients: list[socket.socket] = []
+        self._present: dict[int, Presence] = {}
         self._thread = Thread(target=worker.run)
         self._thread.start()
         self.link.settimeout(10.0)
@@ -80,14 +82,24 @@ class Front:
         ours, theirs = socket.socketpair()
         ours.settimeout(10.0)
         with theirs:
+            self.forget(number)
+            self._present[number] = Presence(theirs)
             socket.send_fds(self.control_socket, [ADMIT.pack(number, False)], [theirs.fileno()])
         self._clients.append(ours)
         return ours
 
+    def forget(self, number: int) -> None:
+        if number in self._present:
+            self._present.pop(number).close()
+
+    def connected(self, number: int) -> bool:
+        """Tells whether the last connection of a session is open still, as the front sees it."""
+        return number in self._present and self._present[number].lasts()
+
     def stop(self) -> None:
         for client in self._clients:
             client.close()
-        assert eventually(lambda: not any(map(self.scoreboard.connected, range(PLACES))))
+        assert eventually(lambda: not any(map(self.connected, range(PLACES))))
         self.link.shutdown(socket.SHUT_RDWR)
         self._thread.join(10.0)
         assert not self._thread.is_alive()
@@ -145,8 +157,8 @@ def test_channels_and_the_link_serve_one_session(front: Front) -> None:
     assert front.ask(0, reset(2)).HasField("reset")
     assert ask(client, reset(3)).HasField("reset")
     assert front.ask(0, reset(3)).HasField("reset"), "the kept reply"
-    assert front.scoreboard.connected(0)
-    assert not front.scoreboard.connected(1)
+    assert front.connected(0)
+    assert not front.connected(1)
     assert front.ask(0, reset(4)).HasField("reset")
     assert front.scoreboard.served(0) >= 4, "each is noted before the next is served"
 
@@ -156,7 +168,7 @@ def test_a_second_channel_replaces_the_first(front: Front) -> None:
     second = welcomed(front.open(0))
     assert first.recv(1) == b""
     assert ask(second, reset(1)).HasField("reset")
-    assert front.scoreboard.connected(0)
+    assert front.connected(0)
 
 
 def test_a_channel_to_no_session_is_closed(front: Front) -> None:
@@ -222,7 +234,7 @@ def test_a_close_frees_the_slot_before_it_is_answered(front: Front) -> None:
     front.link.sendall(ack(0))
     assert hear(client).HasField("close")
     assert client.recv(1) == b""
-    assert not front.scoreboard.connected(0)
+    assert not front.connected(0)
 
 
 def test_what_follows_a_close_in_its_packet_is_not_served_and_harms_nobody(front: Front) -> None:
@@ -463,7 +475,7 @@ def test_a_client_that_does_not_read_loses_its_connection_alone(
 ) -> None:
     monkeypatch.setattr("envwire.server._worker.direct.channels.SEND_SECONDS", 0.05)
     client = flooded(relay, 0)
-    assert eventually(lambda: not relay.scoreboard.connected(0))
+    assert eventually(lambda: not relay.connected(0))
     served = relay.scoreboard.served(0)
     assert relay.ask(0, step(served)).HasField("step"), "the kept reply: the session goes on"
     assert relay.ask(0, step(served + 1)).HasField("step")

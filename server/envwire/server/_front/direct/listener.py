@@ -43,11 +43,13 @@ class Peer(NamedTuple):
 
     Attributes:
         connection: A plain socket to it.
+        client: The socket that ends with it: the same, or what TLS runs over.
         address: Where it is; empty for one on this machine's Unix socket.
         certificate: Subject of the certificate that TLS checked; empty for none.
     """
 
     connection: socket.socket
+    client: socket.socket
     address: str = ""
     certificate: str = ""
 
@@ -153,12 +155,12 @@ class DirectListener:
         try:
             address = _address(connection)
             if connection.family == socket.AF_UNIX:
-                return Peer(connection)
+                return Peer(connection, connection)
             _set_options(connection)
             if self._tls is None:
-                return Peer(connection, address)
-            plain, certificate = await end_tls(connection, self._tls.ssl_context())
-            return Peer(plain, address, certificate)
+                return Peer(connection, connection, address)
+            plain, client, certificate = await end_tls(connection, self._tls.ssl_context())
+            return Peer(plain, client, address, certificate)
         except BaseException:
             connection.close()
             raise
@@ -176,7 +178,7 @@ class DirectListener:
             made = response.made
             owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         session = self._sessions.find(owner.session_id, owner.secret)
-        admitting = session.admit(connection, hello.shared_memory and local)
+        admitting = session.admit(connection, peer.client, hello.shared_memory and local)
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
 
     async def _make(self, peer: Peer, hello: direct_pb2.MakeHello) -> direct_pb2.HelloResponse:

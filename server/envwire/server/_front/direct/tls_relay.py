@@ -6,6 +6,7 @@ What arrives is passed on over a pair of sockets, and back. The channel behind i
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import ssl
 from typing import cast
@@ -48,8 +49,33 @@ class _End(asyncio.Protocol):
             self._other._transport.close()
 
 
-async def end_tls(connection: socket.socket, context: ssl.SSLContext) -> tuple[socket.socket, str]:
-    """Shakes hands with a client and returns a plain socket to it, and whom its certificate is for.
+class _ClientEnd(_End):
+    """The end at the client.
+
+    Args:
+        client: Its connection, by a descriptor of the relay's own.
+    """
+
+    def __init__(self, client: socket.socket) -> None:
+        super().__init__()
+        self._client = client
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        # Closing is not enough: a session that watches the connection has it open as well.
+        with contextlib.suppress(OSError):
+            self._client.shutdown(socket.SHUT_RDWR)
+        self._client.close()
+
+
+async def end_tls(
+    connection: socket.socket, context: ssl.SSLContext
+) -> tuple[socket.socket, socket.socket, str]:
+    """Shakes hands with a client.
+
+    Returns:
+        A plain socket to the client; that which TLS runs over, which is the relay's to close; and whom the client's
+        certificate is for.
 
     Args:
         connection: The client's connection; the relay owns it from now on.
@@ -59,8 +85,13 @@ async def end_tls(connection: socket.socket, context: ssl.SSLContext) -> tuple[s
         OSError: No secure connection came about.
     """
     loop = asyncio.get_running_loop()
-    outer, inner = _End(), _End()  # event loops differ in which protocol they return
-    secure, _ = await loop.connect_accepted_socket(lambda: outer, connection, ssl=context)
+    client = connection.dup()
+    outer, inner = _ClientEnd(client), _End()  # event loops differ in which protocol they return
+    try:
+        secure, _ = await loop.connect_accepted_socket(lambda: outer, connection, ssl=context)
+    except BaseException:
+        client.close()
+        raise
     certificate = secure.get_extra_info("ssl_object").getpeercert(binary_form=True)
     ours, theirs = socket.socketpair()
     theirs.setblocking(False)
@@ -68,7 +99,7 @@ async def end_tls(connection: socket.socket, context: ssl.SSLContext) -> tuple[s
     await loop.create_connection(lambda: inner, sock=ours)
     outer.join(inner)
     inner.join(outer)
-    return theirs, _subject(certificate)
+    return theirs, client, _subject(certificate)
 
 
 def _subject(certificate: bytes | None) -> str:

@@ -22,6 +22,13 @@ class ChannelError(Exception):
     """The connection is gone, or what came is not a frame."""
 
 
+def hang_up(connection: socket.socket) -> None:
+    """Ends a connection for its client, although the front has it open as well."""
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
+
+
 class Channel:
     """One connection.
 
@@ -152,6 +159,11 @@ class Channel:
 
     def close(self) -> None:
         """Ends the connection; the client keeps the shared memory as long as it uses it."""
+        hang_up(self._socket)
+        self.close_copy()
+
+    def close_copy(self) -> None:
+        """Closes what a forked process has of the connection, which goes on in the original."""
         self._socket.close()
         if self._shared is not None:
             self._shared.close()

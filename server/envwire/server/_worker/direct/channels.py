@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._worker.direct.channel import Channel, ChannelError
 from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.server._worker.poller import Waiting
@@ -26,7 +25,6 @@ class Channels:
 
     Args:
         waiting: Takes them among what is waited for.
-        scoreboard: Where the front looks which are open.
         limit: Largest request, in bytes.
         answer: Called with session, channel and request of its client; serves it.
     """
@@ -34,12 +32,10 @@ class Channels:
     def __init__(
         self,
         waiting: Waiting,
-        scoreboard: Scoreboard,
         limit: int,
         answer: Callable[[ServedSession, Channel, bytes], None],
     ) -> None:
         self._waiting = waiting
-        self._scoreboard = scoreboard
         self._limit = limit
         self._answer = answer
         self._open: dict[ServedSession, Channel] = {}
@@ -53,7 +49,6 @@ class Channels:
         channel = Channel(connection, self._limit, shared)
         self._open[session] = channel
         self._waiting.watch(channel, partial(self._serve, session, channel))
-        self._scoreboard.connect(session.slot, True)
         try:
             channel.welcome(self._limit)
         except ChannelError:
@@ -68,7 +63,6 @@ class Channels:
         """Gives up the channel of a session, if it has one; it is the caller's to close, and not waited for."""
         channel = self._open.pop(session, None)
         if channel is not None:
-            self._scoreboard.connect(session.slot, False)
             self._waiting.unwatch(channel)
         return channel
 
@@ -112,7 +106,7 @@ class Channels:
     def close_all(self) -> None:
         """Closes all channels in a copy of the process: they belong to the original."""
         for channel in (*self._open.values(), *self._lingering):
-            channel.close()
+            channel.close_copy()
 
     def _serve(self, session: ServedSession, channel: Channel) -> None:
         try:

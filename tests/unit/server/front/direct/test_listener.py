@@ -47,7 +47,10 @@ class Hosted:
             raise FaultError(Reason.WRONG_SECRET, "wrong secret")
         return self
 
-    async def admit(self, connection: socket.socket, shares_memory: bool) -> None:
+    async def admit(
+        self, connection: socket.socket, client: socket.socket, shares_memory: bool
+    ) -> None:
+        assert client is connection, "without TLS"
         self.shares.append(shares_memory)
         with contextlib.suppress(BlockingIOError):
             self.left.append(connection.recv(100))
