@@ -10,16 +10,14 @@ from envwire.client._env.env_info import EnvInfo
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.making import SessionMaker, SessionPlan
 from envwire.client._recovery.strategies import STRATEGIES
-from envwire.client._session.notices import Notice
-from envwire.client._session.operations import (
+from envwire.client._session.attribute_operations import (
     CallMethod,
     GetAttribute,
     HasAttribute,
-    Render,
-    Reset,
     SetAttribute,
-    Step,
 )
+from envwire.client._session.notices import Notice
+from envwire.client._session.operations import Render, Reset, Step
 from envwire.client._session.requests import WrapperLike, make_request
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets

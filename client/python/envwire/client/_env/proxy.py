@@ -21,17 +21,15 @@ from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.making import SessionMaker, SessionPlan
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
-from envwire.client._session.notices import Notice
-from envwire.client._session.operations import (
+from envwire.client._session.attribute_operations import (
     CallMethod,
     GetAttribute,
     GetRandom,
     HasAttribute,
-    Render,
-    Reset,
     SetAttribute,
-    Step,
 )
+from envwire.client._session.notices import Notice
+from envwire.client._session.operations import Render, Reset, Step
 from envwire.client._session.requests import WrapperLike, make_request
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets

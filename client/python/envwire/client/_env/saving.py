@@ -13,7 +13,8 @@ from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.bring_back import replayed
 from envwire.client._recovery.flows import Flow, LetGo, MakeAgain
 from envwire.client._recovery.session_handle import SessionHandle
-from envwire.client._session.operations import GetRandom, RestoreState, SaveState
+from envwire.client._session.attribute_operations import GetRandom
+from envwire.client._session.operations import RestoreState, SaveState
 from envwire.client._session.recording import Recording
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.codec import Reason

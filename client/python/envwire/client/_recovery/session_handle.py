@@ -15,7 +15,8 @@ from envwire.client._recovery.flows import Ask, Effect, Flow, LetGo, MakeAgain, 
 from envwire.client._recovery.lives import Lives
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.operations import HasAttribute, Operation
+from envwire.client._session.attribute_operations import HasAttribute
+from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError, not_live
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area

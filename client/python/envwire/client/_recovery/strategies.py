@@ -17,8 +17,9 @@ import numpy as np
 
 from envwire.client._recovery.bring_back import bring_back
 from envwire.client._recovery.flows import Ask, Flow, MakeAgain
+from envwire.client._session.attribute_operations import GetRandom
 from envwire.client._session.notices import Notice
-from envwire.client._session.operations import GetRandom, Operation, Reset
+from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording import Recording
 from envwire.client.errors import ENDS, RemoteError, StepTimeoutError, is_lost
 from envwire.client.options import ConnectionOptions

@@ -274,7 +274,7 @@ class DirectTransport:
 
     def probe(self, timeout: float) -> bool:
         """Returns whether the server's front answers anything (see `Probeable.probe`)."""
-        from envwire.client._transports.grpc_transports import probe
+        from envwire.client._transports.grpc_connection import probe
 
         return probe(self._target, self._credentials, timeout)
 

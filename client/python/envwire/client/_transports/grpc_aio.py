@@ -8,12 +8,8 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from envwire.client._transports.grpc_transports import (
-    INTERACT,
-    StreamTransport,
-    channel_settings,
-    status_of,
-)
+from envwire.client._transports.grpc_connection import INTERACT, channel_settings, status_of
+from envwire.client._transports.grpc_transports import StreamTransport
 from envwire.client.errors import ServerUnavailableError, timed_out
 from envwire.codec.fastpath.outlining import outlined
 from envwire.wire.envelope import RESPONSES, with_header

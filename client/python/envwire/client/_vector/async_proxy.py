@@ -10,14 +10,8 @@ from typing import TYPE_CHECKING, Any
 from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
-from envwire.client._session.operations import (
-    CallMethod,
-    GetAttribute,
-    Operation,
-    Render,
-    Reset,
-    Step,
-)
+from envwire.client._session.attribute_operations import CallMethod, GetAttribute
+from envwire.client._session.operations import Operation, Render, Reset, Step
 from envwire.client._session.requests import WrapperLike, make_request, set_vector
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Targets

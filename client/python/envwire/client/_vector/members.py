@@ -7,13 +7,13 @@ from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers.concurrently import at_once
-from envwire.client._session.operations import (
+from envwire.client._session.attribute_operations import (
     CallMethod,
     GetAttribute,
     GetGenerators,
-    Render,
     SetAttribute,
 )
+from envwire.client._session.operations import Render
 from envwire.client._vector.async_calls import AsyncCalls
 from envwire.client._vector.shards import Shard
 from envwire.envs.type_guards import is_tuple_or_list
