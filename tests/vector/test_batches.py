@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import envwire.envs as gym
-from envwire.client._vector.batches import Room, cutter, merger, row_bytes
-from envwire.client._vector.infos import merge_infos
-from envwire.client._vector.rows import rows
+from envwire.client._vector.batching.batches import Room, cutter, merger, row_bytes
+from envwire.client._vector.batching.infos import merge_infos
+from envwire.client._vector.batching.rows import rows
 from envwire.codec import envwire_family
 from envwire.envs.spaces.batches.elements import elements_of
 from envwire.envs.vector import VectorEnv

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from envwire.client._vector.batches import Bounds, Cut
-from envwire.client._vector.gathering import Gatherer
-from envwire.client._vector.infos import Infos
-from envwire.client._vector.resets import cut_options, cut_seeds
+from envwire.client._vector.batching.batches import Bounds, Cut
+from envwire.client._vector.batching.gathering import Gatherer
+from envwire.client._vector.batching.infos import Infos
+from envwire.client._vector.batching.resets import cut_options, cut_seeds
 from envwire.client._vector.shard_pool import ShardPool
 from envwire.client._vector.shards import Shard, StepResult
 from envwire.client._vector.waiting import first_finished

@@ -16,13 +16,13 @@ from envwire.client._session.requests import WrapperLike, make_request, set_vect
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.batches import Bounds, cutter
+from envwire.client._vector.batching.batches import Bounds, cutter
+from envwire.client._vector.batching.gathering import Gatherer
+from envwire.client._vector.batching.infos import Infos, join_infos
+from envwire.client._vector.batching.resets import ResetOptions, cut_options, cut_seeds
 from envwire.client._vector.env_info import vector_env_info
-from envwire.client._vector.gathering import Gatherer
-from envwire.client._vector.infos import Infos, join_infos
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import Fleet
-from envwire.client._vector.resets import ResetOptions, cut_options, cut_seeds
 from envwire.client._vector.shards import StepResult, drawn_seeds, reset_as_step
 from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError

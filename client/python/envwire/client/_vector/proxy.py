@@ -15,10 +15,10 @@ from envwire.client._session.requests import WrapperLike, make_request, set_vect
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.async_calls import AsyncCalls
-from envwire.client._vector.batches import cutter
+from envwire.client._vector.batching.batches import cutter
+from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
+from envwire.client._vector.batching.infos import Infos, join_infos
 from envwire.client._vector.env_info import NATIVE, VectorEnvInfo, vector_env_info, vector_env_spec
-from envwire.client._vector.gathering import Gatherer, JoinInfos
-from envwire.client._vector.infos import Infos, join_infos
 from envwire.client._vector.making import Fleet
 from envwire.client._vector.members import Members
 from envwire.client._vector.shard_pool import ShardPool

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._session.stats import ConnectionStats
-from envwire.client._vector.infos import Infos
+from envwire.client._vector.batching.infos import Infos
+from envwire.client._vector.batching.resets import ResetOptions
 from envwire.client._vector.layout import ShardSpec
-from envwire.client._vector.resets import ResetOptions
 from envwire.client.errors import RemoteError, SessionClosedError
 from envwire.codec import Family
 from envwire.envs.type_guards import is_tuple_or_list

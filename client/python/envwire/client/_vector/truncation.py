@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from envwire.client._session.operations import Step
-from envwire.client._vector.infos import Infos
-from envwire.client._vector.resets import ResetOptions
+from envwire.client._vector.batching.infos import Infos
+from envwire.client._vector.batching.resets import ResetOptions
 from envwire.client._vector.shards import Shard, StepResult
 from envwire.client.errors import RemoteError
 from envwire.codec import Family

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from envwire.client._vector.batches import Bounds
+from envwire.client._vector.batching.batches import Bounds
 from envwire.envs.type_guards import is_array, is_tuple_or_list
 
 _MASK = "reset_mask"

@@ -1,0 +1,1 @@
+"""Batches of vector environments: actions cut for sessions, and observations and infos put together."""
