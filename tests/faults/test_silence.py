@@ -106,8 +106,11 @@ def test_all_sessions_of_a_dead_server_go_on_elsewhere(doomed: Server, other: Se
     env = RemoteVectorEnv(targets, "FrozenLake-v1", 8, sessions=8, on_lost="replay")
     seen = [[each.reset(seed=3), each.step(ZEROS), each.step(ZEROS)] for each in (env, twin)]
     os.kill(doomed.pid, signal.SIGKILL)
-    for each, shown in zip((env, twin), seen, strict=True):
-        shown += [each.step(ZEROS), each.step(ZEROS)]
+    for _ in range(1000):  # its session processes may serve a few steps more before they are gone
+        for each, shown in zip((env, twin), seen, strict=True):
+            shown.append(each.step(ZEROS))
+        if env.connection_stats.recovered == 4:
+            break
     assert identical(*seen)
     assert env.connection_stats == (0, 4, 4)
     assert active(other.target) == 8 + 2
