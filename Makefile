@@ -14,7 +14,7 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary farm-test fuzz lint format protos check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
+.PHONY: help demo docs test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary test-typescript farm-test fuzz lint format protos protos-typescript check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -92,6 +92,22 @@ $(LEROBOT)/.ready: pyproject.toml integrations/lerobot/pyproject.toml
 
 test-lerobot: $(LEROBOT)/.ready ## Evaluate with LeRobot, locally and remotely (PYTHON=python3.12; installs 6 GB).
 	$(LEROBOT)/bin/python -m pytest tests/lerobot
+
+TYPESCRIPT := client/typescript
+
+$(TYPESCRIPT)/node_modules/.ready: $(TYPESCRIPT)/package-lock.json
+	@command -v npm >/dev/null || { echo 'npm is not installed: the TypeScript library needs Node.js 20.8 or newer'; exit 1; }
+	npm ci --prefix $(TYPESCRIPT) --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+protos-typescript: $(TYPESCRIPT)/node_modules/.ready ## Regenerate the TypeScript code of the protos.
+	npm run --prefix $(TYPESCRIPT) generate
+
+test-typescript: $(VENV)/.dev protos-typescript ## Check the TypeScript library: generated code, style, types, tests here and beside Python (installs npm packages).
+	git diff --exit-code -- $(TYPESCRIPT)/src/gen
+	npm run --prefix $(TYPESCRIPT) lint
+	npm test --prefix $(TYPESCRIPT)
+	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k typescript
 
 test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults
@@ -208,4 +224,5 @@ docs: $(DOCS)/.ready ## Build the documentation site in out/site; a broken link 
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(DOCS) .venv-protos .venv-peers out examples/node/node_modules
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(DOCS) .venv-protos .venv-peers out examples/node/node_modules \
+		$(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build

@@ -1,0 +1,190 @@
+/** Where environments come from: `connect(target)`, then `make`. */
+
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { EnvwireError } from "../errors.js";
+import {
+  type EnvironmentListing,
+  GetServerInfoRequestSchema,
+  type GetServerInfoResponse,
+  GetServerInfoResponseSchema,
+  ListEnvironmentsRequestSchema,
+  ListEnvironmentsResponseSchema,
+  type MakeRequest,
+  MakeRequestSchema,
+  type MakeResponse,
+} from "../gen/envwire/v1/environment_pb.js";
+import { ClientSession } from "../session/client_session.js";
+import { DirectTransport } from "../transports/direct.js";
+import { bodyOf, type Credentials, GrpcConnection } from "../transports/grpc_client.js";
+import { StreamTransport } from "../transports/stream.js";
+import type { Transport } from "../transports/transport.js";
+import { UnaryTransport } from "../transports/unary.js";
+import { toMapMessage } from "../values/messages.js";
+import type { Mapping, Value } from "../values/types.js";
+import type { CallOptions } from "./driver.js";
+import { Driver } from "./driver.js";
+import { RemoteEnv } from "./env.js";
+import type { Connection } from "./remote.js";
+import { RemoteVectorEnv } from "./vector_env.js";
+
+export interface ConnectOptions extends Credentials {
+  /**
+   * "auto" takes the direct channel, and the stream where there is none. "direct" takes nothing else, nor does
+   * "direct-tcp", without Unix sockets. "stream" and "unary" go over gRPC.
+   */
+  readonly transport?: "auto" | "direct" | "direct-tcp" | "stream" | "unary";
+  /** Seconds to wait for any answer; absent for a little more than the server gives itself. */
+  readonly timeout?: number | undefined;
+}
+
+export interface MakeOptions extends CallOptions {
+  readonly renderMode?: string | undefined;
+  /** Further arguments of the environment. */
+  readonly kwargs?: Mapping;
+  /** Wrappers, innermost first: names, or names with arguments. */
+  readonly wrappers?: readonly (string | { readonly name: string; readonly kwargs?: Mapping })[];
+  /** Seconds that the session shall outlive its connection. */
+  readonly lease?: number;
+  /** The library to take the environment from; absent for any. */
+  readonly library?: string;
+}
+
+export interface MakeVectorOptions extends MakeOptions {
+  /** "sync", or "vector_entry_point" for the environment's own vectorised form. */
+  readonly vectorizationMode?: string;
+  /** "NEXT_STEP" (the default), "SAME_STEP" or "DISABLED". */
+  readonly autoresetMode?: string;
+}
+
+/** Seconds to wait for a server to tell of itself. */
+const INFO_SECONDS = 60;
+/** Seconds in which an advertised address has to answer; else the session stays where it was made. */
+const ADVERTISED_SECONDS = 1;
+const NO_HEADER = new Uint8Array(0);
+
+/** Names a server. Nothing is dialled before it is needed. @param target HOST:PORT, or any gRPC name. */
+export function connect(target: string, options: ConnectOptions = {}): Server {
+  return new Server(target, options);
+}
+
+/** A server that environments are made on. */
+export class Server {
+  constructor(
+    readonly target: string,
+    readonly options: ConnectOptions,
+  ) {}
+
+  /** Makes an environment in a session of its own. */
+  async make<Observation = Value, Info = Mapping>(
+    id: string,
+    options: MakeOptions = {},
+  ): Promise<RemoteEnv<Observation, Info>> {
+    return new RemoteEnv(await this.#open(makeRequest(id, options), options));
+  }
+
+  /** Makes `numEnvs` environments that step together in one session, with one message for all of them. */
+  async makeVector<Observation = Value, Info = Mapping>(
+    id: string,
+    numEnvs: number,
+    options: MakeVectorOptions = {},
+  ): Promise<RemoteVectorEnv<Observation, Info>> {
+    const { vectorizationMode = "", autoresetMode = "" } = options;
+    const request = makeRequest(id, options);
+    const vector = {
+      $typeName: "envwire.v1.VectorRequest",
+      numEnvs,
+      vectorizationMode,
+      autoresetMode,
+    } as const;
+    const connection = await this.#open({ ...request, vector }, options);
+    if (connection.made.vector !== undefined) return new RemoteVectorEnv(connection);
+    await new RemoteEnv(connection).close();
+    throw new EnvwireError("UNSUPPORTED", `${this.target} makes no vector environments`);
+  }
+
+  /** Version, capabilities, capacity and limits of the server. */
+  async info(options: CallOptions = {}): Promise<GetServerInfoResponse> {
+    const body = toBinary(GetServerInfoRequestSchema, create(GetServerInfoRequestSchema));
+    return fromBinary(GetServerInfoResponseSchema, await this.#ask("getServerInfo", body, options));
+  }
+
+  /** The environments that the server makes. */
+  async environments(options: CallOptions = {}): Promise<EnvironmentListing[]> {
+    const body = toBinary(ListEnvironmentsRequestSchema, create(ListEnvironmentsRequestSchema));
+    const answer = await this.#ask("listEnvironments", body, options);
+    return fromBinary(ListEnvironmentsResponseSchema, answer).environments;
+  }
+
+  async #ask(
+    kind: "getServerInfo" | "listEnvironments",
+    body: Uint8Array,
+    options: CallOptions,
+  ): Promise<Uint8Array> {
+    const connection = new GrpcConnection(this.target, this.options);
+    try {
+      const timeout = (options.timeout ?? this.options.timeout ?? INFO_SECONDS) * 1000;
+      const unary = new UnaryTransport(connection);
+      const answer = await unary.exchange({ kind, body }, NO_HEADER, { timeout, signal: options.signal });
+      return bodyOf(answer);
+    } finally {
+      connection.close();
+    }
+  }
+
+  async #open(request: MakeRequest, options: CallOptions): Promise<Connection> {
+    const maker = new GrpcConnection(this.target, this.options);
+    const session = new ClientSession(options.timeout ?? this.options.timeout);
+    const driver = new Driver(session, new UnaryTransport(maker));
+    try {
+      const made = await driver.make(request, options);
+      const home = await this.#advertised(made);
+      if (home !== undefined) maker.close();
+      const control = new UnaryTransport(home ?? maker);
+      driver.transport = await this.#transport(made, control);
+      return { driver, made, control };
+    } catch (error) {
+      maker.close();
+      throw error;
+    }
+  }
+
+  /** Returns a connection to the address that the session is served at, when that very server answers there. */
+  async #advertised(made: MakeResponse): Promise<GrpcConnection | undefined> {
+    if (made.address === "" || made.address === this.target) return undefined;
+    const there = new Server(made.address, this.options);
+    const info = await there.info({ timeout: ADVERTISED_SECONDS }).catch(() => undefined);
+    if (info === undefined || info.incarnation !== made.incarnation) return undefined;
+    return new GrpcConnection(made.address, this.options);
+  }
+
+  async #transport(made: MakeResponse, control: UnaryTransport): Promise<Transport> {
+    const { transport = "auto" } = this.options;
+    if (transport === "unary") return control;
+    const stream = new StreamTransport(control.connection);
+    if (transport === "stream") return stream;
+    const direct = new DirectTransport(this.target, made, this.options, control, transport !== "direct-tcp");
+    if (await direct.open()) return direct;
+    if (transport === "auto") return stream;
+    throw new EnvwireError("UNAVAILABLE", `no direct channel to ${this.target}; try transport: "auto"`);
+  }
+}
+
+function makeRequest(id: string, options: MakeOptions): MakeRequest {
+  const { renderMode, kwargs, wrappers = [], lease, library = "" } = options;
+  const request = create(MakeRequestSchema, { envId: id, library, wrappers: wrappers.map(wrapper) });
+  if (renderMode !== undefined) request.renderMode = renderMode;
+  if (kwargs !== undefined) request.kwargs = toMapMessage(kwargs, "kwargs");
+  if (lease !== undefined) request.lease = duration(lease);
+  return request;
+}
+
+function wrapper(given: string | { readonly name: string; readonly kwargs?: Mapping }) {
+  if (typeof given === "string") return { name: given };
+  return { name: given.name, kwargs: toMapMessage(given.kwargs ?? {}, `kwargs of ${given.name}`) };
+}
+
+function duration(seconds: number) {
+  const whole = Math.trunc(seconds);
+  const nanos = Math.round((seconds - whole) * 1e9);
+  return { $typeName: "google.protobuf.Duration", seconds: BigInt(whole), nanos } as const;
+}

@@ -1,0 +1,119 @@
+/** What single and vector environments have in common: a session on a server, and the life of its connection. */
+
+import type { MakeResponse } from "../gen/envwire/v1/environment_pb.js";
+import * as operations from "../session/operations.js";
+import { decodeSpace } from "../spaces/decoding.js";
+import type { Space } from "../spaces/space.js";
+import type { UnaryTransport } from "../transports/unary.js";
+import { fromMapMessage } from "../values/messages.js";
+import type { Mapping, Value } from "../values/types.js";
+import type { CallOptions, Driver } from "./driver.js";
+import { LeaseKeeper } from "./lease_keeper.js";
+import { type Warn, warn } from "./results.js";
+
+/** Everything that a session on a server needs here. */
+export interface Connection {
+  readonly driver: Driver;
+  readonly made: MakeResponse;
+  /** Carries requests that are not the session's own, over gRPC. */
+  readonly control: UnaryTransport;
+}
+
+/** Seconds that closing may take; the server ends what nobody closed when its lease is over. */
+const CLOSE_SECONDS = 10;
+
+export abstract class Remote implements AsyncDisposable {
+  readonly observationSpace: Space;
+  readonly actionSpace: Space;
+  readonly metadata: Mapping;
+  readonly renderMode: string | undefined;
+  protected readonly driver: Driver;
+  protected readonly warn: Warn = warn;
+  readonly #connection: Connection;
+  readonly #keeper: LeaseKeeper;
+
+  constructor(connection: Connection) {
+    const { driver, made, control } = connection;
+    this.#connection = connection;
+    this.#keeper = new LeaseKeeper(driver, control);
+    this.driver = driver;
+    this.observationSpace = decodeSpace(made.observationSpace);
+    this.actionSpace = decodeSpace(made.actionSpace);
+    this.metadata = fromMapMessage(made.metadata);
+    this.renderMode = made.renderMode;
+  }
+
+  /** The contract's own messages: what `Make` answered, and any request, as bytes. */
+  get raw() {
+    const { driver, made, control } = this.#connection;
+    return { made, session: driver.session, transport: driver.transport, control };
+  }
+
+  /** What the session can do besides, by name: "chunk", "replay", "save_state", "fork". */
+  get capabilities(): ReadonlySet<string> {
+    return new Set(this.#connection.made.capabilities);
+  }
+
+  /** How often the session went on after its connection broke. */
+  get resumed(): number {
+    return this.driver.session.resumed;
+  }
+
+  /** Returns a frame: an NdArray for "rgb_array", a text for "ansi", null for modes without one. */
+  render(options?: CallOptions): Promise<Value> {
+    return this.driver.serve(operations.render(), options);
+  }
+
+  /** Returns an attribute of the environment, of its outermost wrapper that has it; undefined for a method. */
+  async getAttribute(name: string, options?: CallOptions): Promise<Value | undefined> {
+    const { value, callable } = await this.driver.serve(operations.getAttribute(name), options);
+    return callable ? undefined : value;
+  }
+
+  hasAttribute(name: string, options?: CallOptions): Promise<boolean> {
+    return this.driver.serve(operations.hasAttribute(name), options);
+  }
+
+  /** Sets an attribute where it is found; elsewhere it is created on the outermost wrapper. */
+  async setAttribute(name: string, value: Value, options?: CallOptions): Promise<void> {
+    await this.driver.serve(operations.setAttribute(name, value, true), options);
+  }
+
+  /** Calls a method of the environment. */
+  call(
+    name: string,
+    args: readonly Value[] = [],
+    kwargs: Mapping = {},
+    options?: CallOptions,
+  ): Promise<Value> {
+    return this.driver.serve(operations.callMethod(name, args, kwargs), options);
+  }
+
+  /** Keeps the environment's state in the session and returns its number, for `restoreState`. */
+  saveState(options?: CallOptions): Promise<bigint> {
+    return this.driver.serve(operations.saveState(), options);
+  }
+
+  restoreState(state: bigint, options?: CallOptions): Promise<undefined> {
+    return this.driver.serve(operations.restoreState(state), options);
+  }
+
+  /** Closes the environment. Closing is idempotent: a session that is gone already counts as closed. */
+  async close(options: CallOptions = { timeout: CLOSE_SECONDS }): Promise<void> {
+    this.#keeper.stop();
+    const { driver, control } = this.#connection;
+    try {
+      if (!driver.session.ended) await driver.serve(operations.close(), options);
+    } catch {
+      // The server is unreachable or has ended the session: its lease sees to the rest.
+    } finally {
+      driver.session.end();
+      driver.transport.close();
+      control.connection.close();
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

@@ -1,0 +1,137 @@
+/** The one error of this package, and how it is read from what the server sent. */
+
+import { fromBinary } from "@bufbuild/protobuf";
+import {
+  DebugInfoSchema,
+  ErrorInfoSchema,
+  type ErrorStatus,
+  ErrorStatusSchema,
+  RemoteExceptionSchema,
+  RetryInfoSchema,
+} from "./gen/envwire/v1/status_pb.js";
+
+/** Status codes of gRPC, by number. */
+export const STATUS_NAMES = [
+  "OK",
+  "CANCELLED",
+  "UNKNOWN",
+  "INVALID_ARGUMENT",
+  "DEADLINE_EXCEEDED",
+  "NOT_FOUND",
+  "ALREADY_EXISTS",
+  "PERMISSION_DENIED",
+  "RESOURCE_EXHAUSTED",
+  "FAILED_PRECONDITION",
+  "ABORTED",
+  "OUT_OF_RANGE",
+  "UNIMPLEMENTED",
+  "INTERNAL",
+  "UNAVAILABLE",
+  "DATA_LOSS",
+  "UNAUTHENTICATED",
+] as const;
+
+/** Reasons after which a session is gone for good. */
+export const ENDING_REASONS: ReadonlySet<string> = new Set([
+  "SESSION_CLOSED",
+  "SESSION_EXPIRED",
+  "SESSION_LOST",
+  "STEP_TIMEOUT",
+  "UNKNOWN_SESSION",
+  "DRAINING",
+]);
+
+/** What the environment raised. */
+export interface RemoteException {
+  /** Qualified name of its class, "builtins.ValueError" for instance. */
+  readonly typeName: string;
+  readonly text: string;
+}
+
+export interface EnvwireErrorDetails {
+  readonly metadata?: Readonly<Record<string, string>>;
+  readonly retryAfter?: number | undefined;
+  readonly remote?: RemoteException | undefined;
+  readonly traceback?: readonly string[];
+  readonly output?: string;
+  readonly cause?: unknown;
+}
+
+/** Something went wrong here, on the way, at the server or in the environment; `reason` tells what. */
+export class EnvwireError extends Error {
+  override name = "EnvwireError";
+  /** Facts by name, "session_id" for instance. */
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Seconds to wait before another attempt, when the server said so. */
+  readonly retryAfter: number | undefined;
+  /** The exception that the environment raised, if it did. */
+  readonly remote: RemoteException | undefined;
+  /** The remote traceback, innermost call last. */
+  readonly traceback: readonly string[];
+  /** The end of what the environment's process printed before it was lost. */
+  readonly output: string;
+
+  /**
+   * @param reason A reason of docs/protocol.md, "SESSION_LOST" for instance; where the server gave none, the name of
+   *   the gRPC status: "UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED".
+   */
+  constructor(
+    readonly reason: string,
+    message: string,
+    details: EnvwireErrorDetails = {},
+  ) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.metadata = details.metadata ?? {};
+    this.retryAfter = details.retryAfter;
+    this.remote = details.remote;
+    this.traceback = details.traceback ?? [];
+    this.output = details.output ?? "";
+  }
+}
+
+const URL = "type.googleapis.com/";
+
+/** Reads an error from a serialised ErrorStatus (google.rpc.Status). */
+export function errorFromStatus(bytes: Uint8Array): EnvwireError {
+  return errorFrom(fromBinary(ErrorStatusSchema, bytes));
+}
+
+export function errorFrom(status: ErrorStatus): EnvwireError {
+  const detail = (name: string) => status.details.find(({ typeUrl }) => typeUrl === URL + name)?.value;
+  const info = read(ErrorInfoSchema, detail("google.rpc.ErrorInfo"));
+  const debug = read(DebugInfoSchema, detail("google.rpc.DebugInfo"));
+  const retry = read(RetryInfoSchema, detail("google.rpc.RetryInfo"))?.retryDelay;
+  const remote = read(RemoteExceptionSchema, detail("envwire.v1.RemoteException"));
+  const reason = info?.domain === "envwire" ? info.reason : (STATUS_NAMES[status.code] ?? "UNKNOWN");
+  return new EnvwireError(reason, status.message || reason, {
+    metadata: info?.metadata ?? {},
+    retryAfter: retry && Number(retry.seconds) + retry.nanos / 1e9,
+    remote: remote && { typeName: remote.typeName, text: remote.text },
+    traceback: debug?.stackEntries ?? [],
+    output: debug?.detail ?? "",
+  });
+}
+
+function read<Schema extends Parameters<typeof fromBinary>[0]>(
+  schema: Schema,
+  bytes: Uint8Array | undefined,
+) {
+  return bytes === undefined ? undefined : fromBinary(schema, bytes);
+}
+
+/** The connection broke, or did not come about: the request may be sent again. */
+export class ConnectionError extends EnvwireError {
+  override name = "EnvwireError";
+  /**
+   * @param refused Nobody listens there any more.
+   * @param connected A connection had come about.
+   */
+  constructor(
+    message: string,
+    readonly refused: boolean,
+    readonly connected: boolean,
+    cause?: unknown,
+  ) {
+    super("UNAVAILABLE", message, { cause });
+  }
+}

@@ -1,0 +1,23 @@
+/** Actions as an author wants to see them: plain numbers where the space is Discrete. */
+
+import { Discrete, integerOf } from "../spaces/arrays.js";
+import { Dict, Tuple } from "../spaces/composite.js";
+import type { Space } from "../spaces/space.js";
+import { mappingOf } from "../values/decoding.js";
+import { type Mapping, tuple, type Value } from "../values/types.js";
+
+/** Returns an action that is in the space, with numbers in the place of scalars. */
+export function plainAction(space: Space, action: Value): Value {
+  if (space instanceof Discrete) return integerOf(action) as number;
+  if (space instanceof Tuple)
+    return tuple(
+      ...(action as Value[]).map((each, index) => plainAction(space.spaces[index] as Space, each)),
+    );
+  if (space instanceof Dict) {
+    const entries: [Value, Value][] = action instanceof Map ? [...action] : Object.entries(action as Mapping);
+    return mappingOf(
+      entries.map(([key, value]) => [key, plainAction(space.spaces.get(key) as Space, value)]),
+    );
+  }
+  return action;
+}

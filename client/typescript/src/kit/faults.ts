@@ -1,0 +1,105 @@
+/** The errors that a server answers with, as the contract has them. */
+
+import { create, toBinary } from "@bufbuild/protobuf";
+import { AnySchema } from "@bufbuild/protobuf/wkt";
+import {
+  DebugInfoSchema,
+  ErrorInfoSchema,
+  type ErrorStatus,
+  ErrorStatusSchema,
+  RemoteExceptionSchema,
+} from "../gen/envwire/v1/status_pb.js";
+import { ValueError } from "../values/encoding.js";
+import type { Answer } from "../wire/envelope.js";
+import { MalformedMessageError } from "../wire/reader.js";
+
+/** The gRPC status of each reason. */
+const STATUS = {
+  MALFORMED_REQUEST: 3,
+  INVALID_VALUE: 3,
+  INVALID_ACTION: 3,
+  UNKNOWN_ENVIRONMENT: 5,
+  UNKNOWN_SESSION: 5,
+  ATTRIBUTE_MISSING: 5,
+  KWARGS_NOT_ALLOWED: 7,
+  WRAPPER_NOT_ALLOWED: 7,
+  ATTRIBUTE_NOT_ALLOWED: 7,
+  WRONG_SECRET: 7,
+  UNAUTHENTICATED: 16,
+  SESSION_CLOSED: 9,
+  RESET_NEEDED: 9,
+  SEQUENCE_GAP: 11,
+  SEQUENCE_REUSED: 3,
+  REQUEST_ID_REUSED: 3,
+  CAPACITY_REACHED: 8,
+  MESSAGE_TOO_LARGE: 8,
+  DRAINING: 14,
+  SESSION_EXPIRED: 10,
+  STEP_TIMEOUT: 4,
+  ENVIRONMENT_RAISED: 2,
+  UNSUPPORTED: 12,
+  INTERNAL: 13,
+} as const;
+
+export type Reason = keyof typeof STATUS;
+
+/** Why a request fails. */
+export class Fault extends Error {
+  override name = "Fault";
+
+  /** @param raised What the environment threw. */
+  constructor(
+    readonly reason: Reason,
+    message: string,
+    readonly metadata: Readonly<Record<string, string>> = {},
+    readonly raised?: Error,
+  ) {
+    super(message);
+  }
+
+  get code(): number {
+    return STATUS[this.reason];
+  }
+}
+
+/** Returns the fault that anything thrown while a request was served stands for. */
+export function faultOf(thrown: unknown): Fault {
+  if (thrown instanceof Fault) return thrown;
+  if (thrown instanceof MalformedMessageError) return new Fault("INVALID_VALUE", thrown.message);
+  if (thrown instanceof ValueError)
+    return new Fault("UNSUPPORTED", `the environment returned what cannot be sent: ${thrown.message}`);
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  return new Fault("ENVIRONMENT_RAISED", `${error.name}: ${error.message}`, {}, error);
+}
+
+const URL = "type.googleapis.com/";
+/** The details of a unary call travel in a header: they have to stay small. */
+const MAX_TEXT = 1_000;
+
+export function statusOf({ code, reason, message, metadata, raised }: Fault): ErrorStatus {
+  const info = create(ErrorInfoSchema, { reason, domain: "envwire", metadata });
+  const details = [packed("google.rpc.ErrorInfo", toBinary(ErrorInfoSchema, info))];
+  if (raised !== undefined) {
+    const stackEntries = (raised.stack ?? "")
+      .split("\n")
+      .slice(1, 11)
+      .map((line) => line.trim().slice(0, 200));
+    const remote = { typeName: raised.name, text: raised.message.slice(0, MAX_TEXT) };
+    details.push(
+      packed("google.rpc.DebugInfo", toBinary(DebugInfoSchema, create(DebugInfoSchema, { stackEntries }))),
+      packed(
+        "envwire.v1.RemoteException",
+        toBinary(RemoteExceptionSchema, create(RemoteExceptionSchema, remote)),
+      ),
+    );
+  }
+  return create(ErrorStatusSchema, { code, message: message.slice(0, MAX_TEXT), details });
+}
+
+function packed(name: string, value: Uint8Array) {
+  return create(AnySchema, { typeUrl: URL + name, value });
+}
+
+export function errorAnswer(fault: Fault): Answer {
+  return { kind: "error", body: toBinary(ErrorStatusSchema, statusOf(fault)) };
+}

@@ -1,0 +1,195 @@
+/** One environment and what clients may ask of it. No I/O happens here, and nothing is numbered. */
+
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  CallMethodRequestSchema,
+  CallMethodResponseSchema,
+  CloseResponseSchema,
+  GetAttributeRequestSchema,
+  GetAttributeResponseSchema,
+  RenderResponseSchema,
+  type ResetRequest,
+  ResetRequestSchema,
+  SetAttributeResponseSchema,
+  type StepRequest,
+  StepRequestSchema,
+} from "../gen/envwire/v1/environment_pb.js";
+import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
+import { ValueError } from "../values/encoding.js";
+import { fromMapMessage, fromMessage, toMessage } from "../values/messages.js";
+import type { Value } from "../values/types.js";
+import type { Kind } from "../wire/kinds.js";
+import { writeChunkResponse, writeResetResponse, writeStepResponse } from "../wire/steps.js";
+import { Writer } from "../wire/writer.js";
+import { plainAction } from "./actions.js";
+import type { Described, Environment, Transition } from "./environment.js";
+import { Fault, faultOf, statusOf } from "./faults.js";
+import { NpRandom } from "./np_random.js";
+
+/** Actions that one request may hold. */
+const MAX_CHUNK = 1024;
+const writer = new Writer();
+const GENERATORS = new Set(["np_random", "_np_random"]);
+
+/** A session serves one of these. */
+export interface Hosted {
+  readonly env: Described;
+  /** Serves a request and returns the body of its answer. */
+  serve(kind: Kind, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /** Closes the environment, once. */
+  close(): Promise<void>;
+}
+
+export class HostedEnv implements Hosted {
+  #started = false;
+  #closed = false;
+  readonly #random = new NpRandom();
+
+  constructor(readonly env: Environment) {}
+
+  serve(kind: Kind, body: Uint8Array): Uint8Array | Promise<Uint8Array> {
+    const serve = this.#kinds[kind];
+    if (serve === undefined) throw new Fault("UNSUPPORTED", `this server does not have ${kind}`);
+    return serve(body);
+  }
+
+  readonly #kinds: Partial<Record<Kind, (body: Uint8Array) => Uint8Array | Promise<Uint8Array>>> = {
+    reset: (body) => this.#reset(fromBinary(ResetRequestSchema, body)),
+    step: (body) => this.#step(fromBinary(StepRequestSchema, body)),
+    render: () => this.#render(),
+    getAttribute: (body) => this.#getAttribute(body),
+    setAttribute: () => toBinary(SetAttributeResponseSchema, create(SetAttributeResponseSchema)),
+    callMethod: (body) => this.#callMethod(body),
+    close: () => this.#closeBody(),
+  };
+
+  async #reset({ seed, options, npRandom, mirrorNpRandom }: ResetRequest): Promise<Uint8Array> {
+    if (npRandom !== undefined) this.#random.restore(npRandom);
+    if (seed !== undefined) this.#random.seed(seedOf(fromMessage(seed)));
+    else this.#random.create();
+    const context = { random: this.#random.generator, options: options && fromMapMessage(options) };
+    const { observation, info = {} } = await this.env.reset(context);
+    this.#started = true;
+    const random = mirrorNpRandom ? this.#random.mirrorBytes() : undefined;
+    return written((writer) => writeResetResponse(writer, observation, info, random));
+  }
+
+  #step({ action, actions, npRandom, mirrorNpRandom }: StepRequest): Uint8Array | Promise<Uint8Array> {
+    if (npRandom !== undefined) this.#random.restore(npRandom);
+    if (actions.length > 0) {
+      if (action !== undefined || actions.length > MAX_CHUNK)
+        throw new Fault("INVALID_VALUE", `a step has one action, or a chunk of at most ${MAX_CHUNK}`);
+      return this.#chunk(actions.map((each) => fromMessage(each)));
+    }
+    if (action === undefined) throw new Fault("INVALID_VALUE", "a step has an action");
+    const transition = this.#transition(fromMessage(action));
+    if (transition instanceof Promise) return transition.then((each) => this.#stepBody(each, mirrorNpRandom));
+    return this.#stepBody(transition, mirrorNpRandom);
+  }
+
+  /** Takes one step, if the environment is ready for it and the action is one of its actions. */
+  #transition(action: Value): Transition | Promise<Transition> {
+    if (!this.#started) throw new Fault("RESET_NEEDED", "call reset before the first step");
+    if (!this.env.actionSpace.contains(action))
+      throw new Fault("INVALID_ACTION", "the action is not in the action space", { path: "action" });
+    return this.env.step(plainAction(this.env.actionSpace, action));
+  }
+
+  #stepBody(transition: Transition, mirror: boolean): Uint8Array {
+    const { observation, reward, terminated = false, truncated = false, info = {} } = transition;
+    const random = mirror ? this.#random.mirrorBytes() : undefined;
+    const parts = { observation, reward, terminated, truncated, info, random };
+    return written((writer) => writeStepResponse(writer, parts));
+  }
+
+  /** Takes one step after another, until the episode ends or one fails. When the first fails, that is the answer. */
+  async #chunk(actions: readonly Value[]): Promise<Uint8Array> {
+    const steps: Uint8Array[] = [];
+    for (const action of actions) {
+      try {
+        const transition = await this.#transition(action);
+        steps.push(this.#stepBody(transition, false));
+        if (transition.terminated || transition.truncated) break;
+      } catch (thrown) {
+        if (steps.length === 0) throw thrown;
+        return writeChunkResponse(writer, steps, toBinary(ErrorStatusSchema, statusOf(faultOf(thrown))));
+      }
+    }
+    return writeChunkResponse(writer, steps);
+  }
+
+  async #render(): Promise<Uint8Array> {
+    const frame = toMessage((await this.env.render?.()) ?? null, "frame");
+    return toBinary(RenderResponseSchema, create(RenderResponseSchema, { frame }));
+  }
+
+  #getAttribute(body: Uint8Array): Uint8Array {
+    const { name, probe } = fromBinary(GetAttributeRequestSchema, body);
+    const answer = create(GetAttributeResponseSchema);
+    if (GENERATORS.has(name)) {
+      if (name === "np_random" && !probe) this.#random.create();
+      answer.exists = true;
+      if (!probe) answer.random = this.#random.mirror();
+    } else {
+      const value = this.#exposed(name);
+      if (value === undefined && !probe) throw missing(name);
+      answer.exists = value !== undefined;
+      if (probe || typeof value === "function") answer.result = { case: "callable", value: answer.exists };
+      else answer.result = { case: "value", value: toMessage(value as Value, name) };
+    }
+    return toBinary(GetAttributeResponseSchema, answer);
+  }
+
+  /** Returns an attribute, if its author lets clients reach it. */
+  #exposed(name: string): unknown {
+    if (!this.env.exposed?.includes(name)) return undefined;
+    return (this.env as unknown as Record<string, unknown>)[name];
+  }
+
+  async #callMethod(body: Uint8Array): Promise<Uint8Array> {
+    const { name, args } = fromBinary(CallMethodRequestSchema, body);
+    const method = this.#exposed(name);
+    if (typeof method !== "function") throw missing(name);
+    const result = await method.apply(this.env, args?.values.map((each) => fromMessage(each)) ?? []);
+    return toBinary(
+      CallMethodResponseSchema,
+      create(CallMethodResponseSchema, { result: toMessage(result ?? null, name) }),
+    );
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.env.close?.();
+  }
+
+  async #closeBody(): Promise<Uint8Array> {
+    await this.close();
+    return toBinary(CloseResponseSchema, create(CloseResponseSchema));
+  }
+}
+
+/** Writes with the writer of all environments, which is left empty whatever happens. */
+export function written(write: (writer: Writer) => Uint8Array): Uint8Array {
+  try {
+    return write(writer);
+  } catch (error) {
+    writer.clear();
+    if (!(error instanceof ValueError)) throw error;
+    throw new Fault("UNSUPPORTED", `the environment returned what cannot be sent: ${error.message}`);
+  }
+}
+
+/** Returns a seed as Gymnasium takes it. */
+export function seedOf(value: Value): bigint {
+  const seed = typeof value === "number" && Number.isInteger(value) ? BigInt(value) : value;
+  if (typeof seed !== "bigint" || seed < 0n)
+    throw new Fault("INVALID_VALUE", "a seed is a non-negative integer");
+  return seed;
+}
+
+export function missing(name: string): Fault {
+  return new Fault("ATTRIBUTE_MISSING", `the environment has no attribute "${name}" that clients may reach`, {
+    name,
+  });
+}

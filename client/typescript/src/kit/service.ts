@@ -1,0 +1,111 @@
+/** The service: every request of the contract, whichever way it came. */
+
+import { randomUUID } from "node:crypto";
+import { create, type DescMessage, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
+import {
+  GetServerInfoResponseSchema,
+  GetSessionStatsResponseSchema,
+  ListEnvironmentsResponseSchema,
+  RenewLeaseResponseSchema,
+} from "../gen/envwire/v1/environment_pb.js";
+import type { Answer, Request } from "../wire/envelope.js";
+import type { Kind } from "../wire/kinds.js";
+import type { Registry } from "./environment.js";
+import { errorAnswer, Fault, faultOf } from "./faults.js";
+import { Maker } from "./maker.js";
+import type { Settings } from "./options.js";
+import { takeHeader } from "./request_fields.js";
+import type { Session } from "./session.js";
+import { SessionTable } from "./session_table.js";
+
+const VERSION = "0.1.0";
+
+/** Told which session a request used. */
+export type Used = (session: Session) => void;
+
+export class Service {
+  readonly sessions: SessionTable;
+  readonly incarnation = randomUUID().replaceAll("-", "");
+  readonly maker: Maker;
+  draining = false;
+
+  constructor(
+    readonly registry: Registry,
+    readonly settings: Settings,
+  ) {
+    this.sessions = new SessionTable(settings);
+    this.maker = new Maker(this);
+  }
+
+  /** Serves a request; whatever goes wrong is in the answer. */
+  async serve({ kind, body }: Request, used: Used = () => undefined): Promise<Answer> {
+    try {
+      const control = this.#control[kind];
+      if (control !== undefined) return { kind, body: await control(body, used) };
+      const headed = takeHeader(body);
+      const session = this.sessions.find(headed.header);
+      used(session);
+      return await session.serve({ kind, body: headed.body });
+    } catch (thrown) {
+      return errorAnswer(thrown instanceof Fault ? thrown : malformed(thrown));
+    }
+  }
+
+  /** The requests that are not a session's. */
+  readonly #control: Partial<
+    Record<Kind, (body: Uint8Array, used: Used) => Uint8Array | Promise<Uint8Array>>
+  > = {
+    make: (body, used) => this.maker.make(body, used),
+    listEnvironments: () => this.#list(),
+    getServerInfo: () => this.#info(),
+    renewLease: (body) => {
+      const session = this.sessions.findLive(takeHeader(body).header);
+      session.touch();
+      return message(RenewLeaseResponseSchema, { lease: duration(session.lease) });
+    },
+    getSessionStats: (body) => {
+      const { requests } = this.sessions.findLive(takeHeader(body).header);
+      return message(GetSessionStatsResponseSchema, { requests: BigInt(requests) });
+    },
+  };
+
+  #list(): Uint8Array {
+    const environments = Object.keys(this.registry)
+      .sort()
+      .map((id) => ({ library: "envwire", spec: { id, orderEnforce: true } }));
+    return message(ListEnvironmentsResponseSchema, { environments });
+  }
+
+  #info(): Uint8Array {
+    const { settings, incarnation, draining } = this;
+    return message(GetServerInfoResponseSchema, {
+      version: VERSION,
+      capabilities: ["interact", "vector", ...(settings.direct ? ["direct"] : [])],
+      maxSessions: settings.maxSessions,
+      activeSessions: this.sessions.size,
+      incarnation,
+      libraries: [{ name: "envwire", version: VERSION }],
+      defaultLease: duration(settings.defaultLease * 1000),
+      maxLease: duration(settings.maxLease * 1000),
+      stepTimeout: duration(settings.stepTimeout * 1000),
+      maxMessageBytes: BigInt(settings.maxMessageBytes),
+      draining,
+      cpuCount: 1,
+      maxEnvsPerSession: settings.maxEnvsPerSession,
+    });
+  }
+}
+
+function malformed(thrown: unknown): Fault {
+  const fault = faultOf(thrown);
+  return new Fault("MALFORMED_REQUEST", `the request cannot be read: ${fault.message}`);
+}
+
+function message<Schema extends DescMessage>(schema: Schema, fields: MessageInitShape<Schema>): Uint8Array {
+  return toBinary(schema, create(schema, fields));
+}
+
+export function duration(milliseconds: number) {
+  const seconds = Math.floor(milliseconds / 1000);
+  return { seconds: BigInt(seconds), nanos: Math.round((milliseconds - 1000 * seconds) * 1e6) };
+}

@@ -1,0 +1,173 @@
+/** One session: an environment, its numbers, its last answer, and its lease. No I/O happens here. */
+
+import type { Answer, Request } from "../wire/envelope.js";
+import { errorAnswer, Fault, faultOf, type Reason } from "./faults.js";
+import type { Hosted } from "./hosted_env.js";
+import { sequenceOf } from "./request_fields.js";
+
+/** Why a session is no more. */
+export type EndReason = Extract<Reason, "SESSION_CLOSED" | "SESSION_EXPIRED" | "STEP_TIMEOUT" | "DRAINING">;
+
+const END_TEXTS: Record<EndReason, string> = {
+  SESSION_CLOSED: "the session was closed",
+  SESSION_EXPIRED: "the lease ran out, and the session was ended",
+  STEP_TIMEOUT: "the environment took too long, and the session was ended",
+  DRAINING: "the server stops, and the session was ended",
+};
+
+export function endFault(reason: EndReason): Fault {
+  return new Fault(reason, END_TEXTS[reason]);
+}
+
+/** The last request that was served, or is being served, and its answer. */
+interface Kept {
+  readonly request: Request;
+  readonly answer: Answer | Promise<Answer>;
+}
+
+export class Session {
+  ended: EndReason | undefined;
+  requests = 0;
+  #last = 0;
+  #kept: Kept | undefined;
+  #holders = 0;
+  #serving = 0;
+  #usedAt: number;
+
+  /**
+   * @param lease Milliseconds.
+   * @param stepTimeout Milliseconds that a request may take, as far as it waits; nothing stops one that computes.
+   * @param now Monotonic time in milliseconds.
+   * @param onEnd Called once, when the session is no more.
+   */
+  constructor(
+    readonly id: string,
+    readonly secret: Uint8Array,
+    readonly hosted: Hosted,
+    readonly lease: number,
+    readonly stepTimeout: number,
+    readonly maxMessageBytes: number,
+    readonly now: () => number,
+    readonly onEnd: (session: Session) => void,
+  ) {
+    this.#usedAt = now();
+  }
+
+  /** Serves a request, whose header was taken out. */
+  serve(request: Request): Answer | Promise<Answer> {
+    if (this.ended !== undefined) return this.#afterEnd(request, this.ended);
+    this.touch();
+    try {
+      const sequence = sequenceOf(request.body);
+      if (sequence === this.#last && this.#kept !== undefined) return this.#repeated(this.#kept, request);
+      if (sequence !== this.#last + 1) return this.#gap(request, sequence);
+      this.#last = sequence;
+    } catch (thrown) {
+      return errorAnswer(
+        thrown instanceof Fault ? thrown : new Fault("MALFORMED_REQUEST", "the request cannot be read"),
+      );
+    }
+    const before = this.#kept?.answer;
+    const answer =
+      before instanceof Promise ? before.then(() => this.#served(request)) : this.#served(request);
+    this.#keep(request, answer);
+    return answer;
+  }
+
+  #keep(request: Request, answer: Answer | Promise<Answer>): void {
+    this.#kept = { request, answer };
+    if (answer instanceof Promise)
+      answer.then((settled) => {
+        if (this.#kept?.request === request) this.#kept = { request, answer: settled };
+      });
+  }
+
+  #afterEnd({ kind }: Request, reason: EndReason): Answer {
+    return kind === "close" ? { kind, body: new Uint8Array(0) } : errorAnswer(endFault(reason));
+  }
+
+  #repeated(kept: Kept, request: Request): Answer | Promise<Answer> {
+    const same = kept.request.kind === request.kind && Buffer.compare(kept.request.body, request.body) === 0;
+    if (same) return kept.answer;
+    if (request.kind === "close") this.end("SESSION_CLOSED");
+    return errorAnswer(new Fault("SEQUENCE_REUSED", `request number ${this.#last} was another request`));
+  }
+
+  /** A close ends the session whatever its number. */
+  #gap({ kind }: Request, sequence: number): Answer {
+    if (kind === "close") this.end("SESSION_CLOSED");
+    const expected = this.#last + 1;
+    const message = `request number ${sequence} came where ${expected} is next`;
+    return errorAnswer(new Fault("SEQUENCE_GAP", message, { expected: String(expected) }));
+  }
+
+  #served(request: Request): Answer | Promise<Answer> {
+    const { kind } = request;
+    this.requests += 1;
+    let body: Uint8Array | Promise<Uint8Array>;
+    try {
+      body = this.hosted.serve(kind, request.body);
+    } catch (thrown) {
+      return this.#finished(kind, errorAnswer(faultOf(thrown)));
+    }
+    if (!(body instanceof Promise)) return this.#finished(kind, this.#answer(kind, body));
+    this.#serving += 1;
+    return this.#inTime(body)
+      .then((settled) => this.#answer(kind, settled))
+      .catch((thrown) => errorAnswer(faultOf(thrown)))
+      .then((answer) => {
+        this.#serving -= 1;
+        return this.#finished(kind, answer);
+      });
+  }
+
+  #answer(kind: Request["kind"], body: Uint8Array): Answer {
+    if (body.length + 16 <= this.maxMessageBytes) return { kind, body };
+    const message = `the answer has ${body.length} bytes, and ${this.maxMessageBytes} are allowed`;
+    return errorAnswer(new Fault("MESSAGE_TOO_LARGE", message));
+  }
+
+  #finished(kind: Request["kind"], answer: Answer): Answer {
+    this.touch();
+    if (kind === "close") this.end("SESSION_CLOSED");
+    return answer;
+  }
+
+  #inTime<T>(work: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => {
+        this.end("STEP_TIMEOUT");
+        reject(endFault("STEP_TIMEOUT"));
+      }, this.stepTimeout);
+      work.then(resolve, reject).finally(() => clearTimeout(timer));
+    });
+  }
+
+  /** A connection uses the session from now on; returns what ends that. */
+  hold(): () => void {
+    this.#holders += 1;
+    let held = true;
+    return () => {
+      if (!held) return;
+      held = false;
+      this.#holders -= 1;
+      this.touch();
+    };
+  }
+
+  /** The lease runs anew. */
+  touch(): void {
+    this.#usedAt = this.now();
+  }
+
+  get expired(): boolean {
+    return this.#holders === 0 && this.#serving === 0 && this.now() - this.#usedAt > this.lease;
+  }
+
+  /** Ends the session; only the first reason counts. */
+  end(reason: EndReason): void {
+    if (this.ended !== undefined) return;
+    this.ended = reason;
+    this.onEnd(this);
+  }
+}

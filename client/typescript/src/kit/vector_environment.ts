@@ -1,0 +1,173 @@
+/** Several environments that step together in one session, one after another, as Gymnasium's SyncVectorEnv. */
+
+import { create } from "@bufbuild/protobuf";
+import { type VectorInfo, VectorInfoSchema, type VectorRequest } from "../gen/envwire/v1/environment_pb.js";
+import { encodeSpace } from "../spaces/encoding.js";
+import type { Space } from "../spaces/space.js";
+import type { TypedArray } from "../values/dtypes.js";
+import { array, type NdArray } from "../values/ndarray.js";
+import { type Mapping, tuple, type Value } from "../values/types.js";
+import { plainAction } from "./actions.js";
+import { batch, batchInfos, batchSpace, unbatch } from "./batching.js";
+import type { Described, Environment, Start, Transition } from "./environment.js";
+import { Fault } from "./faults.js";
+import { NpRandom } from "./np_random.js";
+
+const MODES = ["NEXT_STEP", "SAME_STEP", "DISABLED"] as const;
+type AutoresetMode = (typeof MODES)[number];
+
+/** How the members are reset. */
+export interface VectorReset {
+  /** Of each member; undefined to go on with its generator. */
+  readonly seeds: readonly (bigint | undefined)[];
+  /** Of each member. */
+  readonly options: readonly (Mapping | undefined)[];
+  /** Who is reset; undefined for all. */
+  readonly mask: TypedArray | undefined;
+}
+
+export interface VectorTransition {
+  readonly observations: Value;
+  readonly rewards: NdArray;
+  readonly terminations: NdArray;
+  readonly truncations: NdArray;
+  readonly infos: Mapping;
+}
+
+/** One member, its generator, and where it stands. */
+class Member {
+  readonly random = new NpRandom();
+  observation: Value = null;
+  ended = false;
+
+  constructor(readonly env: Environment) {}
+
+  async reset(seed: bigint | undefined, options: Mapping | undefined): Promise<Start> {
+    if (seed !== undefined) this.random.seed(seed);
+    else this.random.create();
+    const start = await this.env.reset({ random: this.random.generator, options });
+    this.observation = start.observation;
+    this.ended = false;
+    return start;
+  }
+}
+
+export class VectorEnvironment implements Described {
+  readonly observationSpace: Space;
+  readonly actionSpace: Space;
+  readonly members: readonly Member[];
+
+  private constructor(
+    envs: readonly Environment[],
+    readonly mode: AutoresetMode,
+  ) {
+    this.members = envs.map((env) => new Member(env));
+    this.observationSpace = batchSpace(this.first.observationSpace, envs.length);
+    this.actionSpace = batchSpace(this.first.actionSpace, envs.length);
+  }
+
+  static async of(request: VectorRequest, make: () => Promise<Environment>): Promise<VectorEnvironment> {
+    const { numEnvs, vectorizationMode, autoresetMode } = request;
+    const mode = MODES.find((each) => each === (autoresetMode || "NEXT_STEP"));
+    if (numEnvs < 1) throw new Fault("INVALID_VALUE", "a vector environment has one member at least");
+    if (mode === undefined) throw new Fault("INVALID_VALUE", `there is no autoreset mode ${autoresetMode}`);
+    if (vectorizationMode !== "" && vectorizationMode !== "sync")
+      throw new Fault(
+        "UNSUPPORTED",
+        `this server steps members one after another, not by ${vectorizationMode}`,
+      );
+    const envs: Environment[] = [];
+    while (envs.length < numEnvs) envs.push(await make());
+    return new VectorEnvironment(envs, mode);
+  }
+
+  get first(): Environment {
+    return (this.members[0] as Member).env;
+  }
+
+  get metadata(): Mapping {
+    return this.first.metadata ?? { render_modes: [] };
+  }
+
+  info(): VectorInfo {
+    return create(VectorInfoSchema, {
+      numEnvs: this.members.length,
+      singleObservationSpace: encodeSpace(this.first.observationSpace),
+      singleActionSpace: encodeSpace(this.first.actionSpace),
+      autoresetMode: this.mode,
+    });
+  }
+
+  async resetMembers({ seeds, options, mask }: VectorReset): Promise<Start> {
+    const infos: Mapping[] = [];
+    for (const [index, member] of this.members.entries()) {
+      const passedOver = mask !== undefined && !mask[index];
+      infos.push(passedOver ? {} : ((await member.reset(seeds[index], options[index])).info ?? {}));
+    }
+    return { observation: this.#observations(), info: batchInfos(infos) };
+  }
+
+  async stepMembers(actions: Value): Promise<VectorTransition> {
+    const single = this.first.actionSpace;
+    const each = unbatch(single, actions, this.members.length).map((action) => plainAction(single, action));
+    const transitions: Transition[] = [];
+    for (const [index, member] of this.members.entries())
+      transitions.push(await this.#stepMember(member, each[index] as Value));
+    return {
+      observations: this.#observations(),
+      rewards: this.#column(
+        "float64",
+        transitions.map(({ reward }) => reward),
+      ),
+      terminations: this.#column(
+        "bool",
+        transitions.map(({ terminated }) => terminated ?? false),
+      ),
+      truncations: this.#column(
+        "bool",
+        transitions.map(({ truncated }) => truncated ?? false),
+      ),
+      infos: batchInfos(transitions.map(({ info }) => info ?? {})),
+    };
+  }
+
+  async #stepMember(member: Member, action: Value): Promise<Transition> {
+    if (member.ended && this.mode === "NEXT_STEP") {
+      const { observation, info } = await member.reset(undefined, undefined);
+      return { observation, reward: 0, info: info ?? {} };
+    }
+    if (member.ended) throw new Fault("RESET_NEEDED", "a member whose episode ended has to be reset first");
+    const transition = await member.env.step(action);
+    member.observation = transition.observation;
+    member.ended = (transition.terminated ?? false) || (transition.truncated ?? false);
+    return member.ended && this.mode === "SAME_STEP" ? this.#resetAtOnce(member, transition) : transition;
+  }
+
+  async #resetAtOnce(member: Member, transition: Transition): Promise<Transition> {
+    const { observation, info = {} } = await member.reset(undefined, undefined);
+    const ended = { final_obs: transition.observation, final_info: transition.info ?? {} };
+    return { ...transition, observation, info: { ...info, ...ended } };
+  }
+
+  #observations(): Value {
+    return batch(
+      this.first.observationSpace,
+      this.members.map(({ observation }) => observation),
+    );
+  }
+
+  #column(dtype: "float64" | "bool", values: readonly (number | boolean)[]): NdArray {
+    return array(dtype, [values.length], values);
+  }
+
+  /** A frame of each member. */
+  async render(): Promise<Value> {
+    const frames: Value[] = [];
+    for (const { env } of this.members) frames.push((await env.render?.()) ?? null);
+    return tuple(...frames);
+  }
+
+  async close(): Promise<void> {
+    for (const { env } of this.members) await env.close?.();
+  }
+}

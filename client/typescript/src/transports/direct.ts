@@ -1,0 +1,125 @@
+/** The direct channel: straight to the process that holds the environment, many times faster than gRPC. */
+
+import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
+import { ConnectionError } from "../errors.js";
+import { HelloRequestSchema, HelloResponseSchema } from "../gen/envwire/v1/direct_pb.js";
+import type { MakeResponse } from "../gen/envwire/v1/environment_pb.js";
+import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
+import { type Answer, type Request, unwrapAnswer, wrap } from "../wire/envelope.js";
+import { frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
+import { DirectChannel, splitAddress } from "./direct_channel.js";
+import type { Credentials, TlsOptions } from "./grpc_client.js";
+import type { Transport, Wait } from "./transport.js";
+import { joined } from "./unary.js";
+
+/** A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds. */
+const DIAL_MILLISECONDS = 3_000;
+const NO_HEADER = new Uint8Array(0);
+const UNIX = "unix-abstract:";
+
+/** Carries requests on a direct channel, and what is too large for it over gRPC, where the session is the same. */
+export class DirectTransport implements Transport {
+  readonly name = "direct";
+  #channel: DirectChannel | undefined;
+  #addresses: readonly string[];
+  #limit = 0;
+  readonly #hello: Uint8Array;
+  readonly #tls: TlsOptions | undefined;
+
+  /**
+   * @param target What was dialled, whose host addresses without one mean.
+   * @param larger Carries requests that are larger than the channel takes.
+   * @param unix Whether Unix sockets are tried, where the server is on this machine.
+   */
+  constructor(
+    target: string,
+    made: MakeResponse,
+    credentials: Credentials,
+    readonly larger: Transport,
+    unix = true,
+  ) {
+    const { sessionId, secret } = made;
+    const hello = toBinary(HelloRequestSchema, create(HelloRequestSchema, { header: { sessionId, secret } }));
+    this.#hello = joined(PREAMBLE, frameOf(hello));
+    this.#addresses = usable(made.direct?.addresses ?? [], splitAddress(made.address || target).host, unix);
+    const { tls } = credentials;
+    this.#tls = tls ? (typeof tls === "object" ? tls : {}) : undefined;
+  }
+
+  get holdsLease(): boolean {
+    return this.#channel?.open === true;
+  }
+
+  /**
+   * Opens the channel at the first address that answers; returns whether one did. A refusal sends the first attempt on
+   * to the next address: a forwarded port may lead to another server.
+   */
+  async open(): Promise<boolean> {
+    for (const address of this.#addresses) {
+      const refusal = await this.#dial(address, DIAL_MILLISECONDS).catch((error: Error) => error);
+      if (refusal === undefined) {
+        this.#addresses = [address];
+        return true;
+      }
+    }
+    return false;
+  }
+
+  async exchange(request: Request, header: Uint8Array, wait: Wait): Promise<Answer> {
+    if (!this.holdsLease) {
+      const refusal = await this.#dial(
+        this.#addresses[0] as string,
+        Math.min(DIAL_MILLISECONDS, wait.timeout),
+        wait.signal,
+      );
+      if (refusal !== undefined) return refusal;
+    }
+    const channel = this.#channel as DirectChannel;
+    const frame = wrap(request.kind, NO_HEADER, request.body, HEADER_BYTES);
+    if (frame.length - HEADER_BYTES > this.#limit) return this.larger.exchange(request, header, wait);
+    const { message, attachments } = await channel.exchange(seal(frame), wait);
+    return unwrapAnswer(message, attachments);
+  }
+
+  /** Opens a channel; returns the server's error when it refuses. */
+  async #dial(address: string, timeout: number, signal?: AbortSignal): Promise<Answer | undefined> {
+    this.close();
+    const channel = new DirectChannel(address, address.startsWith(UNIX) ? undefined : this.#tls);
+    const { message } = await channel.exchange(this.#hello, { timeout, signal }).catch((error) => {
+      channel.close();
+      throw busy(error, address);
+    });
+    const { result } = fromBinary(HelloResponseSchema, message);
+    if (result.case === "error") {
+      channel.close();
+      return { kind: "error", body: toBinary(ErrorStatusSchema, result.value) };
+    }
+    if (result.case !== "welcome")
+      throw new ConnectionError(`${address} does not speak envwire`, false, true);
+    this.#limit = Number(result.value.maxMessageBytes);
+    channel.limit = this.#limit;
+    this.#channel = channel;
+    return undefined;
+  }
+
+  close(): void {
+    this.#channel?.close();
+    this.#channel = undefined;
+  }
+}
+
+/** A session that serves a request does not answer a hello before it is done: it is tried again. */
+function busy(error: { reason?: string }, address: string): unknown {
+  if (error.reason !== "DEADLINE_EXCEEDED") return error;
+  return new ConnectionError(`no welcome from ${address} in time`, false, true, error);
+}
+
+/** Returns the addresses that can be tried from here, each with its host. */
+function usable(addresses: readonly string[], host: string, unix: boolean): string[] {
+  const local = unix && /^(localhost|127\.[0-9.]+|::1)$/.test(host) && process.platform === "linux";
+  return addresses
+    .filter((address) => (address.startsWith(UNIX) ? local : /:\d+$/.test(address)))
+    .map((address) =>
+      address.startsWith(":") ? `${host.includes(":") ? `[${host}]` : host}${address}` : address,
+    );
+}

@@ -1,0 +1,52 @@
+/** One answer that is waited for, with a deadline and an AbortSignal. */
+
+import { EnvwireError } from "../errors.js";
+import type { Wait } from "./transport.js";
+
+/** An answer that is to come. It is settled once; what comes later is ignored. */
+export class Waiting<T> {
+  readonly promise: Promise<T>;
+  #resolve!: (value: T) => void;
+  #reject!: (error: Error) => void;
+  readonly #timer: NodeJS.Timeout;
+  readonly #signal: AbortSignal | undefined;
+  readonly #abort: (() => void) | undefined;
+
+  /** @param giveUp Called when nobody waits any more, with the error that the promise is rejected with. */
+  constructor({ timeout, signal }: Wait, giveUp: (error: EnvwireError) => void) {
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    this.#timer = setTimeout(() => giveUp(timedOut(timeout)), timeout);
+    this.#signal = signal;
+    if (signal !== undefined) {
+      this.#abort = () => giveUp(cancelled(signal));
+      if (signal.aborted) queueMicrotask(this.#abort);
+      else signal.addEventListener("abort", this.#abort, { once: true });
+    }
+  }
+
+  resolve(value: T): void {
+    this.#settle();
+    this.#resolve(value);
+  }
+
+  reject(error: Error): void {
+    this.#settle();
+    this.#reject(error);
+  }
+
+  #settle(): void {
+    clearTimeout(this.#timer);
+    if (this.#abort !== undefined) this.#signal?.removeEventListener("abort", this.#abort);
+  }
+}
+
+export function timedOut(milliseconds: number): EnvwireError {
+  return new EnvwireError("DEADLINE_EXCEEDED", `no answer within ${(milliseconds / 1000).toPrecision(3)} s`);
+}
+
+export function cancelled(signal: AbortSignal): EnvwireError {
+  return new EnvwireError("CANCELLED", "the call was aborted", { cause: signal.reason });
+}

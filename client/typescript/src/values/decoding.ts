@@ -1,0 +1,200 @@
+/** From the bytes of a Value (values.proto) to the value: one small function for each kind. */
+
+import { MalformedMessageError, Reader } from "../wire/reader.js";
+import { fromTwosComplement } from "./big_integers.js";
+import { NdArray, Scalar } from "./ndarray.js";
+import { readTensor } from "./tensors.js";
+import { Complex, EnumMember, Graph, type Mapping, Opaque, TextStream, Tuple, type Value } from "./types.js";
+
+/** protobuf's parsers take 100 messages inside each other; so does this one. */
+const MAX_DEPTH = 100;
+
+/** What a message was received with, and how deep the reading has come. */
+export class Context {
+  depth = 0;
+  constructor(readonly attachments?: Uint8Array) {}
+}
+
+/** Reads a Value that is a message of its own. */
+export function decodeValue(bytes: Uint8Array, attachments?: Uint8Array): Value {
+  return readContent(new Reader(bytes), new Context(attachments));
+}
+
+/** Reads a ValueMap that is a message of its own. */
+export function decodeMapping(bytes: Uint8Array, attachments?: Uint8Array): Mapping {
+  return readMappingContent(new Reader(bytes), new Context(attachments));
+}
+
+/** Reads a Value whose length comes next. */
+export function readValue(reader: Reader, context: Context): Value {
+  return nested(reader, context, readContent);
+}
+
+/** Reads a ValueMap whose length comes next. */
+export function readMapping(reader: Reader, context: Context): Mapping {
+  return nested(reader, context, readMappingContent);
+}
+
+function nested<T>(reader: Reader, context: Context, read: (reader: Reader, context: Context) => T): T {
+  if (++context.depth > MAX_DEPTH) throw new MalformedMessageError("values are nested too deeply");
+  const outer = reader.enter();
+  const result = read(reader, context);
+  reader.leave(outer);
+  context.depth--;
+  return result;
+}
+
+type ReadKind = (reader: Reader, context: Context) => Value;
+
+/** How each kind is read, by its tag. */
+const KINDS = new Map<number, ReadKind>([
+  [0x0a, readNothing],
+  [0x10, (reader) => reader.varint() !== 0],
+  [0x18, (reader) => reader.sint64()],
+  [0x22, (reader) => fromTwosComplement(reader.delimited())],
+  [0x29, (reader) => reader.double()],
+  [0x32, (reader) => reader.text()],
+  [0x3a, (reader) => Uint8Array.prototype.slice.call(reader.delimited())],
+  [0x42, readArray],
+  [0x4a, readScalar],
+  [0x52, readList],
+  [0x5a, (reader, context) => Tuple.from(readList(reader, context)) as Tuple],
+  [0x62, readMapping],
+  [0x6a, readComplex],
+  [0x72, readObjectArray],
+  [0x7a, readGraph],
+  [0x82, (reader) => new EnumMember(...readTwoTexts(reader))],
+  [0x8a, (reader) => new TextStream(reader.text())],
+  [0x92, (reader, context) => new Set(readList(reader, context))],
+  [0x9a, (reader) => new Opaque(...readTwoTexts(reader))],
+]);
+
+function readContent(reader: Reader, context: Context): Value {
+  let value: Value | undefined;
+  while (reader.more) {
+    const tag = reader.varint();
+    const read = KINDS.get(tag);
+    if (read === undefined) reader.skip(tag);
+    else value = read(reader, context);
+  }
+  if (value === undefined) throw new MalformedMessageError("a value is of no kind that this version knows");
+  return value;
+}
+
+function readNothing(reader: Reader): null {
+  reader.delimited();
+  return null;
+}
+
+function readArray(reader: Reader, context: Context): NdArray {
+  const { dtype, shape, data } = readTensor(reader, context.attachments);
+  return new NdArray(dtype, shape, data);
+}
+
+function readScalar(reader: Reader, context: Context): Scalar {
+  const { dtype, data } = readTensor(reader, context.attachments);
+  return new Scalar(dtype, data);
+}
+
+function readList(reader: Reader, context: Context): Value[] {
+  return nested(reader, context, () => {
+    const values: Value[] = [];
+    while (reader.more) {
+      const tag = reader.varint();
+      if (tag === 0x0a) values.push(readValue(reader, context));
+      else reader.skip(tag);
+    }
+    return values;
+  });
+}
+
+function readMappingContent(reader: Reader, context: Context): Mapping {
+  const entries: [Value, Value][] = [];
+  while (reader.more) {
+    const tag = reader.varint();
+    if (tag === 0x0a) entries.push(nested(reader, context, readEntry));
+    else reader.skip(tag);
+  }
+  return mappingOf(entries);
+}
+
+function readEntry(reader: Reader, context: Context): [Value, Value] {
+  let key: Value | undefined;
+  let value: Value | undefined;
+  while (reader.more) {
+    const tag = reader.varint();
+    if (tag === 0x0a) key = reader.text();
+    else if (tag === 0x12) key = readValue(reader, context);
+    else if (tag === 0x1a) value = readValue(reader, context);
+    else reader.skip(tag);
+  }
+  if (key === undefined || value === undefined)
+    throw new MalformedMessageError("an entry of a dictionary lacks its key or its value");
+  return [key, value];
+}
+
+/** An object puts keys that look like indices first, and takes this name for its prototype. */
+const NOT_PLAIN = /^(?:0|[1-9][0-9]{0,9}|__proto__)$/;
+
+/** Returns an object where it keeps the keys as they are and in order, else a Map. */
+export function mappingOf(entries: [Value, Value][]): Mapping {
+  const plain = entries.every(([key]) => typeof key === "string" && !NOT_PLAIN.test(key));
+  return plain ? Object.fromEntries(entries as [string, Value][]) : new Map(entries);
+}
+
+function readComplex(reader: Reader, context: Context): Complex {
+  let real = 0;
+  let imaginary = 0;
+  return nested(reader, context, () => {
+    while (reader.more) {
+      const tag = reader.varint();
+      if (tag === 0x09) real = reader.double();
+      else if (tag === 0x11) imaginary = reader.double();
+      else reader.skip(tag);
+    }
+    return new Complex(real, imaginary);
+  });
+}
+
+function readObjectArray(reader: Reader, context: Context): NdArray<Value[]> {
+  const shape: number[] = [];
+  const values: Value[] = [];
+  return nested(reader, context, () => {
+    while (reader.more) {
+      const tag = reader.varint();
+      if (tag === 0x0a) {
+        const outer = reader.enter();
+        while (reader.more) shape.push(reader.varint());
+        reader.leave(outer);
+      } else if (tag === 0x08) shape.push(reader.varint());
+      else if (tag === 0x12) values.push(readValue(reader, context));
+      else reader.skip(tag);
+    }
+    return new NdArray("object", shape, values);
+  });
+}
+
+function readGraph(reader: Reader, context: Context): Graph {
+  const parts: (Value | undefined)[] = [];
+  return nested(reader, context, () => {
+    while (reader.more) {
+      const tag = reader.varint();
+      if (tag === 0x0a || tag === 0x12 || tag === 0x1a) parts[tag >> 3] = readValue(reader, context);
+      else reader.skip(tag);
+    }
+    return new Graph(parts[1] ?? null, parts[2], parts[3]);
+  });
+}
+
+function readTwoTexts(reader: Reader): [string, string] {
+  const texts: [string, string] = ["", ""];
+  const outer = reader.enter();
+  while (reader.more) {
+    const tag = reader.varint();
+    if (tag === 0x0a) texts[0] = reader.text();
+    else if (tag === 0x12) texts[1] = reader.text();
+    else reader.skip(tag);
+  }
+  reader.leave(outer);
+  return texts;
+}

@@ -1,0 +1,60 @@
+/** Values inside of generated messages, for requests that are not made at every step. */
+
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import {
+  type Tensor,
+  TensorSchema,
+  type ValueList,
+  ValueListSchema,
+  type ValueMap,
+  ValueMapSchema,
+  type Value as ValueMessage,
+  ValueSchema,
+} from "../gen/envwire/v1/values_pb.js";
+import { Reader } from "../wire/reader.js";
+import { Writer } from "../wire/writer.js";
+import { decodeMapping, decodeValue } from "./decoding.js";
+import type { TypedArray } from "./dtypes.js";
+import { encodeMapping, encodeValue, writeValues } from "./encoding.js";
+import { NdArray } from "./ndarray.js";
+import { readTensor, writeTensor } from "./tensors.js";
+import type { Mapping, Value } from "./types.js";
+
+export function fromMessage(message: ValueMessage, attachments?: Uint8Array): Value {
+  return decodeValue(toBinary(ValueSchema, message), attachments);
+}
+
+export function toMessage(value: Value, path?: string): ValueMessage {
+  return fromBinary(ValueSchema, encodeValue(value, path));
+}
+
+export function fromMapMessage(message: ValueMap | undefined): Mapping {
+  return message === undefined ? {} : decodeMapping(toBinary(ValueMapSchema, message));
+}
+
+export function toMapMessage(mapping: Mapping, path?: string): ValueMap {
+  return fromBinary(ValueMapSchema, encodeMapping(mapping, path));
+}
+
+export function toListMessage(values: readonly Value[], path: string): ValueList {
+  const writer = new Writer();
+  writeValues(writer, 1, values, path);
+  return fromBinary(ValueListSchema, writer.take());
+}
+
+export function fromTensorMessage(message: Tensor): NdArray<TypedArray> {
+  const writer = new Writer();
+  writer.bytes(1, toBinary(TensorSchema, message));
+  const reader = new Reader(writer.take());
+  reader.varint();
+  const { dtype, shape, data } = readTensor(reader, undefined);
+  return new NdArray(dtype, shape, data);
+}
+
+export function toTensorMessage({ dtype, shape, data }: NdArray<TypedArray>): Tensor {
+  const writer = new Writer();
+  writeTensor(writer, 1, dtype, shape, data);
+  const reader = new Reader(writer.take());
+  reader.varint();
+  return fromBinary(TensorSchema, reader.delimited());
+}

@@ -1,0 +1,63 @@
+/** InteractRequest and InteractResponse: one request, or one answer, in the field that tells its kind. */
+
+import { fieldOf, type Kind, kindOf } from "./kinds.js";
+import { DELIMITED, MalformedMessageError, Reader } from "./reader.js";
+import { varintSize } from "./writer.js";
+
+/** A request of a session; `body` is the message without its header, which depends on the way that it goes. */
+export interface Request {
+  readonly kind: Kind;
+  readonly body: Uint8Array;
+}
+
+/** An answer; `attachments` are arrays that came beside it, on the direct channel. */
+export interface Answer {
+  readonly kind: Kind | "error";
+  readonly body: Uint8Array;
+  readonly attachments?: Uint8Array | undefined;
+}
+
+/**
+ * Returns an envelope.
+ *
+ * @param header What goes before the body: the SessionHeader as a field, or nothing.
+ * @param room Bytes to leave free before the envelope, for the header of a frame.
+ */
+export function wrap(kind: Kind | "error", header: Uint8Array, body: Uint8Array, room = 0): Uint8Array {
+  const tag = fieldOf(kind) * 8 + DELIMITED;
+  const length = header.length + body.length;
+  const start = room + varintSize(tag) + varintSize(length);
+  const message = new Uint8Array(start + length);
+  putVarint(message, putVarint(message, room, tag), length);
+  message.set(header, start);
+  message.set(body, start + header.length);
+  return message;
+}
+
+function putVarint(bytes: Uint8Array, start: number, value: number): number {
+  let at = start;
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes[at++] = (rest % 0x80) | 0x80;
+  bytes[at++] = rest;
+  return at;
+}
+
+/** Returns what an envelope holds: the last member of its `oneof`, as protobuf has it; undefined for none. */
+export function unwrap(message: Uint8Array): { kind: Kind | "error"; body: Uint8Array } | undefined {
+  const reader = new Reader(message);
+  let found: { kind: Kind | "error"; body: Uint8Array } | undefined;
+  while (reader.more) {
+    const tag = reader.varint();
+    const kind = (tag & 7) === DELIMITED ? kindOf(tag >>> 3) : undefined;
+    if (kind === undefined) reader.skip(tag);
+    else found = { kind, body: reader.delimited() };
+  }
+  return found;
+}
+
+/** Returns the answer that an InteractResponse holds. */
+export function unwrapAnswer(message: Uint8Array, attachments?: Uint8Array): Answer {
+  const found = unwrap(message);
+  if (found === undefined) throw new MalformedMessageError("an answer is of no kind that this version knows");
+  return { ...found, attachments };
+}

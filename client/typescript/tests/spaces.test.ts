@@ -1,0 +1,85 @@
+/** Spaces: what they contain, and the way to the contract and back. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { array, Graph, Scalar, type Space, spaces, tuple, type Value } from "../src/index.js";
+import { decodeSpace } from "../src/spaces/decoding.js";
+import { encodeSpace } from "../src/spaces/encoding.js";
+
+const BOX = spaces.box(-1, [1, 2], [2]);
+const TREE = spaces.dict({ a: BOX, b: spaces.tuple(spaces.discrete(3, -1), spaces.text(4)) });
+
+const CASES: [string, Space, Value[], Value[]][] = [
+  [
+    "box",
+    BOX,
+    [array("float32", [2], [-1, 2]), Float32Array.of(0, 0)],
+    [
+      array("float32", [2], [0, 2.5]),
+      array("float64", [2]),
+      array("float32", [1]),
+      [0, 0],
+      Float32Array.of(0, Number.NaN),
+    ],
+  ],
+  [
+    "box of bytes",
+    spaces.box(0, 255, [1, 2], "uint8"),
+    [array("uint8", [1, 2], [0, 255])],
+    [Uint8Array.of(0, 255)],
+  ],
+  [
+    "discrete",
+    spaces.discrete(3, -1),
+    [-1, 1, Scalar.of("int64", 0), 0n],
+    [2, -2, 0.5, "0", Scalar.of("float32", 0), true],
+  ],
+  [
+    "multi-binary",
+    spaces.multiBinary([2]),
+    [array("int8", [2], [0, 1])],
+    [array("int8", [2], [0, 2]), array("int8", [3])],
+  ],
+  [
+    "multi-discrete",
+    spaces.multiDiscrete([2, 3]),
+    [array("int64", [2], [1, 2]), array("int32", [2], [0, 0])],
+    [array("int64", [2], [2, 0]), array("float64", [2])],
+  ],
+  ["text", spaces.text(3), ["a", "abc"], ["", "abcd", "ä", 1]],
+  [
+    "tree",
+    TREE,
+    [{ a: Float32Array.of(0, 0), b: tuple(0, "x") }],
+    [{ a: Float32Array.of(0, 0) }, { a: Float32Array.of(0, 0), b: tuple(0, "x"), c: 1 }, null],
+  ],
+  [
+    "one of",
+    spaces.oneOf(spaces.discrete(2), spaces.text(2)),
+    [tuple(0, 1), tuple(1, "a")],
+    [tuple(1, 1), tuple(2, 0), [0, 1]],
+  ],
+  ["sequence", spaces.sequence(spaces.discrete(2)), [tuple(), tuple(0, 1)], [tuple(2), [0]]],
+  ["graph", spaces.graph(spaces.discrete(2)), [new Graph(tuple(0))], [tuple(0)]],
+];
+
+for (const [name, space, inside, outside] of CASES) {
+  test(`${name}: contains`, () => {
+    for (const value of inside) assert.ok(space.contains(value));
+    for (const value of outside) assert.ok(!space.contains(value));
+  });
+  test(`${name}: samples are in the space, and a seed repeats them`, () => {
+    space.seed(1);
+    const drawn = Array.from({ length: 50 }, () => space.sample());
+    assert.ok(drawn.every((value) => space.contains(value)));
+    space.seed(1);
+    assert.deepEqual(
+      drawn,
+      Array.from({ length: 50 }, () => space.sample()),
+    );
+  });
+  test(`${name}: arrives as it was sent`, () => {
+    const message = encodeSpace(space);
+    assert.deepEqual(encodeSpace(decodeSpace(message)), message);
+  });
+}
