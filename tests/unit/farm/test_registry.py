@@ -228,7 +228,7 @@ def test_a_server_that_registers_again_keeps_what_is_known_of_it(farm: Farm) -> 
     farm.registry.disconnect(a, farm.now)  # the earlier connection ends late
     assert farm.locate(again) == Liveness.LIVENESS_ALIVE
     farm.registry.settle(a, made=True)
-    assert again.load == 3
+    assert (again.active, again.pending) == (3, 0)
 
 
 def test_a_server_that_says_goodbye_is_gone_with_its_sessions(farm: Farm) -> None:

@@ -201,7 +201,7 @@ def _authorization(context: Context) -> tuple[tuple[str, str], ...]:
 
 
 def _time_left(context: Context) -> float:
-    left = context.time_remaining()
+    left: Any = context.time_remaining()  # None without a deadline, whatever its type says
     return _LONGEST_SECONDS if left is None else min(left, _LONGEST_SECONDS)
 
 

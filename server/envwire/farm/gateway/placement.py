@@ -55,17 +55,30 @@ class Want:
         return member.hello.fingerprint != self.fingerprint, taken, member.turn
 
 
-def choose(want: Want, members: Iterable[Member], but: Collection[Member] = ()) -> Member | None:
+def choose(
+    want: Want,
+    members: Iterable[Member],
+    takes: Callable[[Member], bool],
+    but: Collection[Member] = (),
+) -> Member | None:
     """Returns the server for the next Make.
 
     Args:
         want: What it wants.
-        members: Servers that take Makes.
+        members: The servers.
+        takes: Tells whether a server takes Makes. Most do, so only the best is asked first: to ask each of 1,000 makes
+            a Make cost 4 ms more.
         but: Servers that are out of the question.
     """
-    suiting = (each for each in members if each not in but and want.suits(each))
-    with_room = (each for each in suiting if each.load < each.capacity)
-    return min(with_room, key=want.rank, default=None)
+    suiting = [
+        each
+        for each in members
+        if each.load < each.capacity and each not in but and want.suits(each)
+    ]
+    best = min(suiting, key=want.rank, default=None)
+    if best is None or takes(best):
+        return best
+    return min(filter(takes, suiting), key=want.rank, default=None)
 
 
 def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, int] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 
 from envwire.farm.gateway.placement import Want, choose, divide
 from envwire.farm.gateway.states import (
@@ -138,7 +139,7 @@ class Registry:
             but: Servers that refused it before.
         """
         self.advance(now)
-        member = choose(want, self._taking(now), but)
+        member = choose(want, self._members.values(), partial(_takes, now=now), but)
         if member is not None:
             self.send_to(member)
         return member
@@ -160,14 +161,12 @@ class Registry:
     def allocate(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
         """Sets slots aside for `HELD_SECONDS`; None when there are not so many."""
         self.advance(now)
-        shares = divide(want, count, self._taking(now))
+        taking = (each for each in self._members.values() if _takes(each, now))
+        shares = divide(want, count, taking)
         for member, share in (shares or {}).items():
             member.held += share
             self._holds.append((now + HELD_SECONDS, member, share))
         return shares
-
-    def _taking(self, now: float) -> Iterator[Member]:
-        return (each for each in self._members.values() if each.state(now) == State.STATE_FREE)
 
     def serving(self, want: Want, now: float) -> list[Member]:
         """Returns the servers that could make something if they had room."""
@@ -189,6 +188,10 @@ class Registry:
         if member is not None:
             return LIVENESS[member.state(now)], member.address
         return (Liveness.LIVENESS_DEAD if run in self._over else Liveness.LIVENESS_UNKNOWN), ""
+
+
+def _takes(member: Member, now: float) -> bool:
+    return member.state(now) == State.STATE_FREE
 
 
 def _run_of(session_id: str) -> str:

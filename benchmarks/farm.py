@@ -1,0 +1,272 @@
+"""A farm beside what it is made of: Makes and steps through a gateway and without, and what the gateway can allocate.
+
+`python -m benchmarks.farm` prints ratios: both sides take turns in one run. Servers are real for the first two; for the
+rest they are fakes that answer at once, so that the gateway alone is measured, beside a bare relay of grpc.aio.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import multiprocessing
+import secrets
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from envwire.client import RemoteEnv
+from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
+from envwire.server import Server
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import environment_pb2_grpc, specs_pb2
+
+ENV = "CartPole-v1"
+_MAKE = "/envwire.v1.EnvironmentService/Make"
+_CONTEXT = multiprocessing.get_context("spawn")
+
+
+@contextlib.contextmanager
+def gateway() -> Iterator[str]:
+    """Runs a gateway; yields its target."""
+    command = [sys.executable, "-m", "envwire", "gateway", "--port", "0"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().split()[1]
+        finally:
+            process.terminate()
+
+
+def await_servers(target: str, count: int) -> None:
+    """Waits until so many servers have registered."""
+    with grpc.insecure_channel(target) as channel:
+        farm = farm_pb2_grpc.FarmServiceStub(channel)
+        while len(farm.ListServers(farm_pb2.ListServersRequest()).servers) < count:
+            time.sleep(0.1)
+
+
+def makes_per_second(target: str, count: int, at_once: int = 8) -> float:
+    """Makes environments as stock clients do, and closes them; returns Makes a second."""
+    with grpc.insecure_channel(target) as channel, ThreadPoolExecutor(at_once) as pool:
+        stub = environment_pb2_grpc.EnvironmentServiceStub(channel)
+        make = pb.MakeRequest(env_id=ENV)
+        begun = time.perf_counter()
+        made = list(pool.map(lambda _: stub.Make(make), range(count)))
+        taken = time.perf_counter() - begun
+        for each in made:
+            header = pb.SessionHeader(session_id=each.session_id, secret=each.secret)
+            stub.Close(pb.CloseRequest(header=header, sequence=1))
+    return count / taken
+
+
+def steps_per_second(target: str, count: int) -> float:
+    """Steps an environment; returns steps a second."""
+    env = RemoteEnv(target, ENV)
+    env.reset(seed=1)
+    begun = time.perf_counter()
+    for number in range(count):
+        if env.step(number % 2)[2]:
+            env.reset()
+    taken = time.perf_counter() - begun
+    env.close()
+    return count / taken
+
+
+def fakes(pipe: Any) -> None:
+    """Answers Makes at once; sends its target."""
+    _run(_fakes(pipe))
+
+
+async def _fakes(pipe: Any) -> None:
+    answer = pb.MakeResponse(
+        session_id=f"{secrets.token_hex(16)}-fake", description="x" * 2000
+    ).SerializeToString()
+
+    async def at_once(_: bytes) -> bytes:
+        return answer
+
+    served = await _serve(at_once)
+    pipe.send(served[1])
+    await asyncio.to_thread(pipe.recv)
+
+
+def relay(pipe: Any, target: str) -> None:
+    """Relays Makes to a target, as little as grpc.aio can do; sends its own target."""
+
+    async def main() -> None:
+        channel = grpc.aio.insecure_channel(target)
+        call: Any = channel.unary_unary(_MAKE)
+        served = await _serve(call)
+        pipe.send(served[1])
+        await asyncio.to_thread(pipe.recv)
+
+    _run(main())
+
+
+def _run(main: Coroutine[Any, Any, None]) -> None:
+    """Runs a coroutine in the event loop that servers use."""
+    try:
+        import uvloop
+    except ModuleNotFoundError:
+        asyncio.run(main)
+    else:
+        uvloop.run(main)
+
+
+async def _serve(answer: Callable[[bytes], Awaitable[bytes]]) -> tuple[grpc.aio.Server, str]:
+    async def make(request: bytes, _: Any) -> bytes:
+        return await answer(request)
+
+    server = grpc.aio.server()
+    handlers = {"Make": grpc.unary_unary_rpc_method_handler(make)}
+    name = "envwire.v1.EnvironmentService"
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, handlers),))
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    return server, f"127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def child(main: Callable[..., None], *arguments: Any) -> Iterator[str]:
+    """Runs a function in a process; yields the target that it sends."""
+    ours, theirs = _CONTEXT.Pipe()
+    process = _CONTEXT.Process(target=main, args=(theirs, *arguments), daemon=True)
+    process.start()
+    try:
+        yield ours.recv()
+    finally:
+        ours.send(None)
+        process.join(10)
+
+
+async def with_fakes(target: str, fake: str, count: int, slots: int, work: Any) -> Any:
+    """Registers fake servers, all at one address, and keeps them registered while `work` is done."""
+    async with grpc.aio.insecure_channel(target) as channel:
+        farm: Any = farm_pb2_grpc.FarmServiceStub(channel)
+        calls = [farm.Register(_reports(f"fake{i}", fake, slots)) for i in range(count)]
+        await asyncio.gather(*(call.read() for call in calls))
+        try:
+            return await work(channel, farm)
+        finally:
+            for call in calls:
+                call.cancel()
+
+
+async def _reports(name: str, address: str, slots: int) -> Any:
+    spec = specs_pb2.EnvSpec(id=ENV)
+    hello = farm_pb2.ServerHello(
+        server_id=name,
+        address=address,
+        info=pb.GetServerInfoResponse(incarnation=name, max_sessions=slots),
+        environments=[pb.EnvironmentListing(library="gymnasium", spec=spec)],
+    )
+    yield farm_pb2.RegisterRequest(hello=hello)
+    while True:
+        await asyncio.sleep(1.0)
+        yield farm_pb2.RegisterRequest(load=farm_pb2.ServerLoad())
+
+
+async def rate(call: Callable[[], Awaitable[Any]], count: int, at_once: int) -> tuple[float, float]:
+    """Makes calls, so many at once; returns calls a second, and the 99th percentile in milliseconds."""
+    times: list[float] = []
+
+    async def caller() -> None:
+        for _ in range(count // at_once):
+            begun = time.perf_counter()
+            await call()
+            times.append(time.perf_counter() - begun)
+
+    begun = time.perf_counter()
+    await asyncio.gather(*(caller() for _ in range(at_once)))
+    taken = time.perf_counter() - begun
+    return len(times) / taken, 1000 * statistics.quantiles(times, n=100)[98]
+
+
+def beside(
+    name: str, unit: str, rounds: int, ours: Callable[[], float], other: Callable[[], float]
+) -> None:
+    """Prints what two give that take turns, and their ratio."""
+    pairs = [(ours(), other()) for _ in range(rounds)]
+    first, second = (statistics.median(values) for values in zip(*pairs, strict=True))
+    ratios = [a / b for a, b in pairs]
+    print(
+        f"{name}: {first:,.0f} and {second:,.0f} {unit}, ratio {statistics.median(ratios):.2f} "
+        f"({min(ratios):.2f} to {max(ratios):.2f})"
+    )
+
+
+def real(rounds: int) -> None:
+    """Makes and steps with a real server."""
+    settings: dict[str, Any] = {"sessions_per_process": 64, "max_sessions": 512}
+    with gateway() as target, Server([ENV], join=[target], **settings) as server:
+        await_servers(target, 1)
+        makes_per_second(target, 64)
+        beside(
+            "Makes, through the gateway and without", "a second", rounds,
+            lambda: makes_per_second(target, 200), lambda: makes_per_second(server.target, 200),
+        )  # fmt: skip
+        beside(
+            "steps, made through the gateway and without", "a second", rounds,
+            lambda: steps_per_second(target, 5000), lambda: steps_per_second(server.target, 5000),
+        )  # fmt: skip
+
+
+def alone(servers: int, slots: int, rounds: int) -> None:
+    """The gateway with fake servers, beside a bare relay."""
+    make = pb.MakeRequest(env_id=ENV).SerializeToString()
+
+    async def work(channel: Any, farm: Any, bare: Any) -> None:
+        through, relayed = channel.unary_unary(_MAKE), bare.unary_unary(_MAKE)
+        pairs: list[tuple[float, float]] = []
+        for _ in range(rounds):
+            ours, slowest = await rate(lambda: through(make), 2000, 16)
+            theirs, _ = await rate(lambda: relayed(make), 2000, 16)
+            pairs.append((ours, theirs))
+        ratios = sorted(b / a for a, b in pairs)
+        print(
+            f"{servers:,} fake servers: {statistics.median(a for a, _ in pairs):,.0f} Makes a second (p99 of the last "
+            f"round {slowest:.0f} ms), a bare relay {statistics.median(b for _, b in pairs):,.0f}; "
+            f"{statistics.median(ratios):.2f} times slower ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+        )
+        single = farm_pb2.AllocateRequest(count=1, env_id=ENV)
+        ones, _ = await rate(lambda: farm.Allocate(single), 500, 8)
+        batch = farm_pb2.AllocateRequest(count=1000, env_id=ENV)
+        thousands, slowest = await rate(lambda: farm.Allocate(batch), 40, 4)
+        print(
+            f"  Allocate: {ones:,.0f} slots a second one by one, {1000 * thousands:,.0f} in batches of 1,000 "
+            f"(p99 {slowest:.0f} ms)"
+        )
+
+    async def main(target: str, fake: str, bare: str) -> None:
+        async with grpc.aio.insecure_channel(bare) as relayed:
+            await with_fakes(
+                target, fake, servers, slots, lambda channel, farm: work(channel, farm, relayed)
+            )
+
+    with gateway() as target, child(fakes) as fake, child(relay, fake) as bare:
+        asyncio.run(main(target, fake, bare))
+
+
+def main() -> None:
+    """Runs all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--servers", type=int, nargs="*", default=[4, 100, 1000])
+    arguments = parser.parse_args()
+    real(arguments.rounds)
+    for servers in arguments.servers:
+        alone(servers, 1_000_000 // servers, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()
