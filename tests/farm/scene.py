@@ -24,7 +24,7 @@ from envwire.v1 import environment_pb2_grpc
 from tests.conftest import SETTINGS
 
 ENV = "CartPole-v1"
-HOSTED = ("CartPole-v1", "tests/*")
+HOSTED = ("CartPole-v1", "Pendulum-v1", "tests/*")
 #: Longest wait for something to be seen from outside.
 SECONDS = 30.0
 

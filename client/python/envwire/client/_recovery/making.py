@@ -114,9 +114,13 @@ class SessionMaker:
             session = self._plan.session(strategy.recording, moves=moves)
             driver = BlockingDriver(session, transport, self._plan.label)
             try:
-                return target, driver, driver.make(request)
+                made = driver.make(request)
             except BaseException:
                 driver.kill()
                 raise
+            # Another address than the one that was asked: that was a farm's gateway, which knows other servers.
+            if strategy.moves and made.address not in {"", target}:
+                session.expect_others(_REFUSED_ELSEWHERE_SECONDS)
+            return target, driver, made
 
         return make
