@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from tests.adversary.channel import DirectChannel
 from tests.adversary.client import RefusedError
@@ -13,6 +14,8 @@ from tests.adversary.ledger import balanced, eventually
 from tests.adversary.messages import make_request, value
 from tests.adversary.servers import PUBLIC, attacked
 
+HEALTHY_SECONDS = 1.0
+LARGE = "MESSAGE_TOO_LARGE"
 SLEEPER, KEEPER = "adversary/Sleeper-v0", "adversary/Keeper-v0"
 HOARDER, DESCRIPTORS = "adversary/Hoarder-v0", "adversary/Descriptors-v0"
 
@@ -57,6 +60,24 @@ def test_a_public_server_imports_no_library_and_opens_no_window_for_a_client() -
         assert answers["NumpyToTorch"] == "WRAPPER_NOT_ALLOWED"
         assert answers["human"] not in {"answered", "ENVIRONMENT_RAISED"}
         assert target.traces() == []
+
+
+@pytest.mark.parametrize(
+    ("first", "verdict", "served"), [("header", "INVALID_VALUE", 1), ("rest", LARGE, 0)]
+)
+def test_a_large_request_is_for_its_session_to_parse(first: str, verdict: str, served: int) -> None:
+    """8 MiB of options without names: the front reads the header where it stands first, and nothing else."""
+    entry = values_pb2.ValueMap(entries=[values_pb2.ValueEntry()]).SerializeToString()
+    options = values_pb2.ValueMap.FromString(entry * (8 * 2**20 // len(entry)))
+    with attacked(SLEEPER) as target, balanced(target), target.attacker() as attacker:
+        session = attacker.make(SLEEPER)
+        header = pb.ResetRequest(header=session.owner).SerializeToString()
+        rest = pb.ResetRequest(sequence=1, options=options).SerializeToString()
+        call = attacker.begin("Reset", header + rest if first == "header" else rest + header)
+        with target.attacker() as visitor:
+            assert visitor.healthy(HEALTHY_SECONDS)
+        assert call.verdict() == verdict
+        attacker.ask(session, "close", served + 1).answer()
 
 
 def test_an_action_of_5000_digits_is_an_invalid_action() -> None:

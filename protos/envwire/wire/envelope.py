@@ -103,6 +103,16 @@ class Addressed(NamedTuple):
         size, start = read_varint(self.header, start + 1)
         return self.header[start : start + size].decode("ascii", "replace")
 
+    def parse_header(self) -> pb.SessionHeader:
+        """Returns the header as a message.
+
+        Raises:
+            DecodeError: It cannot be parsed.
+        """
+        return pb.SessionHeader.FromString(
+            self.header[read_varint(self.header, len(_HEADER_TAG))[1] :]
+        )
+
 
 def answers_chunk(answer: bytes) -> bool:
     """Tells whether the answer to a Step, an InteractResponse, is that to a chunk of actions."""

@@ -114,7 +114,7 @@ class ServerConfig:
     max_make_bytes: Annotated[
         int,
         _limits(
-            "Largest Make, and largest of any other request that belongs to no session, in bytes.",
+            "Largest Make, and largest of any other request that the front itself parses, in bytes.",
             POSITIVE,
         ),
     ] = 1024 * 1024

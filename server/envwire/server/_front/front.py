@@ -21,7 +21,7 @@ from envwire.server._front.direct.listener import DirectListener
 from envwire.server._front.direct.makes import DirectMakes
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
-from envwire.server._front.makes.request_size import check_size
+from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.notices import Notices
 from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions import Sessions
@@ -32,6 +32,7 @@ from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._processes.forkserver import ForkserverLink, Loaded
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import REQUESTS, without_header
 
 _log = logging.getLogger("envwire.server")
 
@@ -132,6 +133,10 @@ class Front:
             client.check("step")
             session, step = known
             return await session.ask(step)
+        if parts := addressed(raw):
+            client.check(named := REQUESTS.kind(raw))
+            header = parts.parse_header()
+            return await self._session_service.relay(named, header, parts.request, stream)
         check_size(raw, self._max_make_bytes)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
@@ -140,7 +145,7 @@ class Front:
         client.check(kind)
         body = getattr(request, kind)
         if kind in SESSION_REQUESTS:
-            return await self._session_service.relay(kind, body, raw, stream)
+            return await self._session_service.relay(kind, body.header, without_header(raw), stream)
         reply = await self._control_service.handlers[kind](body, client)
         if kind == "make" and stream is not None and reply.HasField("make"):
             stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from envwire.codec import FaultError
 from envwire.server._front.life import END_REASONS, Event
 from envwire.server._front.session_record import SessionRecord
 from envwire.server._front.sessions import Sessions
 from envwire.server._front.stream import Stream
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import without_header
 
 
 class SessionService:
@@ -31,20 +28,22 @@ class SessionService:
         known = self._sessions.recognise(raw)
         return known if known is not None and (stream is None or stream.uses(known[0])) else None
 
-    async def relay(self, kind: str, body: Any, raw: bytes, stream: Stream | None) -> bytes:
+    async def relay(
+        self, kind: str, header: pb.SessionHeader, request: bytes, stream: Stream | None
+    ) -> bytes:
         """Relays any request of a session.
 
         Args:
             kind: Its field in InteractRequest.
-            body: The request.
-            raw: The InteractRequest as it came.
+            header: Says whose it is.
+            request: The InteractRequest without the header.
             stream: The stream on which it came.
 
         Raises:
             FaultError: There is no such session, or it ended.
         """
         try:
-            session = self._sessions.find(body.header.session_id, body.header.secret)
+            session = self._sessions.find(header.session_id, header.secret)
         except FaultError as fault:
             if (
                 kind == "close" and fault.reason in END_REASONS
@@ -53,7 +52,7 @@ class SessionService:
             raise
         if stream is not None:
             stream.use(session)
-        reply = await session.ask(without_header(raw))
+        reply = await session.ask(request)
         if kind == "close":
             session.end(Event.CLOSE)
         return reply

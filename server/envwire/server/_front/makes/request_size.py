@@ -1,25 +1,42 @@
 """How large a request may be that the front itself reads: it parses such requests, while all clients wait.
 
-What belongs to a session may be as large as a message; an action may be a picture. A Make is small: parsing 16 MB of
-empty wrappers took 27.6 s.
+What belongs to a session may be as large as a message; an action may be a picture. Of such a request the front parses
+the header, which stands first. A Make is small: parsing 16 MB of empty wrappers took 27.6 s.
 """
 
 from __future__ import annotations
 
+from itertools import islice
+
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.wire.envelope import REQUESTS
+from envwire.wire.envelope import REQUESTS, Addressed, detached
 
 #: Fields that a large request may consist of; an InteractRequest has one.
 _MAX_FIELDS = 16
+#: Most bytes of a header; one of this server has less than 100.
+_MAX_HEADER_BYTES = 4096
+
+
+def addressed(raw: bytes) -> Addressed | None:
+    """Takes the header off a request of a session, which is not parsed.
+
+    Args:
+        raw: An InteractRequest.
+
+    Returns:
+        Its parts; None where it is to be parsed: it belongs to no session, or its header does not stand first.
+    """
+    parts = detached(raw) if REQUESTS.kind(raw) in SESSION_REQUESTS else None
+    return parts if parts is not None and len(parts.header) <= _MAX_HEADER_BYTES else None
 
 
 def check_size(raw: bytes, limit: int) -> None:
-    """Refuses an InteractRequest that is too large for what it asks for, without parsing it.
+    """Refuses an InteractRequest that is too large to be parsed here, without parsing it; `addressed` is asked first.
 
     Args:
         raw: The request.
-        limit: The most bytes of one that belongs to no session.
+        limit: The most bytes of one that belongs to no session, or whose header does not stand first.
 
     Raises:
         FaultError: MESSAGE_TOO_LARGE or MALFORMED_REQUEST.
@@ -27,15 +44,15 @@ def check_size(raw: bytes, limit: int) -> None:
     if len(raw) <= limit:
         return
     try:
-        for count, kind in enumerate(REQUESTS.kinds(raw)):
-            if count == _MAX_FIELDS or kind not in SESSION_REQUESTS:
-                raise FaultError(
-                    Reason.MESSAGE_TOO_LARGE,
-                    f"a request of {len(raw)} bytes; a Make, or another one that belongs to no session, has at most "
-                    f"{limit}. The operator raises the number with --max-make-bytes",
-                )
+        for _ in islice(REQUESTS.kinds(raw), _MAX_FIELDS):
+            pass
     except ValueError as error:
         raise FaultError(
             Reason.MALFORMED_REQUEST,
             f"not an InteractRequest: {error}; send what protos/envwire/v1 describes",
         ) from error
+    raise FaultError(
+        Reason.MESSAGE_TOO_LARGE,
+        f"a request of {len(raw)} bytes; a Make, or another one that belongs to no session, has at most {limit}, and "
+        "so has one that does not begin with its header. The operator raises the number with --max-make-bytes",
+    )
