@@ -1,4 +1,4 @@
-"""Values, spaces, specifications and errors as messages and back: pure functions, no I/O."""
+"""Encodes and decodes values, spaces, specs and errors: pure functions, no I/O."""
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.exceptions import exception_from_fault, fault_from_exception

@@ -1,4 +1,4 @@
-"""Digests of answers: how a client knows that a new environment does what the lost one did.
+"""Digests of answers, by which a replay checks that the new environment behaves as the lost one did.
 
 Client and server each keep a running digest of the answers to a recording's requests. It must not depend on the way an
 answer came, nor on what differs between two runs of the same environment. So an answer counts as its message without

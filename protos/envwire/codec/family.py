@@ -1,4 +1,4 @@
-"""The two families of classes that messages are turned into: envwire's own and Gymnasium's.
+"""The two families of classes that values are decoded to: envwire's and Gymnasium's.
 
 Both have the same names in nearly the same modules, so one description fits both, and decoding takes a
 family as an argument.

@@ -1,4 +1,4 @@
-"""The messages inside a message, whatever their fields are called."""
+"""Iterates over the messages nested in a message."""
 
 from __future__ import annotations
 

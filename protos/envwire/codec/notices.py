@@ -1,4 +1,4 @@
-"""Notices: what a server tells beside its answers."""
+"""Encodes notices, which a server sends beside its answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ TRAILER: Final = "envwire-notices-bin"
 
 
 def draining_notice(seconds: float) -> status_pb2.Notice:
-    """Says that the server stops in so many seconds."""
+    """Returns the notice that the server is about to stop, with the seconds left."""
     notice = status_pb2.Notice(kind=status_pb2.Notice.KIND_DRAINING)
     notice.time_left.FromNanoseconds(max(0, round(seconds * 1e9)))
     return notice

@@ -22,7 +22,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class SessionHeader(google.protobuf.message.Message):
-    """Whose request it is: the first field of every request of a session, so that whoever relays it reads no more.
+    """Whose request it is: the first field of every request of a session, so that a relay reads no further.
 
     It does not count when requests are compared: a repeated request may show another header than the first one. On a
     direct channel, which belongs to one session, requests have none.

@@ -1,1 +1,1 @@
-"""Bytes on the wire: frames, attachments and protobuf's smallest parts. No I/O happens here."""
+"""Bytes on the wire: frames, attachments, envelopes and protobuf varints. No I/O."""

@@ -1,4 +1,4 @@
-"""How both ends of a direct channel wait: they look for a moment before they sleep, where that pays.
+"""Adaptive spinning: how both ends of a direct channel wait for the next message.
 
 A processor that has nothing to do goes to sleep, and to wake it costs as much as a whole step: its caches are cold, and
 on a virtual machine the host is asked. Where the last wait was short, the next one is likely to be, so it begins by

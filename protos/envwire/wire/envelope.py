@@ -1,8 +1,8 @@
-"""Envelopes: what a request or an answer is and whose it is, read and changed without parsing what is inside.
+"""Envelopes: reads and changes the kind and session header of a message without parsing its content.
 
 An InteractRequest holds one request, an InteractResponse one answer, each in the field that tells its kind. A request
 of a session begins with its SessionHeader, field 1. It says whose the request is and is no part of what is asked:
-whoever relays a request takes the header off, and what is compared or kept never had one.
+a relay strips the header, and requests are compared and recorded without it.
 """
 
 from __future__ import annotations

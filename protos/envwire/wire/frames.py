@@ -1,4 +1,4 @@
-"""Frames of the direct channel: a header, a message, and the arrays that travel beside it.
+"""Frames of a direct channel: a header, a message, and its attachments.
 
 Copying an array through a message costs ten times what the wire costs. So a message may refer to arrays instead, by
 their offsets among the attachments of its frame: the sender gathers them from where they are, the receiver lays its
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 PREAMBLE: Final = b"envwire\x01"
-"""What a client sends first: whoever listens by mistake knows at once that this is not for it."""
+"""First bytes that a client sends, so that a server of another protocol can reject the connection at once."""
 
 HEADER: Final = struct.Struct("<IIQ")
 """Bytes of the message, where its attachments are, bytes of the attachments.

@@ -1,4 +1,4 @@
-"""Protobuf's smallest parts: tags, numbers, and a message that holds one other message."""
+"""Protobuf primitives: tags, varints, and length-delimited fields."""
 
 from __future__ import annotations
 

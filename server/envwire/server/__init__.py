@@ -1,10 +1,10 @@
-"""The server: hosts environments, one process each, behind gRPC.
+"""The server: hosts environments, each in a process of its own, behind gRPC.
 
     >>> from envwire.server import Server
     >>> with Server(["CartPole-v1"], port=0) as server:
     ...     print(server.target)
 
-What it offers is loaded when it is asked for: a command as small as `envwire health` needs none of it.
+Names are imported on first use, so that small commands such as `envwire health` start quickly.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from envwire.server.inprocess import InProcessTransport
     from envwire.server.server import Server, ServerError
 
-_HOMES = {
+_MODULES = {
     "InProcessTransport": "inprocess",
     "Server": "server",
     "ServerConfig": "config",
@@ -28,6 +28,6 @@ __all__ = ["InProcessTransport", "Server", "ServerConfig", "ServerError"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

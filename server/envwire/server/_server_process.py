@@ -1,4 +1,4 @@
-"""The process behind `Server`: reads the settings from its standard input and ends when that closes."""
+"""The process behind `Server`: reads its settings from standard input and ends when that closes."""
 
 from __future__ import annotations
 

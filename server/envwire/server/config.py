@@ -1,4 +1,4 @@
-"""The server's settings. A field here is all that a new one needs.
+"""The server's settings: adding a field here is all that a new setting needs.
 
 Its name is the keyword of `Server` and the key in a TOML file; the option of `envwire serve`, the environment
 variable, the row in docs/settings.md and the checks come from its annotation.

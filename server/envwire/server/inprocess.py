@@ -1,4 +1,4 @@
-"""A server without processes and sockets: the same handlers, called directly, message by message."""
+"""A server in the client's process, without sockets: the same handlers, called directly. For tests."""
 
 from __future__ import annotations
 

@@ -52,18 +52,18 @@ class ServerError(Exception):
 
 
 class Server:
-    """A server on this machine, running as long as the `with` block (or until `stop`).
+    """A server on this machine that runs for the `with` block, or from `start` to `stop`.
 
-    It is a process of its own: the program that starts it may fork, use gRPC or hold the interpreter lock as it likes,
-    and the server ends when that program does, however it ends.
+    The server is a separate process, so the program that starts it may fork, use gRPC or hold the interpreter lock. It
+    ends when that program ends, even if the program is killed.
 
     Args:
         environments: Ids or shell patterns, such as "CartPole-v1" or "ALE/*".
-        settings: Further settings (see `ServerConfig` and docs/settings.md). Other than for `envwire serve`, `port` is
-            0, any free one; `drain_timeout` is 0; and `sys_path` is that of this program.
+        settings: Further settings (see `ServerConfig`, docs/settings.md). Unlike for `envwire serve`, `port` defaults
+            to 0 (any free one), `drain_timeout` to 0, and `sys_path` to that of this program.
 
     Raises:
-        ValueError: The settings cannot work.
+        ValueError: A setting is unknown or invalid, or settings contradict each other.
 
     Example:
         >>> with Server(["CartPole-v1"]) as server:

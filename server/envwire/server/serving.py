@@ -1,4 +1,4 @@
-"""Serving: a front and its gRPC server from start to drain, in one event loop."""
+"""Serves: runs a front and its gRPC server in one event loop, from start to drain."""
 
 from __future__ import annotations
 

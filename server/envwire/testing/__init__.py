@@ -1,4 +1,4 @@
-"""Tests to run on an environment or a server of one's own, and a connection that breaks on purpose.
+"""Test suites for your own environments and servers, and a transport that fails on purpose.
 
     # test_lab.py, run by pytest
     from envwire.testing import EnvironmentCompliance, ServerCompliance

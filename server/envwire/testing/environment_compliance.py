@@ -1,4 +1,4 @@
-"""What an environment must do to be driven from afar without a difference, as tests to inherit.
+"""Compliance tests for environments, to inherit: what remote use requires of an environment.
 
 The rules are those of Gymnasium's API; the last group runs the same actions on the environment here and on one behind
 envwire's messages, and compares every value, type and bit.

@@ -1,4 +1,4 @@
-"""Equality that tells apart everything that the codec promises to keep apart."""
+"""Strict equality of values: types, dtypes and shapes count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection that breaks on purpose: requests lost, answers lost, requests delivered twice."""
+"""A transport that fails on purpose: loses requests, loses answers, delivers requests twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every envwire server must do, whoever wrote it, as tests to inherit: the core of docs/protocol.md."""
+"""Compliance tests for servers, to inherit: the core of docs/protocol.md."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client: remote environments that are environments.
+"""The Python client: remote environments with the `Env` and `VectorEnv` interfaces.
 
 >>> from envwire.client import RemoteEnv
 >>> env = RemoteEnv("localhost:50051", "CartPole-v1")

@@ -1,4 +1,4 @@
-"""Remote environments for programs with an event loop.
+"""Remote environments for asyncio programs.
 
 >>> from envwire.client.aio import RemoteEnv
 >>> async def main() -> None:

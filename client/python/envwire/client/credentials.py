@@ -1,4 +1,4 @@
-"""Who this client is and whom it trusts: certificates and a token, given or from environment variables."""
+"""Certificates and tokens of a client, given as arguments or by environment variables."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Credentials:
             and not is_local(target)
         ):
             raise InvalidRequestError(
-                f"refusing to send a token to {target} without TLS: whoever is on the way could read and use it. Give "
+                f"refusing to send a token to {target} without TLS: anyone on the way could read and use it. Give "
                 "Credentials(ca=...) or set ENVWIRE_CA, or say Credentials(insecure=True) when the network is trusted"
             )
 

@@ -1,4 +1,4 @@
-"""The proxy as an environment of `envwire.envs`."""
+"""`RemoteEnv`: a remote environment with the interface of `envwire.envs.Env`."""
 
 from __future__ import annotations
 

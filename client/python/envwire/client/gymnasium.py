@@ -1,4 +1,4 @@
-"""The proxy as a true `gymnasium.Env` with `gymnasium.spaces`. Needs `envwire[gymnasium]`.
+"""Remote environments that are `gymnasium.Env` and `gymnasium.vector.VectorEnv`. Needs `envwire[gymnasium]`.
 
 Importing this module registers `envwire/Remote-v0`, for `gymnasium.make`.
 """

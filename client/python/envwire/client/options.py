@@ -1,4 +1,4 @@
-"""How an environment is reached, and what becomes of it when it is lost: the options that all proxies share."""
+"""Connection options that all proxies share: transport, timeouts, credentials, lease and recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The remote vector environment as one of `envwire.envs`."""
+"""`RemoteVectorEnv`: a remote vector environment with the interface of `envwire.envs.vector.VectorEnv`."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Errors, exceptions and warnings as messages and back."""
+"""Encodes and decodes errors, exceptions and warnings."""

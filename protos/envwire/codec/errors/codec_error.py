@@ -1,4 +1,4 @@
-"""The one error of the codec: what was wrong, where, and what to do.
+"""`CodecError`: what cannot be encoded or decoded, its path, and the remedy.
 
 The path is put together while the error travels outwards: each container adds its own step with
 `under`. So nothing is spent on paths while all is well.

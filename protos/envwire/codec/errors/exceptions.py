@@ -1,4 +1,4 @@
-"""Exceptions of an environment as faults, and back as exceptions of the same class.
+"""Encodes an environment's exceptions as faults, and decodes faults to the same classes.
 
 Classes are looked up among Python's own and in the family's `error` module, by name; nothing is
 imported on a peer's word.

@@ -1,4 +1,4 @@
-"""The table of everything that can go wrong: reason, gRPC status, meaning.
+"""The table of error reasons: name, gRPC status, meaning.
 
 The servers' refusals, the clients' exceptions and the table in the documents all come from here.
 """

@@ -1,4 +1,4 @@
-"""Faults as google.rpc statuses, small enough for the trailers of a gRPC call."""
+"""Encodes faults as google.rpc.Status, bounded to fit the trailers of a gRPC call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings that an environment gave while it served a request."""
+"""Encodes and decodes warnings that an environment gave while it served a request."""
 
 from __future__ import annotations
 

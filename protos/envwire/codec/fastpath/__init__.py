@@ -1,1 +1,1 @@
-"""The fast path: a step that is like the last one, written and read without building messages."""
+"""The fast path: encodes and decodes steps like the last one without building messages."""

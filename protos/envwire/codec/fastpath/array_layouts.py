@@ -1,4 +1,4 @@
-"""What stands around the elements of an array: alike for all arrays of one type and shape."""
+"""The fixed bytes around the elements of an array, by dtype and shape."""
 
 from __future__ import annotations
 

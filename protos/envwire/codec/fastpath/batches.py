@@ -1,4 +1,4 @@
-"""A step of a vector environment: four arrays, written and read by what stands between them.
+"""Fast path for steps of vector environments: four arrays and the fixed bytes between them.
 
 Observations, rewards, terminations and truncations differ from the last ones in their elements only. So a whole answer
 is a layout with gaps. Whatever does not fit it is left to the step of a single one, and to protobuf.

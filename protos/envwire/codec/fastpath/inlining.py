@@ -1,4 +1,4 @@
-"""A packet for a carrier that has no attachments: its arrays back in the message.
+"""Moves attachments back into their message, for transports that carry none.
 
 The message is small and the arrays are not. So the message is taken apart where its tensors are, and the arrays stay
 where they are: what is returned are pieces, to be sent one after another.

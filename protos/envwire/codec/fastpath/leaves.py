@@ -1,4 +1,4 @@
-"""Values without containers as the bytes of a Value and back, without building a message.
+"""Fast path for values without containers: the bytes of a Value, without building a message.
 
 The rows are those of `values.builtins` that need no message of their own; arrays have their layouts. Bytes are read
 only in the form in which they are written here; all others are protobuf's to judge.

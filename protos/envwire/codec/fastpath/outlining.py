@@ -1,4 +1,4 @@
-"""A large message that came without attachments, read as if its arrays had come beside it.
+"""Reads a large message without attachments as if its arrays had been attached: without copying them.
 
 Protobuf copies the elements of an array several times. Cut out of the message first they are copied once, into the
 memory that becomes the array; the way of reading is that of a carrier with attachments.

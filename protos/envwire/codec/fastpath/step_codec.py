@@ -1,4 +1,4 @@
-"""Steps by their fixed parts, behind the interface of all step codecs."""
+"""`StepCodec` by fixed parts: the fast path's implementation."""
 
 from __future__ import annotations
 

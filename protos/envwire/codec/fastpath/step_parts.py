@@ -1,4 +1,4 @@
-"""What the answers to steps consist of, in the order in which it is written."""
+"""The fields of a step's answer, in the order in which they are written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers to steps, read by their fixed parts; see `step_writer`."""
+"""Decodes answers to steps by their fixed parts; see `step_writer`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests for steps, written and read by their fixed parts: the number and the action differ, nothing else."""
+"""Encodes and decodes step requests: only the sequence number and the action change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers to steps, written by their fixed parts.
+"""Encodes answers to steps by their fixed parts.
 
 A step's messages differ from the last one's in a few fields: the number, the action, the observation, the reward, the
 flags, the info. What is written here has protobuf's own form, but a message is built only for a part that is not like

@@ -1,4 +1,4 @@
-"""Dictionaries, tuples and lists that are like the last one: only their leaves are written and read anew.
+"""Fast path for dicts, tuples and lists with the structure of the last one: only their leaves change.
 
 A tree remembers nested containers: the bytes before each element, with the lengths that they had last. Where an
 element is as long as before, nothing around it has to be written or understood again, only joined or compared; where it

@@ -1,4 +1,4 @@
-"""Values that are like the last one: written and read by their fixed parts, without building a message.
+"""Fast path for values with the type and shape of the last one, without building a message.
 
 An observation differs from the one before in its elements, not in its type and shape. Writer and reader remember what
 stands around the elements, and compare it as bytes. Whatever is not like the last value is left to protobuf.

@@ -1,1 +1,1 @@
-"""Spaces, specifications and random states as messages and back."""
+"""Encodes and decodes spaces, specs and random states."""

@@ -1,4 +1,4 @@
-"""Where one call stands in a tree of spaces: how deep it is, which spaces it met, what it may still fill in."""
+"""State of one call while it walks a tree of spaces: depth, spaces seen, remaining budget."""
 
 from __future__ import annotations
 

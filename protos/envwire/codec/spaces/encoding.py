@@ -1,4 +1,4 @@
-"""Spaces as trees of messages, each rebuilt exactly with the classes of either family."""
+"""Encodes spaces as trees of messages and decodes them to the classes of either family."""
 
 from __future__ import annotations
 

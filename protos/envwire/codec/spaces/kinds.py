@@ -1,4 +1,4 @@
-"""The ten kinds of spaces: a row and a pair of functions each.
+"""The ten kinds of spaces: a table row and a pair of functions each.
 
 Constructors do the building; what they would derive anew is then set as it was sent.
 """

@@ -1,4 +1,4 @@
-"""The state of NumPy's random number generators, so that both sides draw the same numbers."""
+"""Encodes and decodes the state of NumPy's generators, so that both sides draw the same numbers."""
 
 from __future__ import annotations
 

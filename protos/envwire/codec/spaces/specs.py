@@ -1,4 +1,4 @@
-"""Specifications: how an environment and its wrappers were made."""
+"""Encodes and decodes specs: how an environment and its wrappers were made."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The messages of steps: one interface, two implementations that say the same."""
+"""Step codecs: one interface, two equivalent implementations."""

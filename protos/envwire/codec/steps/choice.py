@@ -1,4 +1,4 @@
-"""Which step codec a session has."""
+"""Chooses the step codec of a session."""
 
 from __future__ import annotations
 

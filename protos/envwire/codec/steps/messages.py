@@ -1,4 +1,4 @@
-"""Steps as protobuf's messages: what the contract says, field by field."""
+"""`StepCodec` by protobuf messages: the reference implementation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface of all that writes and reads the messages of steps."""
+"""The `StepCodec` interface: encodes and decodes the messages of steps."""
 
 from __future__ import annotations
 

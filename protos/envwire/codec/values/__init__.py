@@ -1,1 +1,1 @@
-"""Values as messages and back."""
+"""Encodes and decodes values."""

@@ -1,4 +1,4 @@
-"""NumPy's values: arrays of numbers, arrays of objects, and scalars."""
+"""NumPy values: numeric arrays, object arrays and scalars."""
 
 from __future__ import annotations
 

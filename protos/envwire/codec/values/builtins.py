@@ -1,4 +1,4 @@
-"""Plain Python values: None, booleans, numbers, texts, bytes and text streams."""
+"""Builtin values: None, booleans, numbers, strings, bytes and text streams."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def encode_none(_value: None, message: values_pb2.Value, _: Encoding) -> None:
 
 
 def decode_none(message: object, _: Decoding) -> None:
-    """Reads None."""
+    """Returns None, the only value of a NullValue."""
 
 
 def encode_bool(value: bool, message: values_pb2.Value, _: Encoding) -> None:

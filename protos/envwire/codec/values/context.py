@@ -1,4 +1,4 @@
-"""Where one call stands in nested values: which row of the tables takes each value, and how deep it may go.
+"""State of one call while it walks nested values: dispatch by type, depth, remaining budget.
 
 `builtins`, `arrays`, `containers` and `library_types` hold the rows; `encoding` puts them together.
 """

@@ -1,4 +1,4 @@
-"""Python values as typed wire values, and back as the type that was sent.
+"""Encodes Python values as typed wire values, and decodes them to the same types.
 
 The exact type decides. A subclass of a built-in type travels as the nearest built-in type (an
 OrderedDict as a dict, a named tuple as a tuple); enumerations and subclasses of arrays do not.

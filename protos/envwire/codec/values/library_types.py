@@ -1,4 +1,4 @@
-"""Values of the libraries' own classes: samples of Graph spaces and autoreset modes.
+"""Values of library classes: samples of Graph spaces and autoreset modes.
 
 Encoding knows the classes of both families by name, decoding builds those of one.
 """

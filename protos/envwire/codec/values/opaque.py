@@ -1,4 +1,4 @@
-"""Stand-ins for objects that have no wire form: what they were and how they printed."""
+"""`Opaque`: stands in for an object that has no wire form, with its type and repr."""
 
 from __future__ import annotations
 

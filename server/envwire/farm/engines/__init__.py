@@ -1,1 +1,1 @@
-"""What starts the servers of a farm. Engines launch; they carry no traffic."""
+"""Engines start the servers of a farm; they carry no traffic."""

@@ -1,4 +1,4 @@
-"""A farm on this machine: a gateway in this process, and servers in processes of their own, restarted when they end."""
+"""A farm on this machine: a gateway in this process, and server processes that are restarted when they end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gateway's settings: like those of a server, one field for each (see `envwire.server.config`)."""
+"""The gateway's settings, described as those of a server are (see `envwire.server.config`)."""
 
 from __future__ import annotations
 

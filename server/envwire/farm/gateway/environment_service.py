@@ -1,4 +1,4 @@
-"""EnvironmentService at the gateway: Makes are placed, requests of sessions go on to the servers that have them.
+"""EnvironmentService of the gateway: places Makes, and relays requests of sessions to their servers.
 
 A client that follows the `address` of its Make talks to the server from then on. One that does not, for it knows of no
 address or cannot reach it, is relayed: its messages go through unread but for the session's id.

@@ -1,4 +1,4 @@
-"""FarmService: servers register and report; clients allocate and locate; operators look."""
+"""FarmService: servers register and report, clients allocate and locate, operators list."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gateway from start to stop, in one event loop."""
+"""Runs a gateway in one event loop, from start to stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connections to the servers: raw messages in, raw messages out, and an end to all waiting when a server is dead."""
+"""Connections to servers: relay raw messages, and fail all waiting calls when a server is dead."""
 
 from __future__ import annotations
 

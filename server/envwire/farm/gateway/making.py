@@ -1,4 +1,4 @@
-"""Makes: sent to the least busy server, and to the next one when that has no room after all or is gone."""
+"""Sends a Make to the least busy server, and to the next one when that is full or gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which server is next: the least busy one, or the busiest that has room. No I/O."""
+"""Chooses the server of a new session: the least busy, or the busiest that has capacity. No I/O."""
 
 from __future__ import annotations
 

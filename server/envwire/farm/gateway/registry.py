@@ -1,4 +1,4 @@
-"""The servers of a farm, how busy they are and which of them live. No I/O; each call says what time it is.
+"""The registry of a farm's servers: load, and liveness. No I/O; callers pass the time.
 
 A gateway that stood still, for it was stopped or its machine was suspended, has heard nobody meanwhile. That says
 nothing about the servers: the time does not count as silence, and until a server reports again nothing is known of it.

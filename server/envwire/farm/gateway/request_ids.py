@@ -1,4 +1,4 @@
-"""Makes by the id that their client gave them: a repeat goes to the server that the first one went to.
+"""Makes by request id: a repeat goes to the server that got the first.
 
 The server knows whether it made the session, and gives the same answer. A gateway that was restarted does not know
 where the first one went: a repeat may then make another session, and the first ends with its lease.

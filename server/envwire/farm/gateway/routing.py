@@ -1,4 +1,4 @@
-"""Whose request it is: the servers of sessions, from the ids in the requests' headers."""
+"""Routes requests to servers by the session id in their header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of a server in a farm: one table of what each means for Makes and for Locate. No I/O."""
+"""The states of a server in a farm, and what each means for Makes and for Locate. No I/O."""
 
 from __future__ import annotations
 

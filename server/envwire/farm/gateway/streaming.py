@@ -1,4 +1,4 @@
-"""What one client's stream uses behind the gateway: a stream to each server that has a session of it.
+"""A client's stream through the gateway: one stream to each server that has a session of it.
 
 Sessions live as long as the stream that used them, so the client's stream has its like at each server.
 """

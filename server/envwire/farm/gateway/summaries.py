@@ -1,4 +1,4 @@
-"""The farm as if it were one server: what its servers make, and what they can do together. No I/O."""
+"""Summarizes a farm as one server: the environments and capabilities of its servers. No I/O."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upkeep: what the gateway does without anybody asking. Time passes, and servers that are silent are probed."""
+"""Upkeep: periodic work of the gateway, such as probing silent servers."""
 
 from __future__ import annotations
 

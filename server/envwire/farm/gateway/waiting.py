@@ -1,4 +1,4 @@
-"""Makes that wait for room in the farm: in order, only so many at once, and only so long."""
+"""Queue of Makes that wait for capacity in the farm, bounded in length and in waiting time."""
 
 from __future__ import annotations
 

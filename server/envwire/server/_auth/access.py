@@ -1,4 +1,4 @@
-"""Who a client is: told by its token, its certificate or its address."""
+"""Identifies clients by token, certificate or address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients may ask for: the operator's lists, checked before anything is made."""
+"""Checks a Make against the operator's lists of ids, keyword arguments and wrappers."""
 
 from __future__ import annotations
 

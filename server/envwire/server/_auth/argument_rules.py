@@ -1,10 +1,10 @@
-"""What a client may pass for a keyword argument, as the operator writes it after its name.
+"""Rules for the values of keyword arguments, as the operator writes them after a name.
 
 gravity                     anything
 is_slippery:bool            True or False
 size:int[2..16]             a whole number in a range; either end may be left out
 gravity:float[1..20]        a number in a range, whole ones included
-label:str[..64]             a text of so many characters
+label:str[..64]             a text of at most 64 characters
 map_name:{4x4,8x8}          one of these texts
 frame_skip:{1,2,4}          one of these whole numbers
 seed:int[0..]?              or None

@@ -1,4 +1,4 @@
-"""A development CA: an authority of one's own, a certificate for the server, one for a client. Needs `cryptography`.
+"""Creates a development CA, with a certificate for the server and one for a client. Needs `cryptography`.
 
 For production, use the certificates that your organisation issues. The authority's key is written as well, for issuing
 more; whoever has it can make certificates that the server and its clients trust.

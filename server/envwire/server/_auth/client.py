@@ -1,4 +1,4 @@
-"""Who asks, and whether that client may: the table of the scopes that each request needs."""
+"""An authenticated client, and the table of the scopes that each request needs."""
 
 from __future__ import annotations
 

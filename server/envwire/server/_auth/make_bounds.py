@@ -1,4 +1,4 @@
-"""How much one Make may ask for: bounds that hold on every server, before anything is looked up or decoded.
+"""Bounds on the size of one Make, checked on every server before anything is decoded or looked up.
 
 What is looked up by a name, compared with other names or decoded costs time by its length, and all clients wait while
 the front does it.

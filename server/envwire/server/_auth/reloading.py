@@ -1,4 +1,4 @@
-"""Files that may change while the server runs: their meaning is read anew when they do."""
+"""Reloads files that change while the server runs."""
 
 from __future__ import annotations
 

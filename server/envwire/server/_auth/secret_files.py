@@ -1,4 +1,4 @@
-"""The files that only the front may read, and those of them that cannot be kept from environments."""
+"""Lists the server's secret files, and warns of those that environments could read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server's certificates: read from files, checked, and taken anew when the files change."""
+"""The server's certificates: read, checked, and reloaded when the files change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens: the operator's file of who may do what. It holds digests; nobody can make a token of them.
+"""The token file: names, scopes and digests of tokens; the tokens themselves are not stored.
 
 Each line is a name, its scopes and the SHA-256 digest of the token, in hexadecimal digits:
 

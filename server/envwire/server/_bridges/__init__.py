@@ -1,1 +1,1 @@
-"""Bridges: processes beside the server that speak another protocol, and are clients of the server like any other."""
+"""Bridges: processes that offer another protocol and are ordinary clients of the server."""

@@ -1,4 +1,4 @@
-"""The process of a bridge, as the server that starts it sees it."""
+"""Starts and stops a bridge's process, for the server."""
 
 from __future__ import annotations
 

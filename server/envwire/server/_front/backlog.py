@@ -1,4 +1,4 @@
-"""How much the front holds of requests whose sessions have not answered yet.
+"""Bounds the bytes of requests that the front holds for sessions which have not answered yet.
 
 A client sends its next request when the last is answered, or the same one once more when it lost the answer. What goes
 beyond that is bounded, by session and by client: 60 requests of 30 MiB to a session that hung took 5.2 GB.

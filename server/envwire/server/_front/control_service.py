@@ -1,4 +1,4 @@
-"""The requests that the front itself answers: Make, ListEnvironments, GetServerInfo, RenewLease, GetSessionStats."""
+"""Requests that the front answers itself: Make, ListEnvironments, GetServerInfo, RenewLease, GetSessionStats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a session ended, in words for its client: one text for each event that ends one."""
+"""End reasons: the text and metadata that a client gets for each event that ends a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The event loop of a process that serves: the fastest there is, ended by signals, with files enough."""
+"""Runs a server's event loop: uvloop where it is installed, signal handlers, and the limit of open files."""
 
 from __future__ import annotations
 

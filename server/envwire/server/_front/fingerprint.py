@@ -1,4 +1,4 @@
-"""A server's fingerprint: equal where equal environments can be expected to give equal numbers."""
+"""A server's fingerprint: servers with equal fingerprints can be expected to produce equal numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front: lets clients in, answers or relays their requests, and keeps their sessions. It runs no environment code.
+"""The front: wires together admission, sessions and relaying, and runs no environment code.
 
 Everything here speaks InteractRequest and InteractResponse as bytes; what belongs to a session is relayed as it came,
 but without its header: no environment's process learns a secret.

@@ -1,4 +1,4 @@
-"""What every gRPC port of ours does: who calls, how a call is refused, limits, certificates."""
+"""What all gRPC ports share: authentication, errors, limits and certificates."""
 
 from __future__ import annotations
 

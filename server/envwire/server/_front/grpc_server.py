@@ -1,4 +1,4 @@
-"""gRPC: the service's methods over the front, health and reflection."""
+"""The gRPC server: the service's methods on the front, health and reflection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`grpc.health.v1`, which is open to strangers: they are told how the server is, and nothing that they send is read."""
+"""`grpc.health.v1`: needs no authentication, tells the server's health and reads nothing else from the request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joining a farm: a server registers with each gateway, and again whenever the registration ends while it serves."""
+"""Registers a server with the gateways of a farm, and again whenever a registration ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The life of a session, as the server keeps it: every state, every event, and what each end means.
+"""The life of a session on the server: states, events and the meaning of each end, as tables.
 
 The front takes any move from here and nowhere else. How an episode goes is the session's own business, in its process
 (`_session.states`).

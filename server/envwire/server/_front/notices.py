@@ -1,4 +1,4 @@
-"""What the server tells all its clients beside its answers; most often nothing."""
+"""Notices that the server sends to all clients beside its answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the operator's log says of sessions: made, refused, ended, and why."""
+"""Log lines about sessions, for the operator: made, refused, ended, and why."""
 
 from __future__ import annotations
 

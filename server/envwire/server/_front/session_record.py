@@ -1,4 +1,4 @@
-"""One session as the front sees it: a slot in a process, a lease, and in the end a reason why."""
+"""The front's record of one session: its slot in a process, its lease, its deadlines and its end reason."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class SessionRecord:
             self.busy_since = self.last_used
 
     def on_reply(self) -> None:
-        """Notes that the process replied, whoever still waits for it."""
+        """Notes that the process replied, whether or not the client still waits."""
         self._pending.give_back()
         self.last_used = self._heard_at = self.clock()
         self.busy_since = self.last_used if self._pending else None

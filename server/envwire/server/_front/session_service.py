@@ -1,4 +1,4 @@
-"""The requests of sessions: relayed to their processes without the header, and answered with what those say."""
+"""Requests of sessions: relayed to their process without the session header, and answered with its reply."""
 
 from __future__ import annotations
 

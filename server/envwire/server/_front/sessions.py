@@ -1,4 +1,4 @@
-"""All sessions of a server: who is there, who was, and whose time is over."""
+"""The table of a server's sessions: open ones, ended ones that are still explained, and limits per client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one open Interact stream used: those sessions live as long as it does."""
+"""The sessions that one open Interact stream uses: they stay alive while it is open."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upkeep: what goes on without anybody asking. Sessions are swept while the server lives, and drained in the end."""
+"""Upkeep: periodic work of the front, ten times a second, and the drain when the server stops."""
 
 from __future__ import annotations
 

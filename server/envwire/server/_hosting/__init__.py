@@ -1,1 +1,1 @@
-"""What is hosted: the libraries, making environments, vector and multi-agent environments."""
+"""Hosting: libraries of environments, making them, vector and multi-agent environments."""

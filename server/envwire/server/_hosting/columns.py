@@ -1,4 +1,4 @@
-"""Infos of a vector environment's members, gathered into columns in which no value has changed.
+"""Collects the infos of a vector environment's members into columns, with every value unchanged.
 
 A `SyncVectorEnv` gives a column the type of the first value that it sees, and a later 0.5 becomes 0 among integers.
 Which value is the first is known where all environments come together, and that is not here. So a column of one type

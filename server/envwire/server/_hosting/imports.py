@@ -1,4 +1,4 @@
-"""Importing what the operator named: a module by its dotted name, or a file by its path."""
+"""Imports the modules that the operator named: by dotted name, or by file path."""
 
 from __future__ import annotations
 

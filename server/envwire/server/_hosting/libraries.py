@@ -1,4 +1,4 @@
-"""The catalogue of a server: the environments and wrappers that clients may name, from the installed libraries.
+"""The catalogue: environments and wrappers that clients may name, from the installed libraries.
 
 Environment code is imported here and nowhere else. It runs in the fork server and in the session processes, never in
 the front.
@@ -160,7 +160,7 @@ def list_environments(catalogue: Catalogue) -> environment_pb2.ListEnvironmentsR
 def preload(catalogue: Catalogue) -> None:
     """Imports the modules of the listed environments, so that a forked session starts warm.
 
-    A module that cannot be imported is left alone: whoever makes that environment gets the error.
+    A module that cannot be imported is left alone: the client that makes that environment gets the error.
     """
     for listing in catalogue.listings.values():
         entry_point = listing.spec.entry_point

@@ -1,4 +1,4 @@
-"""A library of environments: its registry, and how it makes what is registered."""
+"""A library of environments: its registry and its `make`."""
 
 from __future__ import annotations
 

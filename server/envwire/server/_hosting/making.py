@@ -1,4 +1,4 @@
-"""Making: from a client's request to an environment in its wrappers, and to what a proxy shows of it."""
+"""Makes an environment with its wrappers from a Make request, and describes it for the answer."""
 
 from __future__ import annotations
 

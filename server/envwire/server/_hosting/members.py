@@ -1,4 +1,4 @@
-"""The members of a vector environment: environments whose attributes are one of each."""
+"""Access to the members of a vector environment: attributes and methods of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Environments of many agents in the shape of one that a session can drive.
+"""Adapts multi-agent environments to the interface that a session drives.
 
 It speaks of all agents at once: spaces, observations, rewards and flags are dictionaries by agent. docs/pettingzoo.md
 says what travels in which field.

@@ -1,4 +1,4 @@
-"""PettingZoo as two libraries.
+"""PettingZoo as two libraries: `pettingzoo.parallel` and `pettingzoo.aec`.
 
 PettingZoo has a registry of parallel environments and one of turn-based (AEC) ones, with the same ids in both; so each
 registry is a library of its own.

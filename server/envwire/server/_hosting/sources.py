@@ -1,4 +1,4 @@
-"""The sources of the operator's modules as they were when the server imported them.
+"""Keeps the sources of the operator's modules as they were when the server imported them.
 
 Python reads a source file when it prints a traceback, not when it imports the module. After an edit it would show lines
 that never ran.

@@ -1,4 +1,4 @@
-"""The spaces that an environment shows, as messages."""
+"""Encodes the spaces of an environment as messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vector environments in the shape that a session drives: native ones, and those of members that step one by one."""
+"""Adapts vector environments to the interface that a session drives: native ones, and lists of members."""
 
 from __future__ import annotations
 

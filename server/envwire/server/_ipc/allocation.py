@@ -1,4 +1,4 @@
-"""How the server's processes allocate: memory of large messages is kept for the next ones.
+"""Tunes the allocator of the server's processes: freed memory of large messages is kept for the next ones.
 
 By default the C library gives a freed megabyte back to the kernel, and the next message pays for each of its pages
 anew, which costs more than copying it. The front relays one large message after another, and a session whose actions

@@ -1,4 +1,4 @@
-"""Bounds that both sides of a session process know."""
+"""Bounds that the front and session processes share."""
 
 from __future__ import annotations
 

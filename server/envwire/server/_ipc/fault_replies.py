@@ -1,4 +1,4 @@
-"""Faults as replies."""
+"""Encodes faults as replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gathering: a message that lies in pieces is sent from where they are."""
+"""Sends a message that consists of several buffers, without joining them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front's memory holds keys and the secrets of sessions: nobody else of the same user may read it."""
+"""Hides the front's memory, which holds keys and secrets, from other processes of the same user."""
 
 from __future__ import annotations
 

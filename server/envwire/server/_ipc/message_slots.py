@@ -1,4 +1,4 @@
-"""Message slots: shared memory in which one end of a link writes a large message for the other, instead of sending it.
+"""Message slots: shared memory for messages that are too large for the link.
 
 A socket takes a message of megabytes in many pieces, and both ends wake for each; here it is written in one call and
 read in one. It is a file in memory, sealed at its full length: no peer gone mad makes it shorter. Its pages stay for

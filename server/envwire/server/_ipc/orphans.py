@@ -1,4 +1,4 @@
-"""Orphans: what a session's process started and left behind is inherited by an ancestor that asks for it, and ended.
+"""Ends orphans: processes that a session's process started and left behind.
 
 Launchers of simulators start them in a session of their own, where no signal to a process group reaches them. Each
 session's process inherits what its environment orphans; when it goes, its parent inherits the lot and kills it.

@@ -1,4 +1,4 @@
-"""The scoreboard: a page that a session process shares with the front, for what must be known without asking.
+"""The scoreboard: shared memory in which a session process tells the front what it is doing.
 
 The front is not in the way of a direct channel, so it cannot see when a request came or how long it takes. The process
 writes that here, two numbers a request; the front looks a few times a second. Behind the rows are the marks of the

@@ -1,4 +1,4 @@
-"""The requests of a session: those that carry a number, which the front relays and a session answers."""
+"""The kinds of requests that a session serves: numbered, and relayed by the front."""
 
 from __future__ import annotations
 

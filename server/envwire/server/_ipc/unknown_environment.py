@@ -1,4 +1,4 @@
-"""The error for an id that is not served: the class that a local `make` would raise, and the nearest ids."""
+"""The error for an id that is not served: the class that a local `make` raises, with similar ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session process reads on its link: requests of clients, and what the front alone can order.
+"""Frames that a session process reads on its link: client frames and control frames.
 
 Each kind of frame is a type of its own, and what a process does follows from the type. A client's message becomes a
 `ClientFrame` whatever its bytes are; on a direct channel there is nothing else.

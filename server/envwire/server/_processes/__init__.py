@@ -1,1 +1,1 @@
-"""The front's side of a session process: started, asked over a link, limited and watched."""
+"""Session processes as the front sees them: starting, linking, limiting and watching them."""

@@ -1,4 +1,4 @@
-"""The front's ends of what ties a session process to it, and how both sides get theirs."""
+"""The front's ends of the sockets, pipes and memory that connect it to a session process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the exit status of a session process tells."""
+"""Describes the exit status of a session process in words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front's handle of the fork server."""
+"""The front's connection to the fork server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The front's end of a session process's socket: what sessions ask, and what the process says about them.
+"""The front's end of the link to a session process: requests out, replies and events in.
 
 What the process sends is not trusted: an environment may have written it. A process that answers what nobody asked,
 speaks of sessions that it does not have, or not in frames and answers at all, is misbehaving; its sessions end with it.

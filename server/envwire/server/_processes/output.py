@@ -1,4 +1,4 @@
-"""What a session's process prints: the last of it is kept, however much there is."""
+"""Captures the output of a session process, and keeps a bounded tail of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What environments print, in the operator's log: a line of theirs is a line there, with the session it belongs to."""
+"""Writes the output of environments to the operator's log, each line with its session."""
 
 from __future__ import annotations
 

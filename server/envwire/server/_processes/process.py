@@ -1,4 +1,4 @@
-"""A session process as the front sees it: started from the fork server, asked over a link, watched on a scoreboard."""
+"""A session process: started from the fork server, reached over a link, watched on a scoreboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many processors the sessions of this server have."""
+"""Counts the processors that sessions may use."""
 
 from __future__ import annotations
 

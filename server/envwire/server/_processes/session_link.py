@@ -1,4 +1,4 @@
-"""One session's share of the link to its process: its requests, and the replies that it still waits for."""
+"""One session on the link to its process: its requests and pending replies."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class SessionLink:
         return future
 
     def end(self) -> None:
-        """Ends the session here: whoever waits is told, and replies that come later are dropped."""
+        """Ends the session on this side: pending requests fail, and later replies are ignored."""
         self.over = True
         for future in self._pending:
             if not future.done():

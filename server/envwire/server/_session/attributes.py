@@ -1,4 +1,4 @@
-"""Requests for what an environment has: an attribute read or set, a method called."""
+"""Requests for attributes of an environment: get, set, and call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that drive episodes: a reset, a step in its two parts, a frame."""
+"""Requests that drive episodes: reset, step and render."""
 
 from __future__ import annotations
 

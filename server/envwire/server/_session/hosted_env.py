@@ -1,4 +1,4 @@
-"""A hosted environment: what a session has of it, and what it raises told as faults."""
+"""A hosted environment, with its family of classes; its exceptions become faults."""
 
 from __future__ import annotations
 

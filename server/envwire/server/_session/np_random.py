@@ -1,4 +1,4 @@
-"""The environment's random number generator, mirrored to a client that reads it."""
+"""Mirrors the environment's random number generator to its client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each request does to the environment: the table of operations, and those that take one line."""
+"""The table from kinds of requests to the functions that serve them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applying a recording: the requests that another session was asked, one after another, and the digest of the answers.
+"""Applies a recording: serves the requests of another session, and digests the answers.
 
 A client that lost a session sends what it had asked it to a new one. Each recorded request is served as if it had come
 by itself. The answers stay here; the client learns their digest, and knows by it whether this environment went the same

@@ -1,4 +1,4 @@
-"""A session: one environment, driven message by message, exactly once each. Bytes in, bytes out; no I/O happens here.
+"""A session on the server: serves the requests of one environment exactly once each. Bytes in, bytes out; no I/O.
 
 Every request carries a number, one more than the last. The last reply is kept: a repeated number gets it again and
 changes nothing, so a client that lost a reply simply asks again. A request that cannot be served uses its number up as

@@ -1,4 +1,4 @@
-"""States of an environment that a session keeps, for its client to return to.
+"""States of an environment that a session saves, for its client to restore.
 
 An environment offers it by two methods, one that returns its state and one that takes it: see `PROTOCOLS`. Of what is
 around the layer that has them, wrappers of the libraries for instance, a copy of all attributes is kept, and of the

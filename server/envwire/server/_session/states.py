@@ -1,4 +1,4 @@
-"""The course of a session's episodes: every state, and every move between states, in this one table.
+"""The states of an episode in a session and the transitions between them, as one table.
 
 READY --reset--> RUNNING --step--> RUNNING or ENDED --reset--> RUNNING; close from anywhere. A chunk of actions stops
 where the state is ENDED, and a session that is CLOSED is forgotten. Other ends come from outside (the front's `life`).

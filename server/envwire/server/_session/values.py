@@ -1,4 +1,4 @@
-"""Values that clients send, read, and values for clients, written; what fails is a fault."""
+"""Decodes values of requests and encodes values of answers; failures become faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Warnings that environments give, collected for the clients that caused them."""
+"""Collects the warnings of environments for the clients that caused them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Settings described once: options, keys of a file, environment variables, documentation and checks come from it."""
+"""Settings described once: options, TOML keys, environment variables, documentation and checks follow."""

@@ -1,4 +1,4 @@
-"""What the values of settings may be: their kinds, by type, and the ranges of numbers."""
+"""Checks of settings: types, and ranges of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A setting: a field of a dataclass whose annotation says the rest, `lease: Annotated[float, About(...)] = 60.0`."""
+"""A setting: a dataclass field whose annotation carries its metadata, `lease: Annotated[float, About(...)] = 60.0`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where an operator's settings come from: the command line, then environment variables, then a file, then defaults."""
+"""Merges settings from the command line, environment variables, a file and the defaults, in this order."""
 
 from __future__ import annotations
 

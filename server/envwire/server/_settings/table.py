@@ -1,4 +1,4 @@
-"""The tables of docs/settings.md: `python -m envwire.server._settings.table docs/settings.md` writes them anew."""
+"""Writes the tables of docs/settings.md: `python -m envwire.server._settings.table docs/settings.md`."""
 
 from __future__ import annotations
 

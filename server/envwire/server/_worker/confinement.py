@@ -1,4 +1,4 @@
-"""What a session's process may not touch: the server's secrets, and other processes.
+"""Confines a session process with Landlock: keeps the server's secrets and other processes out of its reach.
 
 Landlock holds it, where the kernel has it: for root as well, and for whatever the environment starts. It knows rules
 that allow, and none that deny. So what may be read is everything beside the way to a secret: each directory on that way

@@ -1,4 +1,4 @@
-"""The control socket of a session process, on which the front hands over direct channels and asks for copies of it."""
+"""The control socket of a session process: the front hands over direct channels and requests forks on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A session process's ends of what ties it to the front: link, control socket, and the memory that both look at."""
+"""A session process's ends of what connects it to the front: link, control socket, shared memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a session process leaves: by `os._exit`, for it was forked, and has inherited its parent's exit handlers."""
+"""Exits a session process with `os._exit`: it was forked and must not run its parent's exit handlers."""
 
 from __future__ import annotations
 

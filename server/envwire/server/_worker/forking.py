@@ -1,4 +1,4 @@
-"""Forking a session's process: a second environment, in the very state of the first.
+"""Forks a session process, which gives a second environment in the same state.
 
 The kernel copies memory, and the one thread that forks. Other threads are not copied, and what other processes hold for
 an environment is not either; where there are such, forking is refused. The copy is no child of the process that it was

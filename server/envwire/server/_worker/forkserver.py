@@ -1,4 +1,4 @@
-"""The fork server: imports the environments once, then forks a warm process for each session.
+"""The fork server: imports the environments once, then forks a process for each session.
 
 It stays single-threaded and never runs an environment, so forking it is safe at any time; gRPC, which does not survive
 a fork, is never loaded here. It is the parent of all session processes: it reaps them and tells the front how they

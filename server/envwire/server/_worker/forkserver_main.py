@@ -1,4 +1,4 @@
-"""The program of the fork server: loads the environments, tells the front what there is, then serves forks."""
+"""The program of the fork server: loads the environments, reports them to the front, then serves forks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Making the sessions of a process: as the front orders, or from the session that the process was forked with."""
+"""Makes the sessions of a process: as the front orders, or from the session it was forked with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session process waits for: whichever of its sockets has something first."""
+"""Waits for the sockets of a session process, and calls what was registered for those that are ready."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ties a session's process to the front: its output goes there, and it ends when the front is gone."""
+"""Sets up a session process: redirects its output to the front, and ends it when the front dies."""
 
 from __future__ import annotations
 

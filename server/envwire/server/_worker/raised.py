@@ -1,4 +1,4 @@
-"""Tracebacks of what environments raise, printed for the operator: the client has them too, but may not tell."""
+"""Prints tracebacks of environments' exceptions for the operator, at a bounded rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session's process may take from the machine. It is set in the process itself, and cannot be raised again.
+"""Resource limits of a session process, set by the process itself before it makes an environment.
 
 Memory is limited by RLIMIT_DATA: what a process can write to and shares with nobody. RLIMIT_AS would count mapped files
 and reserved addresses too, of which numerical libraries take far more than they use. Limits are inherited, so they hold

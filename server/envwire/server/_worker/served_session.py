@@ -1,4 +1,4 @@
-"""A session in its process: what the front calls it, what it serves, and whether it is still there."""
+"""A session in its process: its number, its slot and its state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The session process: reads frames, lets its sessions serve them, writes replies.
+"""The session process: reads frames, passes them to sessions, writes replies.
 
 Two kinds of frames come here. Control frames make, end and acknowledge sessions; only the front writes them, on the
 link, where each carries its kind. Requests of clients come on the link as well, and straight from clients on direct

@@ -1,4 +1,4 @@
-"""The application: its commands, and how it fails."""
+"""The command line application and its commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of environments and wrappers on the command line: NAME=VALUE, the value in JSON or else a text."""
+"""Parses NAME=VALUE arguments of environments and wrappers; values are JSON or plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`envwire bench`: what a step costs on a server of one's own, and where its time goes."""
+"""`envwire bench`: measures a step on a server, and where its time goes."""
 
 from __future__ import annotations
 

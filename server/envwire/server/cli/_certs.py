@@ -1,4 +1,4 @@
-"""`envwire certs`: certificates to begin with."""
+"""`envwire certs`: creates development certificates."""
 
 from __future__ import annotations
 

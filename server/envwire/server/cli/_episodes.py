@@ -1,4 +1,4 @@
-"""Episodes: an agent in an environment, with a progress bar, a table of returns, and perhaps a film."""
+"""Runs episodes for `envwire run`: progress bar, table of returns, optional film."""
 
 from __future__ import annotations
 

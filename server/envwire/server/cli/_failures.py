@@ -1,4 +1,4 @@
-"""How a command says what went wrong: one line for a mistake, with the remote traceback for an environment's error."""
+"""Prints errors of commands: one line, with the remote traceback for errors of an environment."""
 
 from __future__ import annotations
 

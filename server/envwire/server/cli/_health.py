@@ -1,4 +1,4 @@
-"""`envwire health`: is a server there, and does it take sessions?"""
+"""`envwire health`: checks whether a server is up and accepts sessions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`envwire list`: what a server hosts."""
+"""`envwire list`: lists the environments of a server."""
 
 from __future__ import annotations
 

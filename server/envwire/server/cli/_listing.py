@@ -1,4 +1,4 @@
-"""How `envwire list` prints what a server hosts: a table for a terminal, plain lines for a pipe, JSON for programs."""
+"""Output formats of `envwire list`: a table for terminals, plain lines for pipes, JSON for programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measuring a step of a remote environment, and where its time goes."""
+"""Measures the step of a remote environment, and where its time goes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class Timing:
         return max(0.0, self.mean - self.stepping - self.server - self.wire)
 
     def percentile(self, percent: float) -> float:
-        """Returns the microseconds that so many percent of the steps stay within."""
+        """Returns the step latency at each percentile, in microseconds."""
         return float(np.percentile(self.steps, percent))
 
 

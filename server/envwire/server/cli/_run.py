@@ -1,4 +1,4 @@
-"""`envwire run`: drive a remote environment from a terminal."""
+"""`envwire run`: runs an agent on a remote environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`envwire serve`: host environments until told to stop."""
+"""`envwire serve`: serves environments until it is stopped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`envwire token`: a new token for the operator's file."""
+"""`envwire token`: creates a token for the token file."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""How the client waits."""
+"""Drivers: they move bytes between a session and a transport, blocking or with asyncio."""

@@ -1,4 +1,4 @@
-"""Drives a session in an event loop: sends what it says, awaits, and hands over what came of it."""
+"""The asyncio driver: sends a session's requests, awaits replies, and passes them to the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drives a session over a blocking transport: sends what it says, waits, and hands over what came of it."""
+"""The blocking driver: sends a session's requests, waits for replies, and passes them to the session."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class BlockingDriver:
         return self._failure is None
 
     def _drop_pending(self) -> None:
-        """Takes the answer that nobody came for, because whoever asked was interrupted or gave up.
+        """Discards the pending answer of a caller that was interrupted or gave up.
 
         Raises:
             RemoteError: It says that the session is no more, or there is none still.

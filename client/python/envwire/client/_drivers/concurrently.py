@@ -1,4 +1,4 @@
-"""One function called for each of several items: for all at the same time, or in turn whatever one of them raises."""
+"""Calls one function for several items, at the same time or in turn, and collects what they raise."""
 
 from __future__ import annotations
 

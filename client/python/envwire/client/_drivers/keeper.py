@@ -1,4 +1,4 @@
-"""Sessions that nobody closed: closed when their proxy is collected or the program exits; renewed until then.
+"""Background thread that renews leases, and closes sessions whose proxy was collected or whose program exits.
 
 A collector may run anywhere, even inside a lock of gRPC's, so it only hands the session to a thread. Exit closes what
 is left itself, each with a deadline, so that leaving never hangs.

@@ -1,4 +1,4 @@
-"""What becomes of the end of a request: its result, its error raised, its warnings given here."""
+"""Turns the end of a request into its result: returns it, raises its error, issues its warnings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notices servers that have fallen silent: a stopped one still holds its connections, and answers nothing.
+"""Detects servers that have stopped answering: a stopped process keeps its connections open and sends nothing.
 
 When an answer is late, the server's front is asked something cheap, on a connection of its own and with a deadline of
 its own. While it answers, a long step is only a long step. When it does not, twice in a row, the wait is ended. Only
@@ -19,7 +19,7 @@ from envwire.wire.frames import Area, Reply
 LATE_SECONDS = 1.0
 #: A front that is alive answers in milliseconds, and one that is overloaded within this time.
 PROBE_SECONDS = 1.0
-#: One probe may be lost; a server that misses so many in a row is silent.
+#: Number of probes in a row that a silent server has missed; a single one may be lost.
 PROBES = 2
 
 

@@ -1,1 +1,1 @@
-"""What a single remote environment is made of."""
+"""The proxy of a single remote environment."""

@@ -1,4 +1,4 @@
-"""Spaces as dm_env has them: specs of arrays, nested in dicts and tuples."""
+"""Converts spaces to dm_env specs: arrays, nested in dicts and tuples."""
 
 from __future__ import annotations
 

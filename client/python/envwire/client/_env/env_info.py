@@ -1,4 +1,4 @@
-"""What a proxy shows of its environment, as the server told it when it was made."""
+"""The fixed attributes of a remote environment, decoded from the answer to its Make."""
 
 from __future__ import annotations
 

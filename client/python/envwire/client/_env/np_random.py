@@ -1,4 +1,4 @@
-"""The environment's random number generator, mirrored on the client once somebody reads it.
+"""Mirrors the environment's random number generator on the client, from the first time it is read.
 
 Wrappers on the client draw from `env.np_random`. It has to be one generator, the environment's: what is drawn here must
 not be drawn again there. So nothing is exchanged until the first read; from then on the state goes out with the next

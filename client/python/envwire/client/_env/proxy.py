@@ -1,4 +1,4 @@
-"""The remote proxy: the Env API over a session. Written once; each family of classes adds only its base class."""
+"""The remote proxy: the Env API over a session, shared by the classes of envwire and Gymnasium."""
 
 from __future__ import annotations
 
@@ -45,35 +45,36 @@ if TYPE_CHECKING:
 
 
 class RemoteProxy(EnvInfo):
-    """An environment on a server, seen through the Env API.
+    """An environment on a server, with the Env API.
 
-    It connects when it is made. A step, a reset, a render behave as the local environment's: same values, same types,
-    same exceptions, same warnings. `close()` may be called twice; `reset()` after `close()`, or after the session was
-    lost, makes the environment again. After a fork the child makes an environment of its own at its first `reset()`.
+    The constructor connects and makes the environment. `step`, `reset` and `render` return and raise what the local
+    environment would: the same values, types, exceptions and warnings. `close()` may be called twice. `reset()` after
+    `close()`, or after the session was lost, makes the environment again. After a fork of this program, the child's
+    first `reset()` makes a new environment.
 
     Args:
-        target: HOST:PORT of the server, or any name that gRPC resolves; or a list of such, the first of which that
-            answers and has room is used. Unused by a transport in process.
+        target: HOST:PORT of the server, any name that gRPC resolves, or a list of these: the first server that answers
+            and has capacity is used. Ignored by an in-process transport.
         env_id: Id of the environment.
-        render_mode: Render mode, fixed from now on. "human" is shown here, from frames of the server.
-        wrappers: Wrappers to put around it on the server, innermost first: names, or (name, keyword arguments).
-        transport: "direct" (the default), "stream", "unary", or a `Transport`. "direct" goes over a stream where there
-            is no direct channel; "direct-tcp" and "direct-unix" never do.
-        library: Library to take the id from, "envwire" or "gymnasium"; by default this face's own, then any other.
-        timeout: Seconds to wait for an answer; by default a little more than the server allows the environment.
+        render_mode: Render mode for the life of the proxy. "human" opens a window on the client.
+        wrappers: Wrappers to apply on the server, innermost first: names, or (name, keyword arguments).
+        transport: "direct" (the default), "stream", "unary", or a `Transport`. "direct" falls back to a
+            stream where no direct channel can be opened; "direct-tcp" and "direct-unix" do not.
+        library: Library of the id, "envwire" or "gymnasium"; by default that of this class, then any other.
+        timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
         connect_timeout: Seconds to wait for the server to appear.
-        credentials: Certificates and token; by default those that environment variables name.
+        credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environment outlives this program; by default the server's.
-        on_lost: What becomes of the environment when its session is lost. "raise": an error, the default. "truncate":
-            the step that finds it lost ends the episode, with `info["lost"]`. "replay": it is made again and asked all
-            that the lost one was asked, and an error is raised if it goes another way.
-        replay_limit: How many requests "replay" records at most since the last reset with a seed.
-        env_kwargs: Keyword arguments of the environment, for names that are taken here.
+        on_lost: Recovery when the session is lost. "raise" (the default): raise an error. "truncate": the step that
+            detects the loss ends the episode, with `info["lost"]`. "replay": make the environment again and repeat the
+            recorded requests; an error is raised if the answers differ.
+        replay_limit: Most requests that "replay" records since the last reset with a seed.
+        env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
 
     Raises:
         ServerUnavailableError: No server answers at `target`.
-        NotAllowedError: The server's operator did not list a keyword argument or wrapper.
+        NotAllowedError: The operator did not allow the id, a keyword argument or a wrapper.
         CapacityError: All sessions of the server are taken.
         Exception: Whatever the environment raises while it is made, and the error for an id that is not served.
     """
@@ -125,7 +126,7 @@ class RemoteProxy(EnvInfo):
             self._watch()
 
     def _watch(self) -> None:
-        """Becomes an environment that a person watches; to the server it renders arrays."""
+        """Sets up render mode "human"; the server renders arrays."""
         self.render_mode = HUMAN
         modes: list[Any] = list(self.metadata.get("render_modes") or ())
         if HUMAN not in modes:
@@ -140,12 +141,12 @@ class RemoteProxy(EnvInfo):
 
     @property
     def connection_stats(self) -> ConnectionStats:
-        """What this environment's connections and sessions went through since it was first made."""
+        """Counters of this environment's connections and sessions since it was first made."""
         return self._handle.stats
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What the server told beside its answers: that it is about to stop, and how many seconds are left."""
+        """Notices of the server, such as that it is about to stop and in how many seconds."""
         return self._handle.notices
 
     def reset(
@@ -185,7 +186,7 @@ class RemoteProxy(EnvInfo):
     def step_many(
         self, actions: Iterable[Any]
     ) -> list[tuple[Any, Any, bool, bool, dict[str, Any]]]:
-        """Takes a step for each action, as `step` does, until the episode ends: in one request if possible.
+        """Takes one step per action until the episode ends, in one request if possible.
 
         Args:
             actions: The actions, of a policy that plans several at once for instance.
@@ -297,7 +298,7 @@ class RemoteProxy(EnvInfo):
         return save(self._handle, self._random)
 
     def restore_state(self, state: SavedState) -> None:
-        """Brings the environment back to a state that `save_state` returned.
+        """Restores a state that `save_state` returned.
 
         Raises:
             InvalidRequestError: It is another environment's, or is not kept any more.
@@ -325,7 +326,7 @@ class RemoteProxy(EnvInfo):
         return twin
 
     def __getattr__(self, name: str) -> Any:
-        """Reads from the environment what this proxy does not have; private names are not asked for."""
+        """Reads an attribute of the environment that the proxy does not have; private names are not requested."""
         if name.startswith("_") or self._handle.vacant:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         try:
@@ -335,7 +336,7 @@ class RemoteProxy(EnvInfo):
         return _read_only(value)
 
     def __reduce__(self) -> Any:
-        """Returns what makes it again, for as long as there is nothing else to keep.
+        """Pickles the constructor's arguments, as long as the environment was not reset.
 
         Raises:
             TypeError: It was reset already: its state is on the server.
@@ -349,7 +350,7 @@ class RemoteProxy(EnvInfo):
 
 
 def _read_only(value: Any) -> Any:
-    """Returns what was read from the environment: a copy, in which nobody is to write what would be lost."""
+    """Marks an array that was read from the environment as read-only: it is a copy, and writes would be lost."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
         return cast("object", value)

@@ -1,4 +1,4 @@
-"""How a proxy is made again: what its specification says, and what it is pickled as before it was used."""
+"""The arguments of a proxy, kept to make it again: for its spec, and for pickling before first use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saving an environment's state, returning to it, and making a copy of the environment.
+"""Saves and restores the state of an environment, and forks an environment.
 
 The server does it where it can: it keeps the states of environments that offer them, and forks a session's process.
 Where it cannot, and the environment is recorded (`on_lost="replay"`), the recording stands for the state: the

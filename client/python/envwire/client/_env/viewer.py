@@ -1,4 +1,4 @@
-"""Render mode "human": the server renders arrays, and they are shown here, where the person is."""
+"""Render mode "human": the server renders arrays, and the client displays them in a window."""
 
 from __future__ import annotations
 

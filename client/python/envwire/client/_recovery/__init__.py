@@ -1,1 +1,1 @@
-"""What becomes of an environment whose session was lost: raise, truncate or replay."""
+"""Recovery of environments whose session was lost: raise, truncate or replay."""

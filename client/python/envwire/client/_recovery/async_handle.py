@@ -1,4 +1,4 @@
-"""One environment of an asyncio client, whichever session holds it now."""
+"""The handle of an asyncio environment: its current session, and recovery when that is lost."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
         session.kill()
 
     def release(self) -> AsyncDriver | None:
-        """Takes the session out, for whoever closes it."""
+        """Detaches and returns the session, for the caller to close."""
         session = self.take()
         if session is not None:
             keeper.release(session.blocking)

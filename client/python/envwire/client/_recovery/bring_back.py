@@ -1,4 +1,4 @@
-"""Making an environment again and replaying a recording to it."""
+"""Makes an environment again and replays a recording to it."""
 
 from __future__ import annotations
 

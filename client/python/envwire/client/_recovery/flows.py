@@ -1,4 +1,4 @@
-"""Recovery without I/O: flows say what is to be done next, drivers do it and tell what came of it.
+"""Recovery without I/O: flows yield what to do next, drivers do it and send back the outcome.
 
 A flow is a generator. What it yields is done by `run`, which blocks, or by `run_async`; an exception goes into the flow
 where it waits. So the strategies are written once for both.

@@ -1,4 +1,4 @@
-"""The lives of one environment: its present session, those that were lost, and what follows a loss. No I/O.
+"""The successive sessions of one environment, and what follows when one is lost. No I/O.
 
 Handles for blocking and for asyncio clients add how sessions are made and asked.
 """
@@ -73,7 +73,7 @@ class Lives(Generic[D]):
         self.lineage = object()
 
     def take(self) -> D | None:
-        """Takes the session out, for whoever closes it."""
+        """Detaches and returns the session, for the caller to close."""
         session, self.session = self.session, None
         if session is not None:
             self._stats = self._stats.plus(resumed=session.session.resumed)

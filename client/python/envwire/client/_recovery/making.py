@@ -1,4 +1,4 @@
-"""Making sessions, at whichever server answers and has room."""
+"""Makes sessions on the first server of a list that answers and has capacity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envwire.client._transports.transport import Probeable, Transport
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
-#: Where there are other servers, one that refuses connections is tried for so many seconds.
+#: Seconds for which a server that refuses connections is retried when there are others.
 _REFUSED_ELSEWHERE_SECONDS = 0.2
 
 

@@ -1,4 +1,4 @@
-"""One environment, whichever session holds it now: requests go to that session, and a lost one is recovered."""
+"""The handle of an environment: sends requests to its current session and recovers a lost one."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class SessionHandle(Lives[BlockingDriver]):
         session.kill()
 
     def release(self) -> BlockingDriver | None:
-        """Takes the session out, for whoever closes it."""
+        """Detaches and returns the session, for the caller to close."""
         session = self.take()
         if session is not None:
             keeper.release(session)

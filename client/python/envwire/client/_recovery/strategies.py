@@ -1,6 +1,6 @@
-"""What becomes of an environment whose session was lost: one class for each strategy.
+"""Recovery strategies: one class for each value of `on_lost`.
 
-"raise": whoever asked gets the error. "truncate": the step that finds the session lost ends the episode. "replay": the
+"raise": the caller gets the error. "truncate": the step that finds the session lost ends the episode. "replay": the
 environment is made again and brought to where it was, and the request is sent once more.
 
 Strategies decide; they do no I/O (see `envwire.client._recovery.flows`).
@@ -35,7 +35,7 @@ _NOTHING = object()
 
 
 class RecoveryStrategy:
-    """What the strategies have in common: without more, whoever asked gets the error.
+    """What the strategies have in common: by default the caller gets the error.
 
     Attributes:
         recording: What is recorded, by a strategy that records.
@@ -94,13 +94,13 @@ class RecoveryStrategy:
 
 
 class Raise(RecoveryStrategy):
-    """Whoever asked gets the error."""
+    """The caller gets the error."""
 
 
 class RaiseUnreachable(RecoveryStrategy):
-    """Whoever asked gets the error, and a session whose server is unreachable counts as lost, too.
+    """The caller gets the error; a session whose server is unreachable counts as lost, too.
 
-    So it is with the shards of a vector environment: the next reset makes what is missing, wherever there is room.
+    Shards of a vector environment use it: the next reset makes the missing ones on any server with capacity.
 
     Args:
         moves: As the attribute.

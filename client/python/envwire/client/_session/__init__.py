@@ -1,1 +1,1 @@
-"""One session as the client sees it: numbered requests, their answers, and what was recorded of them."""
+"""A session on the client's side, without I/O: numbered requests, answers, and their recording."""

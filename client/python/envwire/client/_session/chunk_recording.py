@@ -1,4 +1,4 @@
-"""Chunks as they are recorded: as the steps that were taken, so that a replay does not depend on where one was cut."""
+"""Records chunks of actions as single steps, so that a replay does not depend on how they were split."""
 
 from __future__ import annotations
 

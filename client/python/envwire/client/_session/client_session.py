@@ -1,4 +1,4 @@
-"""One session as its client drives it: bytes to send, and what the bytes that come back mean. No I/O happens here.
+"""The client's side of one session, as a state machine without I/O: bytes to send, events from bytes received.
 
 A driver asks for the next request, sends it, and hands over what came of it: an answer, a broken connection, a
 timeout. The table of `envwire.client._session.states` rules what may follow what; an answer is never taken for another

@@ -1,4 +1,4 @@
-"""What a `ClientSession` tells its driver: what came of a request, or what to do next."""
+"""Events that a `ClientSession` returns to its driver: the outcome of a request, or what to do next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How requests name the session that they belong to. Nothing else in the client knows how that is written."""
+"""Session headers: how a request says which session it belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server told beside its answers."""
+"""Notices that a server sends beside its answers."""
 
 from __future__ import annotations
 

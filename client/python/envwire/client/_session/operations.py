@@ -216,7 +216,7 @@ class RestoreState(NamedTuple):
         body.state = self.state
 
     def read(self, answer: pb.RestoreStateResponse, _: Area | None, __: Family) -> None:
-        """Reads nothing."""
+        """Returns None: the answer is empty."""
 
 
 class Close(NamedTuple):
@@ -231,7 +231,7 @@ class Close(NamedTuple):
         """Writes the request, which is empty."""
 
     def read(self, answer: pb.CloseResponse, _: Area | None, __: Family) -> None:
-        """Reads nothing."""
+        """Returns None: the answer is empty."""
 
 
 def _write_random(

@@ -1,4 +1,4 @@
-"""What an environment was asked since it was made, and a digest of what it answered: enough to get there again.
+"""Records the requests of an environment and digests of its answers, for replay.
 
 Only what changes an environment is recorded, on two tapes. The long one begins at the last reset with a seed: what
 attributes were set to and which methods were called before is kept, the steps are not. The short one begins at the last

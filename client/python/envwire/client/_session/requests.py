@@ -1,4 +1,4 @@
-"""What this side writes into requests: values, and what a proxy's arguments say of the environment to make."""
+"""Builds requests: encodes values, and turns a proxy's arguments into a Make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a request whose connection broke is sent again, and until when.
+"""Decides when, and for how long, a request is sent again after its connection broke.
 
 A session keeps its last answer, and answers a repeated request with it. So a request that got no answer because the
 connection broke is simply sent again, on a new connection, until the session's lease is over. The lease begins anew

@@ -1,4 +1,4 @@
-"""The life of a session as its client knows it: every state, and every move between states, in this one table.
+"""The states of a client session and the transitions between them, as one table.
 
 A number is used up by the request that the server serves under it. A request that nobody waits for any more leaves its
 number in doubt: it is sent once more before the next one, and the answer tells nobody anything but that it was served.

@@ -1,4 +1,4 @@
-"""Counts of what an environment went through on its way here."""
+"""Counters of a proxy's connections and sessions."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ class ConnectionStats(NamedTuple):
     recovered: int = 0
 
     def plus(self, resumed: int = 0, lost: int = 0, recovered: int = 0) -> ConnectionStats:
-        """Returns these counts and so many more."""
+        """Returns the sums of these counts and others."""
         return ConnectionStats(self.resumed + resumed, self.lost + lost, self.recovered + recovered)

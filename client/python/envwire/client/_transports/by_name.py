@@ -1,4 +1,4 @@
-"""The transports by name."""
+"""Creates transports by name: "direct", "stream", "unary"."""
 
 from __future__ import annotations
 

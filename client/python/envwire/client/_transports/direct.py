@@ -1,4 +1,4 @@
-"""The transport of Python clients: makes over gRPC, then talks straight to the process that holds the environment.
+"""The direct transport: makes over gRPC, then talks to the session process over a plain socket.
 
 Where no direct channel comes about, because a firewall is in between for instance, everything goes over a gRPC stream.
 """

@@ -1,4 +1,4 @@
-"""The client's end of a direct channel: one request out, one reply in, large arrays received where they stay.
+"""The client's end of a direct channel: one request out, one reply in, large arrays received without a copy.
 
 A step costs two system calls here, one to send and one to wait and receive. The length of a reply is guessed from the
 last one: what was guessed right arrives in its place without a copy.

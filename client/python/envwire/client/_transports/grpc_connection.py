@@ -158,7 +158,7 @@ def followed(connection: Connection, made: pb.MakeResponse, credentials: Credent
 
 
 def probe(target: str, credentials: Credentials, timeout: float) -> bool:
-    """Returns whether a server answers anything within so many seconds, on a connection of its own."""
+    """Returns whether a server answers within `timeout` seconds, on a separate connection."""
     try:
         Connection(target, timeout, credentials).channel.close()
     except ServerUnavailableError:

@@ -1,4 +1,4 @@
-"""One address for the life of a session: behind one name there may be many servers, and only one has the session.
+"""Pins a session to one resolved address: one name may stand for many servers, and only one has the session.
 
 gRPC resolves a name again for each new connection, and so would the direct channel; each might reach another server.
 """

@@ -1,4 +1,4 @@
-"""Where an environment is made: at the first server of a list that answers and has room."""
+"""Chooses the server for an environment: the first of a list that answers and has capacity."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Servers:
         return open_transport(options.transport, target, timeout, options.credentials)
 
     def keep(self, target: str | None, transport: Transport) -> None:
-        """Keeps an open transport for whoever opens the next one to this server."""
+        """Keeps an open transport, to be reused by the next `open` of this server."""
         if (before := self._spare.pop(target, None)) is not None:
             before.close()
         self._spare[target] = transport

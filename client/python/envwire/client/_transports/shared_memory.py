@@ -1,4 +1,4 @@
-"""Memory that a server shares: large arrays are used where the server wrote them, and given back when they are gone."""
+"""Shared memory of a direct channel: arrays are read where the server wrote them, and released when collected."""
 
 from __future__ import annotations
 

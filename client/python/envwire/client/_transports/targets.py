@@ -1,4 +1,4 @@
-"""What a target names: the addresses behind the forms of gRPC's names that can be told without asking anybody."""
+"""Parses targets: the addresses behind gRPC names that need no resolver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why no secure connection comes about, found out from the server's own socket: gRPC does not say it to the caller."""
+"""Finds out why a TLS connection failed, by a handshake of its own: gRPC does not tell the caller."""
 
 from __future__ import annotations
 

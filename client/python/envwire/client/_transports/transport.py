@@ -1,4 +1,4 @@
-"""How requests reach a server: the one interface behind which all I/O of the client happens."""
+"""The transport interface: all I/O of the client happens behind it."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class Probeable(Protocol):
     """
 
     def probe(self, timeout: float) -> bool:
-        """Returns whether the server answers anything within so many seconds, on a connection of its own."""
+        """Returns whether the server answers within `timeout` seconds, on a separate connection."""
         ...
 
     def interrupt(self) -> None:

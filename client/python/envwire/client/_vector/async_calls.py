@@ -1,4 +1,4 @@
-"""The requests of a vector environment in two halves, sent here and waited for there, and who may be asked for which.
+"""Asynchronous calls of a vector environment: requests are sent first and waited for later, per shard.
 
 In between, its sessions work at the same time.
 """

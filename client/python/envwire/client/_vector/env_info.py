@@ -1,6 +1,6 @@
-"""What a vector environment shows of the environments on the servers: their metadata and spaces, and a specification.
+"""Metadata, spaces and spec of a vector environment, from the answers to its Makes.
 
-The first session's are shown; the others' have to be like them.
+Those of the first session are used; the other sessions' must be equal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which session, on which server, holds which environments of a vector environment: evenly, and in order."""
+"""Distributes the environments of a vector environment over sessions and servers: evenly, and in order."""
 
 from __future__ import annotations
 

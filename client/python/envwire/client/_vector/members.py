@@ -1,4 +1,4 @@
-"""What the environments of a vector environment have beside episodes: frames, generators, attributes and methods."""
+"""Access to the members of a vector environment: frames, generators, attributes and methods."""
 
 from __future__ import annotations
 

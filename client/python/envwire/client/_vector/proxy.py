@@ -1,4 +1,4 @@
-"""The remote vector environment: N environments in sessions on one or many servers, one message a session and step.
+"""The remote vector environment: N environments in sessions on one or many servers, one message per session and step.
 
 Written once; each family of classes adds only its base class.
 """
@@ -31,14 +31,14 @@ from envwire.v1 import environment_pb2 as pb
 
 
 class VectorProxy:
-    """Environments on servers, seen through the VectorEnv API.
+    """Environments on servers, with the VectorEnv API.
 
-    They behave as a `SyncVectorEnv` of all of them would here. The environments of a session step one after another in
-    one process, sessions at the same time. `close()` may be called twice; `reset()` after `close()`, or after a session
-    was lost, makes what is missing again. After a fork the child makes environments of its own at its first `reset()`.
+    They behave as a local `SyncVectorEnv` of all of them. The environments of one session step one after another in one
+    process; sessions step in parallel. `close()` may be called twice. `reset()` after `close()`, or after a session was
+    lost, makes the missing environments again. After a fork of this program, the child's first `reset()` makes others.
 
     Args:
-        target: HOST:PORT of the server, or a list of such; environments are spread over them evenly and in order.
+        target: HOST:PORT of the server, or a list of these; environments are distributed evenly and in order.
         env_id: Id of the environments.
         num_envs: How many.
         sessions: How many sessions; by default one for each processor of the servers, or one for each server where the
@@ -47,18 +47,18 @@ class VectorProxy:
         autoreset_mode: When an environment whose episode ended is reset, a member of `AutoresetMode` or its name; by
             default "NEXT_STEP", or what a native vector environment does.
         vectorization_mode: "sync" (the default), or "vector_entry_point" for environments that step as arrays.
-        render_mode: Render mode, fixed from now on; not "human".
-        wrappers: Wrappers to put around each on the server, innermost first: names, or (name, keyword arguments).
+        render_mode: Render mode for the life of the proxy; not "human".
+        wrappers: Wrappers to apply to each on the server, innermost first: names, or (name, keyword arguments).
         transport: Name of a transport, or a `Transport`, which takes one session only.
-        library: Library to take the id from; by default this face's own, then any other.
-        timeout: Seconds to wait for an answer; by default a little more than the server allows the environments.
+        library: Library of the id; by default that of this class, then any other.
+        timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
         connect_timeout: Seconds to wait for a server to appear.
-        credentials: Certificates and token; by default those that environment variables name.
+        credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environments outlive this program; by default the server's.
-        on_lost: What becomes of the environments of a session that is lost, while the others go on. "raise": an error,
-            the default. "truncate": their episodes end. "replay": they are made again and brought to where they were.
-        replay_limit: How many requests of each session "replay" records at most since the last reset with seeds.
-        env_kwargs: Keyword arguments of the environments, for names that are taken here.
+        on_lost: Recovery of the environments of a lost session. "raise" (the default): raise an error.
+            "truncate": end their episodes. "replay": make them again and repeat the recorded requests.
+        replay_limit: Most requests per session that "replay" records since the last reset with seeds.
+        env_kwargs: Keyword arguments of the environments whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environments.
 
     Raises:
@@ -248,7 +248,7 @@ class VectorProxy:
         self._members.set_attr(name, values)
 
     def call_on(self, indices: Sequence[int], name: str, *args: Any, **kwargs: Any) -> list[Any]:
-        """Does as `call`, with some of the environments only; returns their results in the order of `indices`."""
+        """Like `call`, for some of the environments; returns their results in the order of `indices`."""
         return self._members.call_on(indices, name, args, kwargs)
 
     def set_attr_on(self, indices: Sequence[int], name: str, value: Any) -> None:
@@ -270,12 +270,12 @@ class VectorProxy:
 
     @property
     def connection_stats(self) -> ConnectionStats:
-        """What sessions and connections went through so far."""
+        """Counters of the sessions and connections, summed."""
         return self._pool.stats()
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        """What the servers told beside their answers: that one is about to stop, and how many seconds are left."""
+        """Notices of the servers, such as that one is about to stop and in how many seconds."""
         return self._pool.notices()
 
     @property

@@ -1,4 +1,4 @@
-"""The shards of a vector environment together: laid out and made, made again when closed or lost, closed."""
+"""The shards of a vector environment: made together, made again when closed or lost, closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One shard of a vector environment: its environments, and what happens to them when their session is lost."""
+"""A shard: the environments of a vector environment that share a session, and their recovery."""
 
 from __future__ import annotations
 

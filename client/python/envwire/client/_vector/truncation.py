@@ -1,4 +1,4 @@
-"""Shards whose episodes end with their session: `on_lost="truncate"` for vector environments."""
+"""`on_lost="truncate"` for vector environments: episodes of a lost shard end as truncated."""
 
 from __future__ import annotations
 

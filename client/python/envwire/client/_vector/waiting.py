@@ -1,4 +1,4 @@
-"""Waiting for the first sessions that finish, among several that work at the same time."""
+"""Waits for the first of several sessions that finish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application: which path is answered by what."""
+"""The ASGI application of the OpenEnv bridge: its routes."""
 
 from __future__ import annotations
 

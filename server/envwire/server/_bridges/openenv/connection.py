@@ -1,4 +1,4 @@
-"""One WebSocket: reads messages, has them answered in its own thread, and gives up on a peer that is silent or slow."""
+"""One WebSocket of the bridge: reads messages, answers them in a thread, and times out silent or slow peers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenEnv's error codes for what goes wrong here."""
+"""Maps errors to OpenEnv's error codes."""
 
 from __future__ import annotations
 

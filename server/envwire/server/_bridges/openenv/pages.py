@@ -1,4 +1,4 @@
-"""What the bridge says of itself over HTTP: the documents that OpenEnv's validator and tools read."""
+"""The bridge's HTTP documents, which OpenEnv's validator and tools read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a bridge has to know, taken from the settings of its server."""
+"""Settings of a bridge, derived from those of its server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values as JSON: observations and infos become it, actions are read from it by their space."""
+"""Converts values to and from JSON: observations and infos to it, actions from it by their space."""
 
 from __future__ import annotations
 

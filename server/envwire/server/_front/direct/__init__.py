@@ -1,1 +1,1 @@
-"""Where direct channels begin: connections are accepted, identified, and handed to the process of their session."""
+"""The direct port: connections are accepted, authenticated, and handed to the process of their session."""

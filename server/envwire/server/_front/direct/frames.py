@@ -1,4 +1,4 @@
-"""Frames on a connection that has no session yet: read with not a byte more than they hold, the rest is for others."""
+"""Reads single frames from a new connection, without reading a byte past them: the rest belongs to the session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where direct channels begin: connections are accepted here, and handed to the process that holds their session.
+"""Listens on the direct port and hands each connection to the process that holds its session.
 
 A connection shows the session's secret before anything else happens, or who asks for a session. Those that say nothing
 are given up after a while, and only so many may be undecided at once.

@@ -1,4 +1,4 @@
-"""Makes on the direct port: a client says who it is, then what to make, and needs no gRPC at all.
+"""Makes on the direct port, for clients without gRPC: the client authenticates first, then sends its Make.
 
 What is made, who may, and how many is for the same service to say as over gRPC; here are only the frames.
 """

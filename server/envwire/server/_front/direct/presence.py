@@ -1,4 +1,4 @@
-"""Whether the client of a direct channel is still there, which no session process is asked.
+"""Detects whether the client of a direct channel is still connected, without asking the session process.
 
 The process that was handed the connection could say so for ever, and keep its session. So the front keeps the
 connection open as well, and asks the kernel; what comes and goes on it wakes nobody here.

@@ -1,4 +1,4 @@
-"""TLS for direct channels, ended in the front: the process that runs an environment never sees the server's key.
+"""Terminates TLS for direct channels in the front, so that session processes never hold the server's key.
 
 What arrives is passed on over a pair of sockets, and back. The channel behind it is the same as without TLS.
 """

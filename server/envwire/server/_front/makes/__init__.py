@@ -1,1 +1,1 @@
-"""Makes: admitted or refused, queued, counted, made once, and answered."""
+"""Makes: admission, queue, request ids, and the answer."""

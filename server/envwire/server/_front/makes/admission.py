@@ -1,4 +1,4 @@
-"""Admission: which Makes get a session here. They are checked in order of cost, and take a slot in the end."""
+"""Admission: decides which Makes get a session. Cheap checks come first; the last one takes a slot."""
 
 from __future__ import annotations
 

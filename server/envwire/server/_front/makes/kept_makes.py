@@ -1,4 +1,4 @@
-"""Makes by the id that their client gave them: a repeat joins the Make under way, or gets the answer of the one done.
+"""Makes by request id: a repeat joins the Make in progress, or gets the answer of a finished one.
 
 A client that lost the answer to a Make cannot tell whether there is a session. It sends the same Make again under the
 same id, and gets the one session that there is. An answer is kept until its session serves a request, or ends; a

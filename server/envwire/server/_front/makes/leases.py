@@ -1,4 +1,4 @@
-"""Leases: how long a session lives whose client is gone, as its client asks and the operator allows."""
+"""Leases: how long a session outlives its client's last request or connection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes that wait for a free slot: in order, only so many at once, and only so long."""
+"""Queue of Make requests that wait for a free slot, bounded in length and in waiting time."""
 
 from __future__ import annotations
 

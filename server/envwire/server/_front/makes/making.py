@@ -1,4 +1,4 @@
-"""Making sessions: a Make that is admitted gets a process, and its answer says how to reach the session."""
+"""Makes sessions: starts or finds a process, orders the environment, and describes the session to its client."""
 
 from __future__ import annotations
 

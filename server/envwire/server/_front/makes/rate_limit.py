@@ -1,4 +1,4 @@
-"""How often one client may ask: a token bucket for each, kept as the one moment at which it is full again."""
+"""Rate limit per client: a token bucket, stored as the time at which it is full again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large a request may be that the front itself reads: it parses such requests, while all clients wait.
+"""Bounds the size of requests that the front parses itself, since all clients wait while it does.
 
 What belongs to a session may be as large as a message; an action may be a picture. Of such a request the front parses
 the header, which stands first. A Make is small: parsing 16 MB of empty wrappers took 27.6 s.

@@ -1,4 +1,4 @@
-"""The session's end of a direct channel: requests in, replies and the arrays beside them out, on a plain socket.
+"""The session process's end of a direct channel: reads requests, writes replies and their attachments.
 
 It waits for no request and for no reader: what does not fit goes out when there is room. Whatever breaks it leaves the
 session and the reply that it keeps alone, and the client opens another one.

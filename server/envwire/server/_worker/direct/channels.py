@@ -1,4 +1,4 @@
-"""The direct channels of a session process: at most one for each session, the last that was opened."""
+"""The direct channels of a session process: at most one per session; a new one replaces the old."""
 
 from __future__ import annotations
 

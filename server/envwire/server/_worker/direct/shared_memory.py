@@ -1,4 +1,4 @@
-"""Memory that a session shares with its client: large frames are written there once and read in place.
+"""Memory shared with a client on the same machine: large attachments are written there once and read in place.
 
 It has no name: the client gets its descriptor over a Unix socket, and the kernel frees it when the last process that
 has it is gone, however it went. The client clears a slot's byte when nothing of it is in use any more.

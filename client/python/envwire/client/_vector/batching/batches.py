@@ -1,4 +1,4 @@
-"""Batches: actions cut for sessions, and observations of sessions put together, by rules made once for a space."""
+"""Splits actions into parts for each session and joins observations, by rules compiled once for a space."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envwire.wire.frames import Area
 
 #: Where sessions begin and end in a batch.
 Bounds = Sequence[tuple[int, int]]
-#: Cuts a batch of so many actions at bounds.
+#: Splits a batch of actions at the given bounds.
 Cut = Callable[[Any, int, Bounds], list[Any]]
 #: Puts batches of observations together.
 Merge = Callable[[Sequence[Any]], Any]

@@ -1,4 +1,4 @@
-"""What sessions return, waited for and put together as the batch of one vector environment."""
+"""Waits for the replies of sessions and joins them into the batch of one vector environment."""
 
 from __future__ import annotations
 

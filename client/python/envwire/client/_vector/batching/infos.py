@@ -1,4 +1,4 @@
-"""Infos of sessions merged into those of one vector environment: what its members' infos, one by one, would have given.
+"""Merges the infos of sessions into those of one vector environment, with masks.
 
 A session sends columns of one type as arrays and columns of several as objects (`envwire.server._hosting.columns`). The
 first value of all decides on the type of a column, here as in a `SyncVectorEnv`.

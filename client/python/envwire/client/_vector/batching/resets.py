@@ -1,4 +1,4 @@
-"""What a vector reset is told, cut for sessions: seeds, and options with the mask of who is reset."""
+"""Splits the arguments of a vector reset for each session: seeds, options and the reset mask."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Infos of a session as one dict for each environment: columns taken apart."""
+"""Converts the columns of a session's infos into one dict for each environment."""
 
 from __future__ import annotations
 
