@@ -82,6 +82,11 @@ class Envelope:
 REQUESTS: Final = Envelope(pb.InteractRequest)
 RESPONSES: Final = Envelope(pb.InteractResponse)
 
+STEP_REQUEST: Final = REQUESTS.wrap("step", b"")[:1]
+"""First byte of a step's request, for those who look at each: `Envelope.kind` takes three times as long."""
+STEP_RESPONSE: Final = RESPONSES.wrap("step", b"")[:1]
+"""First byte of a step's answer."""
+
 
 class Addressed(NamedTuple):
     """A request in two parts.

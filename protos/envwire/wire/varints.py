@@ -19,10 +19,16 @@ def tag(message: Any, field: str, wire_type: int) -> bytes:
     return bytes((message.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type,))
 
 
+#: The numbers of one byte: lengths, most often. To look one up takes half of what it takes to make it.
+_SHORT: Final = tuple(bytes((number,)) for number in range(0x80))
+
+
 def varint(number: int) -> bytes:
     """Returns protobuf's form of a number that is not negative."""
     if number < 0x80:
-        return bytes((number,))
+        return _SHORT[number]
+    if number < 0x4000:  # most sequence numbers, in a third of the time
+        return bytes((number & 0x7F | 0x80, number >> 7))
     digits = bytearray()
     while number > 0x7F:
         digits.append(number & 0x7F | 0x80)
@@ -33,9 +39,13 @@ def varint(number: int) -> bytes:
 
 def read_varint(raw: bytes, index: int) -> tuple[int, int]:
     """Returns the number at `index` and where it ends; one that has no end in these bytes ends nowhere near them."""
+    if 0 <= index < len(raw):
+        first = raw[index]
+        if first < 0x80:  # most lengths
+            return first, index + 1
+        if index + 1 < len(raw) and (second := raw[index + 1]) < 0x80:  # most sequence numbers
+            return first & 0x7F | second << 7, index + 2
     number, shift = 0, 0
-    if 0 <= index < len(raw) and raw[index] < 0x80:  # most of them
-        return raw[index], index + 1
     while 0 <= index < len(raw) and shift < 70:
         digit = raw[index]
         number |= (digit & 0x7F) << shift

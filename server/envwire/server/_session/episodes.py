@@ -23,6 +23,8 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Attachments
 
+#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+_STEP = Event.STEP
 #: Actions of one chunk.
 MAX_ACTIONS = 1024
 
@@ -157,8 +159,8 @@ def step_event(hosted: HostedEnv, result: tuple[Any, Any, Any, Any, Any]) -> Eve
         FaultError: ENVIRONMENT_RAISED: a flag is neither true nor false.
     """
     if result[2] is False and result[3] is False:  # most steps
-        return Event.STEP
-    return Event.STEP_ENDED if hosted.call(_has_ended, result) else Event.STEP
+        return _STEP
+    return Event.STEP_ENDED if hosted.call(_has_ended, result) else _STEP
 
 
 def _has_ended(result: tuple[Any, Any, Any, Any, Any]) -> bool:

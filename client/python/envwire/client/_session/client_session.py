@@ -20,7 +20,15 @@ from envwire.client._session.notices import Notice, read_notices
 from envwire.client._session.operations import Close, Operation, Render, Step
 from envwire.client._session.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
-from envwire.client._session.states import MAKING, PENDING, Move, State, moved
+from envwire.client._session.states import (
+    ANSWERED,
+    MAKING,
+    PENDING,
+    REQUESTED,
+    Move,
+    State,
+    moved,
+)
 from envwire.client.errors import (
     ENDS,
     InvalidRequestError,
@@ -31,7 +39,7 @@ from envwire.codec import Family, Reason, decode_fault
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.steps.choice import step_codec
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import RESPONSES
+from envwire.wire.envelope import RESPONSES, STEP_RESPONSE
 from envwire.wire.frames import Area, Reply
 
 #: Seconds to wait for an environment to be made, when the caller sets no timeout: more than a server allows by default.
@@ -86,7 +94,8 @@ class ClientSession:
         self.capabilities: frozenset[str] = frozenset()
         self.notices: tuple[Notice, ...] = ()
         self.on_notices: Callable[[tuple[Notice, ...]], None] = lambda _: None
-        self._steps = step_codec(family, vector=vector)
+        steps = step_codec(family, vector=vector)
+        self._encode_step, self._decode_step = steps.encode_request, steps.decode_response
         self._operation: Operation[Any] = Render()
         self._request = b""
         #: A request that was taken back, in case that it was served all the same.
@@ -140,22 +149,19 @@ class ClientSession:
             InvalidRequestError: A value has no wire form; nothing is to be sent.
             ProtocolError: Another request is pending.
         """
-        state = moved(self.state, Move.REQUEST)
+        state = REQUESTED.get(self.state) or moved(self.state, Move.REQUEST)
         number = self.sequence + 1
         if type(operation) is Step and not operation.mirror and operation.random_state is None:
-            request = self._written_step(operation.action, number)
+            try:
+                request = self._encode_step(number, operation.action)
+            except CodecError as error:
+                raise InvalidRequestError(str(error)) from error
         else:
             request = self._written(operation, number)
         self.state, self.sequence = state, number
         self._operation, self._request = operation, request
         self._retries.deadline = self._clock() + self.timeout
         return request
-
-    def _written_step(self, action: Any, number: int) -> bytes:
-        try:
-            return self._steps.encode_request(number, action)
-        except CodecError as error:
-            raise InvalidRequestError(str(error)) from error
 
     def _written(self, operation: Operation[Any], number: int) -> bytes:
         request = pb.InteractRequest()
@@ -179,16 +185,19 @@ class ClientSession:
         Raises:
             CodecError: The answer breaks the contract.
         """
-        if RESPONSES.kind(message) == "error":
-            return self._receive_error(message)
-        if self.state is State.MAKING:
-            return self._receive_make(self._parsed(message).make)
         operation = self._operation
-        self._answered(message, attachments)
-        if type(operation) is Step and not operation.mirror:
-            result = self._steps.decode_response(message, attachments)
-            if result is not None:
-                return Answered((result, None))
+        if message[:1] == STEP_RESPONSE and type(operation) is Step:
+            self._answered(message, attachments)
+            if not operation.mirror:
+                result = self._decode_step(message, attachments)
+                if result is not None:
+                    return Answered((result, None))
+        elif RESPONSES.kind(message) == "error":
+            return self._receive_error(message)
+        elif self.state is State.MAKING:
+            return self._receive_make(self._parsed(message).make)
+        else:
+            self._answered(message, attachments)
         response = self._parsed(message)
         answer = getattr(response, response.WhichOneof("response") or operation.kind)
         if isinstance(operation, Close):
@@ -207,7 +216,7 @@ class ClientSession:
 
     def _answered(self, message: bytes, attachments: Area | None) -> None:
         """Notes that the pending request used its number."""
-        self.state = moved(self.state, Move.ANSWER)
+        self.state = ANSWERED.get(self.state) or moved(self.state, Move.ANSWER)
         if self._retries.late:
             self._retries.answered()
         if self._recording is not None:

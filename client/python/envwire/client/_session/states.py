@@ -62,6 +62,10 @@ TRANSITIONS: dict[tuple[State, Move], State] = {
     (State.IN_DOUBT, Move.TAKE_BACK): State.READY,
 }
 
+#: What a request, and its answer, move a session to: for each step, as the columns of the table.
+REQUESTED = {state: after for (state, move), after in TRANSITIONS.items() if move is Move.REQUEST}
+ANSWERED = {state: after for (state, move), after in TRANSITIONS.items() if move is Move.ANSWER}
+
 #: The Make is on its way, or to be repeated.
 MAKING = frozenset({State.MAKING, State.MAKE_BROKEN})
 #: A numbered request is on its way, or to be repeated.

@@ -17,7 +17,7 @@ from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError, timed_out, too_large
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import REQUESTS, RESPONSES
+from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST
 from envwire.wire.frames import Area, Reply
 
 _log = logging.getLogger("envwire.client")
@@ -39,6 +39,10 @@ _LIVENESS = (
 
 #: Whether Unix sockets are used, by the name of the transport.
 KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
+
+
+def _for_front(request: bytes) -> bool:
+    return request[:1] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL
 
 
 class _BusyError(OSError):
@@ -82,7 +86,7 @@ class DirectTransport:
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         channel = self._channel
-        if channel is None or REQUESTS.kind(request) in _CONTROL or len(request) > self._limit:
+        if channel is None or len(request) > self._limit or _for_front(request):
             self.send(request, timeout, header)
             return self.receive()
         self._timeout = timeout
@@ -95,7 +99,7 @@ class DirectTransport:
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request (see `Transport.send`)."""
         self._timeout = timeout
-        if REQUESTS.kind(request) in _CONTROL:
+        if _for_front(request):
             self._early = self._ask_front(request, timeout, header)
         elif self._stream is not None:
             self._stream.send(request, timeout, header)
@@ -110,7 +114,7 @@ class DirectTransport:
         channel = self._channel
         if channel is None or type(channel) is not Channel or self._early is not None:
             return None
-        if REQUESTS.kind(request) in _CONTROL or len(request) > self._limit:
+        if _for_front(request) or len(request) > self._limit:
             return None
         return channel
 
