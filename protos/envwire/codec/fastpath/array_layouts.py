@@ -44,6 +44,7 @@ class ArrayLayout:
     __slots__ = (
         "_dtype",
         "_head",
+        "_is_bool",
         "_moved",
         "_offset",
         "_shape",
@@ -60,6 +61,7 @@ class ArrayLayout:
     def __init__(self, value: Any) -> None:
         self._type: type[Any] = type(value)
         self._dtype, self._shape = value.dtype, value.shape
+        self._is_bool = value.dtype.kind == "b"
         self.length: int = value.nbytes
         self.attachable = self.length >= ATTACHED_FROM
         self.elements: Callable[[Any], bytes] = np.ndarray.tobytes
@@ -103,7 +105,7 @@ class ArrayLayout:
     def read_inline(self, raw: bytes, start: int) -> Any:
         """Returns the value whose elements begin at `start`."""
         view: Any = np.ndarray(self._shape, self._dtype, raw, start)
-        if self._dtype.kind == "b" and view.view(np.uint8).max() > 1:
+        if self._is_bool and view.view(np.uint8).max() > 1:
             return UNKNOWN
         copied: Array = view.copy()
         return copied
@@ -142,7 +144,7 @@ class ScalarLayout(ArrayLayout):
 
     def read_inline(self, raw: bytes, start: int) -> Any:
         """Returns the scalar that begins at `start`."""
-        if self._dtype.kind == "b" and raw[start] > 1:
+        if self._is_bool and raw[start] > 1:
             return UNKNOWN
         return np.ndarray((), self._dtype, raw, start)[()]
 

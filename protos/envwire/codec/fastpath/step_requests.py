@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _REQUEST: Final = tag(environment_pb2.InteractRequest, "step", LENGTH_DELIMITED)
 _SEQUENCE: Final = tag(environment_pb2.StepRequest, "sequence", VARINT)
 _ACTION: Final = tag(environment_pb2.StepRequest, "action", LENGTH_DELIMITED)
+_TAG_BYTES: Final = len(_SEQUENCE + _ACTION)
 
 
 class StepRequestWriter:
@@ -29,7 +30,7 @@ class StepRequestWriter:
         if value is None:
             return None
         number, size = varint(sequence), varint(len(value))
-        length = len(_SEQUENCE) + len(number) + len(_ACTION) + len(size) + len(value)
+        length = _TAG_BYTES + len(number) + len(size) + len(value)
         return b"".join((_REQUEST, varint(length), _SEQUENCE, number, _ACTION, size, value))
 
 

@@ -74,7 +74,8 @@ class SessionBacklog:
 
     def give_back(self) -> None:
         """Lets the oldest request go: it is answered."""
-        self._release(self._sizes.popleft())
+        if size := self._sizes.popleft():
+            self._release(size)
 
     def clear(self) -> None:
         """Lets all requests go: nobody will answer them."""

@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
@@ -89,7 +90,7 @@ class SessionRecord:
         """
         return await self._ask(self._link.copy)
 
-    async def ask(self, message: bytes) -> bytes:
+    def ask(self, message: bytes) -> Coroutine[Any, Any, bytes]:
         """Lets the process serve a request of the client and returns its reply.
 
         Args:
@@ -98,10 +99,11 @@ class SessionRecord:
         Raises:
             FaultError: The session ended before it replied, or too many requests wait already.
         """
-        return await self._ask(lambda: self._link.relay(message), len(message))
+        return self._ask(lambda: self._link.relay(message), len(message))
 
     async def _ask(self, send: Callable[[], asyncio.Future[bytes]], size: int = 0) -> bytes:
-        self._check_alive()
+        if self._ended.done():
+            raise afresh(self._ended.result())
         if len(self._pending) >= MAX_PENDING:
             raise FaultError(
                 Reason.CAPACITY_REACHED,

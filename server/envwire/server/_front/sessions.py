@@ -13,7 +13,7 @@ from envwire.server._front.life import Event
 from envwire.server._front.session_log import log_end
 from envwire.server._front.session_record import SessionRecord
 from envwire.server._ipc.fault_replies import afresh
-from envwire.wire.envelope import REQUESTS, detached
+from envwire.wire.envelope import STEP_REQUEST, detached
 
 #: Ended sessions that are remembered, so that their clients learn why they ended.
 _REMEMBERED = 4096
@@ -169,7 +169,7 @@ class Sessions:
         The step is all there is: nothing follows it that could make another request of the message. Whatever follows
         the header inside of it is for the session to read. None means only that the request has to be parsed.
         """
-        parts = detached(raw) if REQUESTS.kind(raw) == "step" else None
+        parts = detached(raw) if raw and raw[0] == STEP_REQUEST else None
         if parts is None:
             return None
         session = self._live.get(parts.session_id)

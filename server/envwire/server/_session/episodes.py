@@ -14,7 +14,6 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.codec.steps.messages import truth, write_step
-from envwire.codec.steps.step_codec import StepCodec, StepResult
 from envwire.server._session import np_random as _randomness
 from envwire.server._session.hosted_env import HostedEnv, reason_of
 from envwire.server._session.states import Event
@@ -138,18 +137,6 @@ def encode_step(
     if mirror:
         _mirror(hosted, response.random)
     return event
-
-
-def encoded_step(codec: StepCodec, result: StepResult, attachments: Attachments | None) -> bytes:
-    """Returns the answer to a step.
-
-    Raises:
-        FaultError: UNSUPPORTED: it has no wire form.
-    """
-    try:
-        return codec.encode_response(result, attachments)
-    except CodecError as error:
-        raise FaultError(Reason.UNSUPPORTED, str(error)) from error
 
 
 def step_event(hosted: HostedEnv, result: tuple[Any, Any, Any, Any, Any]) -> Event:

@@ -14,6 +14,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from envwire.codec import (
+    CodecError,
     Family,
     FaultError,
     Reason,
@@ -29,7 +30,6 @@ from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.episodes import (
     encode_step,
-    encoded_step,
     read_action,
     read_chunk,
     step_event,
@@ -79,7 +79,8 @@ class Session:
         self._request = b""
         self._reply = Packet(b"")
         self._replaying = Replaying(self._serve_recorded)
-        self._steps = step_codec(family, vector=is_vector(env))
+        steps = step_codec(family, vector=is_vector(env))
+        self._decode_step, self._encode_step = steps.decode_request, steps.encode_response
 
     def copied(self) -> None:
         """Begins the order of requests anew: this is the copy of a session, asked by nobody so far."""
@@ -111,7 +112,7 @@ class Session:
             raw: The request, without a header: whose it is was settled before.
             attach: Whether large arrays may go beside the response. They are the environment's own, not copies.
         """
-        step = self._steps.decode_request(raw)
+        step = self._decode_step(raw)
         if step is not None and step[0] == self._sequence + 1:
             return self._keep(raw, self._guarded(self._step, step[1], False, _beside(attach)))
         try:
@@ -181,7 +182,10 @@ class Session:
         result = self._take(action)
         if not mirror and not self._warnings.given and type(result[4]) is dict:
             event = step_event(self._hosted, result)
-            written = encoded_step(self._steps, result, attachments)
+            try:
+                written = self._encode_step(result, attachments)
+            except CodecError as error:
+                raise FaultError(Reason.UNSUPPORTED, str(error)) from error
             self.state = move(self.state, event)
             return Packet(written, attachments)
         reply = environment_pb2.InteractResponse()

@@ -58,7 +58,7 @@ class Waiting:
     def wait(self) -> Iterator[Callable[[], None]]:
         """Waits, and yields what is to be done now."""
         poll, spin = self._poll.poll, self._spin
-        readable = spin.look(poll) or poll(self._milliseconds())
+        readable = spin.look(poll) or poll(self._milliseconds() if self._deadlines else None)
         spin.woke()
         for descriptor, _ in readable:
             # One source may have been replaced by another since the poll.
@@ -67,10 +67,8 @@ class Waiting:
         if self._deadlines:
             yield from self._late()
 
-    def _milliseconds(self) -> int | None:
-        """Returns how long nothing can become late; None for ever."""
-        if not self._deadlines:
-            return None
+    def _milliseconds(self) -> int:
+        """Returns how long nothing can become late, where something can."""
         first = min(deadline for deadline, _ in self._deadlines.values())
         return max(0, math.ceil((first - time.monotonic()) * 1000))
 

@@ -52,7 +52,7 @@ from envwire.v1 import environment_pb2
 from envwire.wire.frames import Packet
 
 #: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
-_CLOSED = State.CLOSED
+_CLOSED, _REPLY = State.CLOSED, Kind.REPLY
 #: The front notes that a session was closed at once; should it be stopped, the client is not kept waiting longer.
 _NOTICE_SECONDS = 2.0
 
@@ -152,7 +152,7 @@ class Worker:
             behind = pack_header(Kind.CLOSED, served.number)
             self._frames.send(Kind.REPLY, served.number, reply, behind)
         else:
-            self._frames.send(Kind.REPLY, served.number, reply)
+            self._frames.send(_REPLY, served.number, reply)
             self._scoreboard.end(served.slot, session.stepping)
 
     def _make(self, frame: MakeFrame) -> None:

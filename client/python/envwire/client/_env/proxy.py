@@ -173,9 +173,10 @@ class RemoteProxy(EnvInfo):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step (see `Env.step`)."""
-        handle = self._handle
+        # Each is read once: a class with `__getattr__` takes 500 instructions more to find what it has.
+        handle, random = self._handle, self._random
         try:
-            result = self._taken(action)
+            result = self._mirrored_step(action) if random.active else handle.serve(Step(action))[0]
         except RemoteError as error:
             return handle.strategy.ending(error)
         handle.strategy.saw(result[0])
@@ -204,10 +205,8 @@ class RemoteProxy(EnvInfo):
         """Whether each step has to be seen here by itself: by a viewer, or by a generator that is shared."""
         return self._viewer is not None or self._random.active
 
-    def _taken(self, action: Any) -> StepResult:
+    def _mirrored_step(self, action: Any) -> StepResult:
         random = self._random
-        if not random.active:
-            return self._handle.serve(Step(action))[0]
         result, mirror = self._handle.serve(Step(action, random.changed(), True))
         if mirror is not None:
             random.absorb(mirror)

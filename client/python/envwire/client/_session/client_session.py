@@ -186,7 +186,7 @@ class ClientSession:
             CodecError: The answer breaks the contract.
         """
         operation = self._operation
-        if message[:1] == STEP_RESPONSE and type(operation) is Step:
+        if type(operation) is Step and message and message[0] == STEP_RESPONSE:
             self._answered(message, attachments)
             if not operation.mirror:
                 result = self._decode_step(message, attachments)

@@ -42,7 +42,7 @@ KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)
 
 
 def _for_front(request: bytes) -> bool:
-    return request[:1] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL
+    return request[0] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL
 
 
 class _BusyError(OSError):

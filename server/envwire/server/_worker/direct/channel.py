@@ -36,12 +36,15 @@ class Channel:
         sock: The socket; the channel owns it.
         limit: Largest request, in bytes.
         shared: Memory for large replies; None for none.
+
+    Attributes:
+        unsent: What waits of a reply for its reader; there is never more than one reply.
     """
 
     def __init__(self, sock: socket.socket, limit: int, shared: SharedSlots | None = None) -> None:
         sock.setblocking(False)
         self._socket = sock
-        self._rest: list[Buffer] = []
+        self.unsent: list[Buffer] = []
         self._limit = limit
         self._shared = shared
         self._buffer = bytearray()
@@ -85,11 +88,6 @@ class Channel:
             start = end
         del buffer[:start]
 
-    @property
-    def unsent(self) -> bool:
-        """Whether part of a reply waits for its reader; there is never more than one reply."""
-        return bool(self._rest)
-
     def send(self, packet: Packet) -> None:
         """Sends a reply as far as its reader has room for it; `flush` sends what is `unsent`.
 
@@ -103,7 +101,7 @@ class Channel:
             self._send(HEADER.pack(len(message), where, attachments.length) + message)
         else:
             head = HEADER.pack(len(message), 0, attachments.length) + message
-            self._rest = [head, *attachments.buffers]
+            self.unsent = [head, *attachments.buffers]
             self.flush()
 
     def _send(self, data: bytes) -> None:
@@ -114,7 +112,7 @@ class Channel:
         except OSError as error:
             raise ChannelError(str(error)) from error
         if sent < len(data):
-            self._rest = [memoryview(data)[sent:]]
+            self.unsent = [memoryview(data)[sent:]]
 
     def flush(self) -> None:
         """Sends more of what is unsent, without waiting.
@@ -123,19 +121,19 @@ class Channel:
             ChannelError: The connection is gone.
         """
         try:
-            self._rest = send_some(self._socket, self._rest)
+            self.unsent = send_some(self._socket, self.unsent)
         except OSError as error:
             raise ChannelError(str(error)) from error
 
     def keep_unsent(self) -> None:
         """Copies what is unsent: it lies in arrays of the environment, which is about to change them."""
-        self._rest = [b"".join(self._rest)]
+        self.unsent = [b"".join(self.unsent)]
 
     def finish(self, seconds: float) -> None:
         """Sends what is unsent, waiting for its reader so long at most, and closes."""
         self._socket.settimeout(seconds)
         with contextlib.suppress(OSError):
-            for buffer in self._rest:
+            for buffer in self.unsent:
                 self._socket.sendall(buffer)
         self.close()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import time
-from collections import deque
 from collections.abc import Callable
 from functools import partial
 
@@ -110,11 +109,11 @@ class Channels:
 
     def _serve(self, session: ServedSession, channel: Channel) -> None:
         try:
-            self._serve_all(session, channel, deque(channel.receive()))
+            self._serve_all(session, channel, channel.receive())
         except ChannelError:
             self._lose(session, channel)
 
-    def _serve_all(self, session: ServedSession, channel: Channel, requests: deque[bytes]) -> None:
+    def _serve_all(self, session: ServedSession, channel: Channel, requests: list[bytes]) -> None:
         """Serves what was received, as far as the client reads the replies. Nothing is served after a close.
 
         Raises:
@@ -126,10 +125,10 @@ class Channels:
                 return
             if not requests:
                 return
-            self._answer(session, channel, requests.popleft())
+            self._answer(session, channel, requests.pop(0))
 
     def _wait_for_reader(
-        self, session: ServedSession, channel: Channel, requests: deque[bytes]
+        self, session: ServedSession, channel: Channel, requests: list[bytes]
     ) -> None:
         """Reads nothing more from a client until it has read; one that does not loses its connection."""
         self._waiting.watch_writable(
@@ -139,7 +138,7 @@ class Channels:
             partial(self._lose, session, channel),
         )
 
-    def _flush(self, session: ServedSession, channel: Channel, requests: deque[bytes]) -> None:
+    def _flush(self, session: ServedSession, channel: Channel, requests: list[bytes]) -> None:
         try:
             channel.flush()
             if not channel.unsent:
