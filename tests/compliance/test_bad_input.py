@@ -89,7 +89,7 @@ def test_broken_steps_on_a_connection_that_stepped(env: RemoteEnv) -> None:
     env.step(0)
     assert env._session
     transport = env._session._transport
-    whole = env._session.session._writer.write(3, 0)
+    whole = env._session.session._steps.encode_request(3, 0)
     assert whole
     for broken in (whole[:1], whole[:2], whole[:-1], whole[:-2] + b"\xff\xff", whole + b"\xff"):
         reply = pb.InteractResponse.FromString(transport.exchange(broken, 10.0).message)
