@@ -17,6 +17,7 @@ from envwire.client import (
     InvalidRequestError,
     NotAllowedError,
     RemoteEnv,
+    RemoteVectorEnv,
     ServerUnavailableError,
     SessionClosedError,
     SessionLostError,
@@ -179,6 +180,13 @@ def test_wrappers_that_nobody_listed(server: Server) -> None:
     for name in ("os:system", "NoSuchWrapper", "__class__", "RecordVideo"):
         with pytest.raises(NotAllowedError, match=name):
             RemoteEnv(server.target, "CartPole-v1", wrappers=[(name, {})])
+
+
+def test_wrappers_that_are_one_text(server: Server) -> None:
+    with pytest.raises(InvalidRequestError, match=r"pass a list, \['TimeLimit'\]"):
+        RemoteEnv(server.target, "CartPole-v1", wrappers="TimeLimit")
+    with pytest.raises(InvalidRequestError, match=r"pass a list, \['TimeLimit'\]"):
+        RemoteVectorEnv(server.target, "CartPole-v1", num_envs=2, wrappers="TimeLimit")
 
 
 @pytest.mark.usefixtures("transport")

@@ -81,4 +81,8 @@ def test_unary_calls_tell_it_in_their_trailing_metadata() -> None:
         trailer = dict(ask.with_call(b"")[1].trailing_metadata())[TRAILER]
         (notice,) = status_pb2.NoticeList.FromString(trailer).notices
         assert notice.kind == status_pb2.Notice.KIND_DRAINING
+        refused = there.unary_unary("/envwire.v1.EnvironmentService/Make")
+        with pytest.raises(grpc.RpcError) as error:
+            refused(b"")
+        assert TRAILER in dict(error.value.trailing_metadata()), "an error is an answer as well"
         kept.close()

@@ -349,7 +349,10 @@ def test_lines_that_are_no_tokens(text: str, says: str) -> None:
     [
         (PeerIdentity("192.0.2.7"), "address 192.0.2.7"),
         (PeerIdentity("2001:db8::1:2:3:4"), "address 2001:db8::/64"),
-        (PeerIdentity("::1"), "address ::1"),
+        (PeerIdentity("::ffff:192.0.2.7"), "address 192.0.2.7"),
+        (PeerIdentity("::1"), "address of this machine"),
+        (PeerIdentity("127.0.0.1"), "address of this machine"),
+        (PeerIdentity("127.8.9.10"), "address of this machine"),
         (PeerIdentity(), "address of this machine"),
         (PeerIdentity("192.0.2.7", "CN=agent"), "certificate CN=agent"),
     ],

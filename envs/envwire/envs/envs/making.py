@@ -164,7 +164,7 @@ def _construct(
             raise error.Error(
                 f"{spec.id} cannot be shown to a human: its constructor takes no render_mode ({exc})"
             ) from exc
-        raise type(exc)(f"{exc}, while making {spec.id} with {kwargs}") from exc
+        raise type(exc)(f"{exc}, while making {spec.id} with {', '.join(kwargs)}") from exc
     if not _is_env(env):
         raise TypeError(
             f"The entry point of {spec.id} must return an envwire.envs.Env, got {type(env)}; "

@@ -112,7 +112,8 @@ class WaitingLine:
         alive = [each for each in self._registry if not each.dead]
         suiting = [each for each in alive if want.suits(each)]
         if alive and not suiting:
-            return unknown_environment(want.env_id, sorted({i for each in alive for i in each.ids}))
+            served = (listed for each in alive for listed in each.served)
+            return unknown_environment(want.env_id, served, want.library)
         slots = sum(each.capacity for each in suiting)
         text = (
             f"no room in the farm for {want.env_id}: {len(suiting)} servers make it, with {slots} slots, and none "

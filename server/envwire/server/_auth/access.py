@@ -14,6 +14,7 @@ from envwire.server._auth.scopes import EVERYTHING, ORDINARY, PLAYING
 from envwire.server._auth.tokens import Token, TokenFile
 from envwire.server._settings.listening import Listening, is_loopback
 
+_LOCAL = "of this machine"
 _TOKEN = "token "  # noqa: S105 - how such a name begins
 
 
@@ -109,11 +110,19 @@ class Access:
 
 @lru_cache(4096)
 def _counted(address: str) -> str:
-    """Returns what clients at an address are counted as: one owner of an IPv6 network has 2**64 addresses."""
+    """Returns what clients at an address are counted as.
+
+    One owner of an IPv6 network has 2**64 addresses, and a client on this machine has the Unix socket and all loopback
+    addresses: it would hold as many sessions over each, and a Make repeated over another would make a second one.
+    """
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
-        return address or "of this machine"
-    if isinstance(parsed, ipaddress.IPv6Address) and not parsed.is_loopback:
+        return address or _LOCAL
+    if isinstance(parsed, ipaddress.IPv6Address):
+        parsed = parsed.ipv4_mapped or parsed
+    if parsed.is_loopback:
+        return _LOCAL
+    if isinstance(parsed, ipaddress.IPv6Address):
         return str(ipaddress.ip_network((parsed, 64), strict=False))
     return str(parsed)

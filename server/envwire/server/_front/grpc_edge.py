@@ -68,9 +68,11 @@ async def turn_away(context: Context, fault: FaultError) -> NoReturn:
     await abort(context, fault_reply(fault).error)
 
 
-async def abort(context: Context, status: status_pb2.ErrorStatus) -> NoReturn:
-    """Ends a call with an error."""
-    details = ((STATUS_KEY, status.SerializeToString()),)
+async def abort(
+    context: Context, status: status_pb2.ErrorStatus, trailer: tuple[tuple[str, bytes], ...] = ()
+) -> NoReturn:
+    """Ends a call with an error, and what else its trailing metadata shall hold: what was set before is not sent."""
+    details = ((STATUS_KEY, status.SerializeToString()), *trailer)
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
     await context.abort(code, status.message[:1000], details)
 

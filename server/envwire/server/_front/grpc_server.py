@@ -45,10 +45,11 @@ def _unary(front: Front, kind: str) -> _UnaryBehaviour:
             REQUESTS.wrap(kind, await _read_message(context)), client=client
         )
         answer, response = RESPONSES.unwrap(reply)
-        if notices := front.notices.trailing():
-            context.set_trailing_metadata(((TRAILER, notices),))
+        notices = front.notices.trailing()
+        trailer = ((TRAILER, notices),) if notices else ()
         if answer == "error":
-            await abort(context, status_pb2.ErrorStatus.FromString(response))
+            await abort(context, status_pb2.ErrorStatus.FromString(response), trailer)
+        context.set_trailing_metadata(trailer)
         return response
 
     return call

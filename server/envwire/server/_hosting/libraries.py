@@ -79,7 +79,7 @@ class Catalogue:
         for name in names:
             if listing := self.listings.get((name, env_id)):
                 return listing
-        raise unknown_environment(env_id, [known for _, known in self.listings])
+        raise unknown_environment(env_id, self.listings, library)
 
     def wrapper(self, name: str, library: Library) -> Callable[..., Any]:
         """Returns the wrapper class that a client named.

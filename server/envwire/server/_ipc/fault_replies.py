@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envwire.codec import FaultError, encode_fault
+from envwire.codec import FaultError, Reason, encode_fault
 from envwire.v1 import environment_pb2
 
 
@@ -11,6 +11,15 @@ def fault_reply(fault: FaultError) -> environment_pb2.InteractResponse:
     reply = environment_pb2.InteractResponse()
     encode_fault(fault, reply.error)
     return reply
+
+
+def reply_too_large(length: int, limit: int) -> FaultError:
+    """Returns the fault that is sent instead of a reply of more bytes than a message may have."""
+    return FaultError(
+        Reason.MESSAGE_TOO_LARGE,
+        f"the reply of {length} bytes exceeds the server's limit of {limit}; the "
+        "operator raises it with --max-message-bytes",
+    )
 
 
 def afresh(fault: FaultError) -> FaultError:

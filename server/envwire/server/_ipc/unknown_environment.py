@@ -13,15 +13,22 @@ _MAX_COMPARED = 64
 _ID = re.compile(r"(?:(?P<namespace>.+)/)?(?P<name>[^/]+?)(?:-v(?P<version>\d+))?")
 
 
-def unknown_environment(env_id: str, known: Iterable[str]) -> FaultError:
+def unknown_environment(
+    env_id: str, listed: Iterable[tuple[str, str]], library: str = ""
+) -> FaultError:
     """Returns the fault for `env_id`.
 
     Args:
         env_id: What the client asked for.
-        known: The ids that are served.
+        listed: The libraries and ids that are served.
+        library: The library that the client asked for; empty for any.
     """
-    served = sorted(set(known))
-    text = f"environment {env_id!r} is not served here; {_hint(env_id, served)}"
+    listed = list(listed)
+    served = sorted({known for name, known in listed if library in ("", name)})
+    elsewhere = sorted({name for name, known in listed if known == env_id})
+    hint = f"ask for {' or '.join(elsewhere)}" if elsewhere else _hint(env_id, served)
+    place = f"of library {library!r} " if library else ""
+    text = f"environment {env_id!r} {place}is not served here; {hint}"
     kind = f"gymnasium.error.{_error_name(env_id, served)}"
     return FaultError(
         Reason.UNKNOWN_ENVIRONMENT, text, exception=RemoteExceptionInfo(kind, text, (text,))

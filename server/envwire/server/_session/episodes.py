@@ -81,30 +81,40 @@ def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
     Raises:
         FaultError: The action or the generator cannot be read.
     """
-    return _read_actions(hosted, request, [request.action])[0]
+    action = read(decode_value, request.action, hosted.family)
+    if request.HasField("np_random"):
+        _restore(hosted, request)
+    return action
 
 
-def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> list[Any]:
-    """Returns the actions of a chunk, as `read_action` does.
+def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> tuple[list[Any], FaultError | None]:
+    """Returns the actions of a chunk up to the first that cannot be read, and why that one cannot.
 
     Raises:
-        FaultError: One of them or the generator cannot be read, or they are too many.
+        FaultError: The first of them or the generator cannot be read, or they are too many.
     """
     if len(request.actions) > MAX_ACTIONS or request.HasField("action"):
         raise FaultError(
             Reason.INVALID_VALUE,
             f"a chunk of {len(request.actions)} actions; send {MAX_ACTIONS} at most, and no `action` beside them",
         )
-    return _read_actions(hosted, request, request.actions)
-
-
-def _read_actions(
-    hosted: HostedEnv, request: pb.StepRequest, actions: Iterable[values_pb2.Value]
-) -> list[Any]:
-    decoded = [read(decode_value, action, hosted.family) for action in actions]
+    actions, fault = _readable(hosted, request.actions)
+    if fault is not None and not actions:
+        raise fault
     if request.HasField("np_random"):
         _restore(hosted, request)
-    return decoded
+    return actions, fault
+
+
+def _readable(
+    hosted: HostedEnv, values: Iterable[values_pb2.Value]
+) -> tuple[list[Any], FaultError | None]:
+    actions: list[Any] = []
+    try:
+        actions.extend(read(decode_value, value, hosted.family) for value in values)
+    except FaultError as fault:
+        return actions, fault
+    return actions, None
 
 
 def take_step(hosted: HostedEnv, action: Any) -> tuple[Any, Any, Any, Any, Any]:

@@ -7,6 +7,7 @@ well; its error is the reply that is kept.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +27,7 @@ from envwire.codec.fastpath.inlining import inlined
 from envwire.codec.steps.choice import step_codec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector_hosts import is_vector
-from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.fault_replies import fault_reply, reply_too_large
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.episodes import (
     encode_step,
@@ -56,6 +57,7 @@ class Session:
         warning_log: Where its warnings are collected.
         attribute_access: Which of its attributes and methods clients may reach.
         on_raised: Called with what the environment raised, which its client is told as well.
+        max_message_bytes: What a reply may be long; none for a session whose replies are not sent.
 
     Attributes:
         state: Where the session stands.
@@ -69,8 +71,11 @@ class Session:
         warning_log: WarningLog | None = None,
         attribute_access: AttributeAccess = EVERYTHING,
         on_raised: Callable[[FaultError], None] = lambda _: None,
+        max_message_bytes: int = sys.maxsize,
     ) -> None:
         self._on_raised = on_raised
+        # An error and warnings go beside the steps.
+        self._max_chunk_bytes = max_message_bytes - max_message_bytes // 16
         self.state = State.READY
         self._hosted = HostedEnv(env, family, attribute_access)
         self._warnings = warning_log or WarningLog()
@@ -206,19 +211,24 @@ class Session:
             body: The request.
             cut: Whether to stop when it takes long. A recorded one is served whole: it has to end where it did.
         """
-        actions = read_chunk(self._hosted, body)
+        actions, unreadable = read_chunk(self._hosted, body)
         reply = environment_pb2.InteractResponse()
         until = time.monotonic() + PART_SECONDS
         for action in actions:
             fault = self._add_step(action, body.mirror_np_random, reply.step)
-            if fault is not None and not reply.step.steps:
-                raise fault
+            if fault is None and cut:
+                fault = self._drop_too_large(reply.step)
             if fault is not None:
-                encode_fault(fault, reply.step.error)
                 break
             late = time.monotonic() > until or reply.step.ByteSize() > PART_BYTES
             if self.state is State.ENDED or (cut and late):
                 break
+        else:
+            fault = unreadable
+        if fault is not None and not reply.step.steps:
+            raise fault
+        if fault is not None:
+            encode_fault(fault, reply.step.error)
         return self._finish(None, reply, None)
 
     def _add_step(
@@ -235,6 +245,14 @@ class Session:
         self.state = move(self.state, event)
         chunk.steps.append(step)
         return None
+
+    def _drop_too_large(self, chunk: environment_pb2.StepResponse) -> FaultError | None:
+        """Takes the last step out of an answer that got too large by it, so that those before it are not lost."""
+        length = chunk.ByteSize()
+        if len(chunk.steps) < 2 or length <= self._max_chunk_bytes:
+            return None
+        del chunk.steps[-1]
+        return reply_too_large(length, self._max_chunk_bytes)
 
     def _finish(
         self,
@@ -279,8 +297,8 @@ def _fault(fault: FaultError) -> Packet:
 def _addressed(kind: str) -> FaultError:
     return FaultError(
         Reason.MALFORMED_REQUEST,
-        f"a {kind} request with a session header came on a direct channel, which belongs to one session; leave the "
-        "field `header` out there",
+        f"a {kind} request with a session header too many: over gRPC it has one, with session_id and secret both; on "
+        "a direct channel, which belongs to one session, leave the field `header` out",
     )
 
 

@@ -21,12 +21,16 @@ class SessionMaker:
         catalogue: What can be made.
         warnings: Takes the warnings that environments give while they are made.
         packed: Whether several sessions share the process, which then cannot be forked.
+        max_message_bytes: What a reply may be long.
     """
 
-    def __init__(self, catalogue: Catalogue, warnings: WarningRecorder, packed: bool) -> None:
+    def __init__(
+        self, catalogue: Catalogue, warnings: WarningRecorder, packed: bool, max_message_bytes: int
+    ) -> None:
         self._catalogue = catalogue
         self._warnings = warnings
         self._packed = packed
+        self._max_message_bytes = max_message_bytes
 
     def make(self, frame: MakeFrame) -> ServedSession:
         """Makes the environment that the front ordered.
@@ -39,7 +43,7 @@ class SessionMaker:
         request = environment_pb2.MakeRequest.FromString(frame.request)
         env, family = make_environment(self._catalogue, request)
         access = self._catalogue.attribute_access
-        session = Session(env, family, log, access, RaisedLog().note)
+        session = Session(env, family, log, access, RaisedLog().note, self._max_message_bytes)
         return ServedSession(frame.session, frame.slot, session, log)
 
     def copy(self, frame: CopyFrame, origin: ServedSession | None) -> ServedSession:

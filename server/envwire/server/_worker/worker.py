@@ -17,12 +17,12 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from envwire.codec import FaultError, Reason, fault_from_exception
+from envwire.codec import FaultError, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
 from envwire.codec.notices import draining_notice
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.allocation import keep_freed_memory
-from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.fault_replies import fault_reply, reply_too_large
 from envwire.server._ipc.frames import Kind, pack_header
 from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
@@ -78,7 +78,7 @@ class Worker:
         self._packed = config.sessions_per_process > 1
         self._limit = config.max_message_bytes
         self._warnings = WarningRecorder()
-        self._maker = SessionMaker(catalogue, self._warnings, self._packed)
+        self._maker = SessionMaker(catalogue, self._warnings, self._packed, self._limit)
         self._sessions: dict[int, ServedSession] = {}
         self._waiting = Waiting()
         self._channels = Channels(self._waiting, self._limit, self._serve_channel)
@@ -297,12 +297,7 @@ class Worker:
             traceback.print_exc()
 
     def _too_large(self, length: int) -> bytes:
-        fault = FaultError(
-            Reason.MESSAGE_TOO_LARGE,
-            f"the reply of {length} bytes exceeds the server's limit of {self._limit}; the "
-            "operator raises it with --max-message-bytes",
-        )
-        return fault_reply(fault).SerializeToString()
+        return fault_reply(reply_too_large(length, self._limit)).SerializeToString()
 
 
 def serve_session(worker: Worker) -> None:

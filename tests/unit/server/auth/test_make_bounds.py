@@ -52,6 +52,7 @@ def test_bounds(make: object, over: int) -> None:
 
 
 def test_similar_ids_are_looked_for_when_the_id_is_short() -> None:
-    assert "did you mean CartPole-v1?" in unknown_environment("CartPol-v1", ["CartPole-v1"]).message
+    served = [("envwire", "CartPole-v1")]
+    assert "did you mean CartPole-v1?" in unknown_environment("CartPol-v1", served).message
     long = "x" * 100
-    assert "did you mean" not in unknown_environment(long, [long + "y"]).message
+    assert "did you mean" not in unknown_environment(long, [("envwire", long + "y")]).message

@@ -100,3 +100,25 @@ def test_a_large_answer_is_cut_and_a_recorded_chunk_is_not(
     request = pb.InteractRequest(replay=pb.ReplayRequest(sequence=2, requests=[chunk(0, 0, 0, 0)]))
     assert ask(session, request.SerializeToString()).replay.served == 1
     assert env.steps == 5
+
+
+def test_an_action_that_cannot_be_read_fails_behind_the_steps_before_it(
+    session: Session, env: Counting
+) -> None:
+    request = pb.InteractRequest.FromString(chunk(1, 0, 0, 0))
+    request.step.actions[1].Clear()
+    answer = ask(session, request.SerializeToString()).step
+    assert len(answer.steps) == env.steps == 1
+    assert "INVALID_VALUE" in str(answer.error)
+    request.step.sequence = 2
+    request.step.actions[0].Clear()
+    assert "INVALID_VALUE" in str(ask(session, request.SerializeToString()).error)
+    assert env.steps == 1
+
+
+def test_a_step_that_does_not_fit_costs_those_before_it_nothing(env: Counting) -> None:
+    session = Session(env, envwire_family(), max_message_bytes=40_000)
+    answer = ask(session, chunk(1, 0, 0, 0, 0)).step
+    assert len(answer.steps) == 2
+    assert env.steps == 3, "a step of 16,000 bytes was taken, and only its answer is missing"
+    assert "MESSAGE_TOO_LARGE" in str(answer.error)

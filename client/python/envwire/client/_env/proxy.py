@@ -30,7 +30,7 @@ from envwire.client._session.attribute_operations import (
 )
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Render, Reset, Step
-from envwire.client._session.requests import WrapperLike, make_request
+from envwire.client._session.requests import WrapperLike, listed, make_request
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
@@ -97,7 +97,7 @@ class RemoteProxy(EnvInfo):
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        wrappers = tuple(wrappers)
+        wrappers = listed(wrappers)
         kwargs = {**(env_kwargs or {}), **kwargs}
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit

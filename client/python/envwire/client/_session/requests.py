@@ -46,16 +46,21 @@ def make_request(
     if lease is not None:
         request.lease.FromNanoseconds(round(lease * 1e9))
     encoded(encode_mapping, kwargs, request.kwargs, "kwargs")
-    for wrapper in _listed(wrappers):
+    for wrapper in listed(wrappers):
         name, wrapper_kwargs = _wrapper(wrapper)
         encoded(encode_mapping, wrapper_kwargs, request.wrappers.add(name=name).kwargs, name)
     return request
 
 
-def _listed(wrappers: Iterable[WrapperLike]) -> Iterable[WrapperLike]:
+def listed(wrappers: Iterable[WrapperLike]) -> tuple[WrapperLike, ...]:
+    """Returns the wrappers of an environment.
+
+    Raises:
+        InvalidRequestError: They are one text, whose letters would be taken for wrappers.
+    """
     if isinstance(wrappers, str):
         raise InvalidRequestError(f"wrappers={wrappers!r} is one text; pass a list, [{wrappers!r}]")
-    return wrappers
+    return tuple(wrappers)
 
 
 def _wrapper(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:

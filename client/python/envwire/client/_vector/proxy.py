@@ -11,7 +11,7 @@ from typing import Any
 
 from envwire.client._env.viewer import HUMAN
 from envwire.client._session.notices import Notice
-from envwire.client._session.requests import WrapperLike, make_request, set_vector
+from envwire.client._session.requests import WrapperLike, listed, make_request, set_vector
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.async_calls import AsyncCalls
@@ -112,7 +112,7 @@ class VectorProxy:
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
-        wrappers, kwargs = tuple(wrappers), {**(env_kwargs or {}), **kwargs}
+        wrappers, kwargs = listed(wrappers), {**(env_kwargs or {}), **kwargs}
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, kwargs)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
         remake = partial(

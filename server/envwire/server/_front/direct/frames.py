@@ -46,7 +46,8 @@ async def receive_frame(connection: socket.socket, limit: int, what: str) -> byt
     if length > limit or where or attached:
         raise FaultError(
             Reason.MALFORMED_REQUEST,
-            f"a hello of {length} bytes; send a {what} of at most {limit} bytes first",
+            f"a frame of {length} bytes and {attached} of attachments, in slot {where}; send a {what} of at most "
+            f"{limit} bytes, without attachments",
         )
     return await _receive(connection, length)
 

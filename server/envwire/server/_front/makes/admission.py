@@ -73,7 +73,7 @@ class Admission:
     def _check_served(self, request: pb.MakeRequest) -> None:
         libraries = [request.library] if request.library else [name for name, _ in self._served]
         if not any((library, request.env_id) in self._served for library in libraries):
-            raise unknown_environment(request.env_id, [env_id for _, env_id in self._served])
+            raise unknown_environment(request.env_id, self._served, request.library)
 
 
 def _draining() -> FaultError:
