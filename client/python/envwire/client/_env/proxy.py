@@ -5,15 +5,12 @@ from __future__ import annotations
 import copy
 import os
 from collections.abc import Iterable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, cast
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.closing import close
+from envwire.client._env.attributes import RemoteAttributes
 from envwire.client._env.chunks import step_many
-from envwire.client._env.env_info import EnvInfo
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.recipe import Recipe
 from envwire.client._env.saving import SavedState, fork, restore, save
@@ -21,13 +18,6 @@ from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.making import SessionMaker, SessionPlan
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
-from envwire.client._session.attribute_operations import (
-    CallMethod,
-    GetAttribute,
-    GetRandom,
-    HasAttribute,
-    SetAttribute,
-)
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Render, Reset, Step
 from envwire.client._session.requests import WrapperLike, listed, make_request
@@ -35,7 +25,7 @@ from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
-from envwire.client.errors import InvalidRequestError, NotAllowedError, RemoteError
+from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import decode_env_spec
 from envwire.codec.steps.step_codec import StepResult
@@ -44,7 +34,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-class RemoteProxy(EnvInfo):
+class RemoteProxy(RemoteAttributes):
     """An environment on a server, with the Env API.
 
     The constructor connects and makes the environment. `step`, `reset` and `render` return and raise what the local
@@ -232,59 +222,6 @@ class RemoteProxy(EnvInfo):
         """This proxy: the environment's wrappers are on the server."""
         return self
 
-    @property
-    def np_random(self) -> np.random.Generator:
-        """The environment's generator, mirrored from the first read on."""
-        if self._random.generator is None:
-            self._random.absorb(self._handle.serve(GetRandom()))
-        if self._random.generator is None:
-            raise InvalidRequestError(f"{self._env_id} has no np_random that can be mirrored")
-        return self._random.generator
-
-    @np_random.setter
-    def np_random(self, value: np.random.Generator) -> None:
-        self._random.replace(value)
-
-    @property
-    def _np_random(self) -> np.random.Generator | None:
-        # Gymnasium's checker reads the generator by this name, and may find that there is none yet.
-        if not self._random.active:
-            self._random.absorb(self._handle.serve(GetRandom("_np_random")))
-        return self._random.generator
-
-    @property
-    def np_random_seed(self) -> int | None:
-        """The seed of the environment's generator; -1 when the generator was set directly."""
-        if self._random.seed is None:
-            return self._handle.serve(GetAttribute("np_random_seed"))[0]  # type: ignore[no-any-return]
-        return self._random.seed
-
-    def has_wrapper_attr(self, name: str) -> bool:
-        """Returns whether this proxy or any layer on the server has the attribute."""
-        return hasattr(type(self), name) or self._handle.serve(HasAttribute(name))
-
-    def get_wrapper_attr(self, name: str) -> Any:
-        """Returns an attribute of this proxy, else of the outermost layer on the server that has it.
-
-        A method comes as a callable that calls it there. What has no wire form comes as an `Opaque`.
-
-        Raises:
-            AttributeError: No layer has it.
-        """
-        if hasattr(type(self), name) or name in self.__dict__:
-            return getattr(self, name)
-        value, method = self._handle.serve(GetAttribute(name))
-        return partial(self._call_method, name) if method else value
-
-    def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        self._used = True
-        return self._handle.serve(CallMethod(name, args, kwargs))
-
-    def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
-        self._used = True
-        return self._handle.serve(SetAttribute(name, value, force))
-
     def save_state(self) -> SavedState:
         """Saves the state of the environment, for `restore_state` to return to.
 
@@ -324,16 +261,6 @@ class RemoteProxy(EnvInfo):
         twin._viewer = None if self._viewer is None else Viewer(twin.metadata)
         return twin
 
-    def __getattr__(self, name: str) -> Any:
-        """Reads an attribute of the environment that the proxy does not have; private names are not requested."""
-        if name.startswith("_") or self._handle.vacant:
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
-        try:
-            value: Any = self.get_wrapper_attr(name)
-        except NotAllowedError as error:  # `hasattr` and `getattr` with a default go on
-            raise AttributeError(str(error), name=name, obj=self) from error
-        return _read_only(value)
-
     def __reduce__(self) -> Any:
         """Pickles the constructor's arguments, as long as the environment was not reset.
 
@@ -346,11 +273,3 @@ class RemoteProxy(EnvInfo):
             f"{self} cannot be copied or pickled after its first reset: its state is on the server. Pickle it before, "
             "or pickle a function that makes it"
         )
-
-
-def _read_only(value: Any) -> Any:
-    """Marks an array that was read from the environment as read-only: it is a copy, and writes would be lost."""
-    if isinstance(value, np.ndarray):
-        value.flags.writeable = False
-        return cast("object", value)
-    return value
