@@ -14,34 +14,42 @@ class Listening(Protocol):
     @property
     def host(self) -> str:
         """Address to bind."""
+        ...
 
     @property
     def port(self) -> int:
         """Port to bind; 0 for any free one."""
+        ...
 
     @property
     def max_message_bytes(self) -> int:
         """Largest message in either direction."""
+        ...
 
     @property
     def tls_cert(self) -> FilePath:
         """PEM file of the certificate; empty for none."""
+        ...
 
     @property
     def tls_key(self) -> FilePath:
         """PEM file of its key."""
+        ...
 
     @property
     def tls_client_ca(self) -> FilePath:
         """PEM file of the authority whose clients are let in; empty to ask for no certificate."""
+        ...
 
     @property
     def tokens(self) -> FilePath:
         """File of the tokens that are let in; empty to ask for none."""
+        ...
 
     @property
     def insecure(self) -> bool:
         """Whether the network around it is trusted."""
+        ...
 
 
 def is_loopback(host: str) -> bool:
