@@ -24,7 +24,7 @@ from envwire.client import (
 )
 from envwire.client._session.attribute_operations import CallMethod, GetAttribute
 from envwire.client._transports.by_name import open_transport
-from envwire.codec import decode_fault, envwire_family
+from envwire.codec import decode_fault, encode_value, envwire_family
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
@@ -90,8 +90,9 @@ def test_broken_steps_on_a_connection_that_stepped(env: RemoteEnv) -> None:
     env.step(0)
     assert env._session
     transport = env._session._transport
-    whole = env._session.session._steps.encode_request(3, 0)
-    assert whole
+    step = pb.StepRequest(sequence=3)
+    encode_value(0, step.action)
+    whole = pb.InteractRequest(step=step).SerializeToString()
     for broken in (whole[:1], whole[:2], whole[:-1], whole[:-2] + b"\xff\xff", whole + b"\xff"):
         reply = pb.InteractResponse.FromString(transport.exchange(broken, 10.0).message)
         reason = decode_fault(reply.error, envwire_family()).reason.value
