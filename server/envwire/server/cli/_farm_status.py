@@ -55,21 +55,9 @@ def _ask(channel: Any, metadata: Any) -> farm_pb2.ListServersResponse:
 
 
 def _show(answer: farm_pb2.ListServersResponse) -> None:
-    """Prints a table, or, where nobody looks at a terminal, lines separated by tabs."""
-    from rich.console import Console
-    from rich.table import Table
+    from envwire.server.cli._listing import print_table
 
-    console = Console()
-    rows = [_cells(server) for server in answer.servers]
-    if console.is_terminal:
-        table = Table(*_COLUMNS)
-        for row in rows:
-            table.add_row(*row)
-        console.print(table)
-    else:
-        for row in rows:
-            typer.echo("\t".join(row))
-    typer.echo(_summary(answer), err=not console.is_terminal)
+    print_table(_COLUMNS, map(_cells, answer.servers), _summary(answer))
 
 
 def _cells(server: farm_pb2.ServerStatus) -> list[str]:

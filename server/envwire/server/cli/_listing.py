@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -68,17 +69,22 @@ def print_json(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoRespo
 
 def print_rows(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
     """Prints a table, or, where nobody looks at a terminal, lines of whole ids separated by tabs."""
-    console = Console()
     rows = [Row.of(entry).cells() for entry in listing.environments]
+    print_table(_COLUMNS, rows, _summary(info))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], summary: str) -> None:
+    """Prints rows as a table with a summary below; in a pipe as lines separated by tabs, the summary apart."""
+    console = Console()
     if console.is_terminal:
-        table = Table(*_COLUMNS)
+        table = Table(*columns)
         for row in rows:
             table.add_row(*row)
         console.print(table)
     else:
         for row in rows:
             typer.echo("\t".join(row))
-    typer.echo(_summary(info), err=not console.is_terminal)
+    typer.echo(summary, err=not console.is_terminal)
 
 
 def _summary(info: pb.GetServerInfoResponse) -> str:

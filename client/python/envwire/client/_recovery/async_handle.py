@@ -15,7 +15,7 @@ from envwire.client._recovery.lives import Lives
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.operations import Operation
-from envwire.client.errors import RemoteError, not_live
+from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
 
 _T = TypeVar("_T")
@@ -55,24 +55,6 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
         self.target = target
         keeper.look_after(self, session)
         return made
-
-    @property
-    def vacant(self) -> bool:
-        """Whether this process has no session here: it is closed or lost, or belongs to a parent process."""
-        return self.session is None or self.session.pid != os.getpid()
-
-    def live(self) -> AsyncDriver:
-        """Returns the session of this process.
-
-        Raises:
-            SessionClosedError: There is none; `reset()` makes one.
-        """
-        session = self.session
-        if session is None:
-            raise self.missing()
-        if session.pid != os.getpid():
-            raise not_live(self, session.pid)
-        return session
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; what becomes of it when the session turns out to be lost is the strategy's to say.

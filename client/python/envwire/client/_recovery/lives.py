@@ -5,6 +5,7 @@ Handles for blocking and for asyncio clients add how sessions are made and asked
 
 from __future__ import annotations
 
+import os
 from typing import Any, Generic, Protocol, TypeVar
 
 from envwire.client._recovery.flows import Ask, Flow, LetGo
@@ -66,6 +67,24 @@ class Lives(Generic[D]):
     def notices(self) -> tuple[Notice, ...]:
         """What the server of the session told beside its answers."""
         return () if self.session is None else self.session.session.notices
+
+    @property
+    def vacant(self) -> bool:
+        """Whether this process has no session here: it is closed or lost, or belongs to a parent process."""
+        return self.session is None or self.session.pid != os.getpid()
+
+    def live(self) -> D:
+        """Returns the session of this process.
+
+        Raises:
+            SessionClosedError: There is none; `reset()` makes one.
+        """
+        session = self.session
+        if session is None:
+            raise self.missing()
+        if session.pid != os.getpid():
+            raise not_live(self, session.pid)
+        return session
 
     def begin_life(self) -> None:
         """Notes that the environment is made as a new one."""

@@ -17,7 +17,7 @@ from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.attribute_operations import HasAttribute
 from envwire.client._session.operations import Operation
-from envwire.client.errors import RemoteError, not_live
+from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area
 
@@ -67,24 +67,6 @@ class SessionHandle(Lives[BlockingDriver]):
         origin = self.live().session.identity.reference
         made = self._maker.make_copy(self.target, origin, twin.strategy)
         twin._adopt(self.target, *made)
-
-    @property
-    def vacant(self) -> bool:
-        """Whether this process has no session here: it is closed or lost, or belongs to a parent process."""
-        return self.session is None or self.session.pid != os.getpid()
-
-    def live(self) -> BlockingDriver:
-        """Returns the session of this process.
-
-        Raises:
-            SessionClosedError: There is none; `reset()` makes one.
-        """
-        session = self.session
-        if session is None:
-            raise self.missing()
-        if session.pid != os.getpid():
-            raise not_live(self, session.pid)
-        return session
 
     def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; what becomes of it when the session turns out to be lost is the strategy's to say.
