@@ -12,9 +12,9 @@ from typing import Any, cast
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.life import Event
-from envwire.server._front.session_record import SessionRecord
-from envwire.server._front.sessions import Sessions
+from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import SessionLink
 from tests.conftest import ROOT

@@ -12,7 +12,7 @@ import pytest
 from envwire.client import CapacityError, RemoteEnv, RequestTimeoutError, ServerUnavailableError
 from envwire.codec import FaultError, Reason
 from envwire.server._front.makes.make_queue import Queue
-from envwire.server._front.sessions import Sessions
+from envwire.server._front.sessions.table import Sessions
 from tests.faults.hungry_envs import HUNGRY
 from tests.faults.scene import active, eventually, serve
 

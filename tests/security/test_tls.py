@@ -18,7 +18,7 @@ from google.protobuf.message import DecodeError
 from envwire.client import Credentials, RemoteEnv, TlsError
 from envwire.server import Server, ServerError
 from envwire.server._auth.tls import ServerTls
-from envwire.server._front.grpc_edge import Configurations
+from envwire.server._front.grpc.edge import Configurations
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb

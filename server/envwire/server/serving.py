@@ -9,7 +9,7 @@ from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._bridges.process import openenv_bridge
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
 from envwire.server._front.front import Front
-from envwire.server._front.grpc_server import GrpcServer
+from envwire.server._front.grpc.server import GrpcServer
 from envwire.server._front.joining import joined
 from envwire.server.config import ServerConfig
 

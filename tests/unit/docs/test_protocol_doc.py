@@ -17,7 +17,7 @@ from envwire.client._transports.transport import call
 from envwire.codec import FAULTS, encode_value
 from envwire.envs.vector import AutoresetMode
 from envwire.server import InProcessTransport
-from envwire.server._front import life
+from envwire.server._front.sessions import life
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.states import TRANSITIONS, Event, State
 from envwire.v1 import environment_pb2 as pb
@@ -156,7 +156,7 @@ def test_the_conversation_happens_as_shown() -> None:
     server = InProcessTransport(["CartPole-v1"])
     made = pb.MakeResponse()
     for request, shown in _conversation():
-        body = getattr(request, request.WhichOneof("request"))
+        body = getattr(request, request.WhichOneof("request") or "")
         if made.session_id:
             assert body.header.secret
             body.header.session_id, body.header.secret = made.session_id, made.secret

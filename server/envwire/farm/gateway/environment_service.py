@@ -23,7 +23,7 @@ from envwire.farm.gateway.states import Member
 from envwire.farm.gateway.streaming import Upstreams
 from envwire.farm.gateway.summaries import describe, list_environments
 from envwire.server._auth.access import Access
-from envwire.server._front.grpc_edge import Context, abort, peer_identity, turn_away
+from envwire.server._front.grpc.edge import Context, abort, peer_identity, turn_away
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS
@@ -67,7 +67,7 @@ class EnvironmentService:
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns what serves its methods, which take and return bytes."""
         handlers: dict[str, Any] = {
-            # As streams of requests: what a stranger sends is not read (see `envwire.server._front.grpc_server`).
+            # As streams of requests: what a stranger sends is not read (see `envwire.server._front.grpc.server`).
             method.name: grpc.stream_unary_rpc_method_handler(
                 partial(self._unary, method.name, _KINDS[method.input_type.name])
             )

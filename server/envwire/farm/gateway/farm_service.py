@@ -18,7 +18,7 @@ from envwire.farm.gateway.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
-from envwire.server._front.grpc_edge import Context, abort, peer_identity
+from envwire.server._front.grpc.edge import Context, abort, peer_identity
 from envwire.server._ipc.fault_replies import fault_reply
 
 #: Reports come at least so often.

@@ -24,8 +24,8 @@ from envwire.farm.gateway.waiting import WaitingLine
 from envwire.server._auth.access import Access
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
-from envwire.server._front.grpc_edge import Context, bind, options, peer_identity
-from envwire.server._front.health import Health
+from envwire.server._front.grpc.edge import Context, bind, options, peer_identity
+from envwire.server._front.grpc.health import Health
 
 _STOP_GRACE_SECONDS = 1.0
 

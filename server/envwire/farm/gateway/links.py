@@ -15,7 +15,7 @@ from envwire.codec import Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.codec.notices import TRAILER
 from envwire.farm.gateway.config import GatewayConfig
-from envwire.server._front.grpc_edge import STATUS_KEY
+from envwire.server._front.grpc.edge import STATUS_KEY
 from envwire.v1 import environment_pb2, status_pb2
 
 T = TypeVar("T")

@@ -11,7 +11,7 @@ from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.kept_makes import KeptMakes
 from envwire.server._front.makes.leases import to_duration
 from envwire.server._front.makes.making import SessionMaker
-from envwire.server._front.sessions import Sessions
+from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver import Loaded
 from envwire.server._processes.processors import cpu_count
 from envwire.server._version import VERSION

@@ -24,8 +24,8 @@ from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.notices import Notices
 from envwire.server._front.session_service import SessionService
-from envwire.server._front.sessions import Sessions
-from envwire.server._front.stream import Stream
+from envwire.server._front.sessions.stream import Stream
+from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.upkeep import Upkeep
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from envwire.codec import FaultError
-from envwire.server._front.life import END_REASONS, Event
-from envwire.server._front.session_record import SessionRecord
-from envwire.server._front.sessions import Sessions
-from envwire.server._front.stream import Stream
+from envwire.server._front.sessions.life import END_REASONS, Event
+from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.stream import Stream
+from envwire.server._front.sessions.table import Sessions
 from envwire.v1 import environment_pb2 as pb
 
 

@@ -7,9 +7,9 @@ import logging
 from collections.abc import Callable
 
 from envwire.server._auth.access import Access
-from envwire.server._front.life import Event
 from envwire.server._front.makes.admission import Admission
-from envwire.server._front.sessions import Sessions
+from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.allocation import Heap
 
 _log = logging.getLogger("envwire.server")

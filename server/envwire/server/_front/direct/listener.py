@@ -23,7 +23,7 @@ from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
     from envwire.server._front.direct.makes import DirectMakes
-    from envwire.server._front.sessions import Sessions
+    from envwire.server._front.sessions.table import Sessions
     from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")

@@ -10,8 +10,8 @@ from envwire.server._auth.client import Client
 from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._front.makes.make_queue import Queue
 from envwire.server._front.makes.rate_limit import Rate
-from envwire.server._front.session_record import SessionRecord
-from envwire.server._front.sessions import Sessions
+from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb

@@ -7,7 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError
-from envwire.server._front.sessions import Sessions
+from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.fault_replies import afresh
 
 

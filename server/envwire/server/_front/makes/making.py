@@ -11,13 +11,13 @@ from google.protobuf.message import DecodeError
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
-from envwire.server._front.backlog import Backlog
-from envwire.server._front.life import Event
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.leases import grant_lease, to_duration
-from envwire.server._front.session_log import log_made, log_not_made
-from envwire.server._front.session_record import SessionRecord
-from envwire.server._front.sessions import Sessions
+from envwire.server._front.sessions.backlog import Backlog
+from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.log import log_made, log_not_made
+from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver import ForkError, ForkserverError, ForkserverLink
 from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Process

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.life import Event
-from envwire.server._front.session_log import log_end
-from envwire.server._front.session_record import SessionRecord
+from envwire.server._front.sessions.life import Event
+from envwire.server._front.sessions.log import log_end
+from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import STEP_REQUEST, detached
 

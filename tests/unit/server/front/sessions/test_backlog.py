@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.backlog import COUNTED_FROM, Backlog, SessionBacklog
+from envwire.server._front.sessions.backlog import COUNTED_FROM, Backlog, SessionBacklog
 
 LARGE = 10 * COUNTED_FROM
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 
-from envwire.server._front.life import Life
-from envwire.server._front.session_record import SessionRecord
+from envwire.server._front.sessions.life import Life
+from envwire.server._front.sessions.record import SessionRecord
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 from typing import Any
+from unittest import mock
 
 import pytest
 
 from envwire.codec import FaultError
-from envwire.server._front.life import ALIVE, ENDS, TRANSITIONS, Event, Life
-from envwire.server._front.session_record import SessionRecord
+from envwire.server._front.sessions.life import ALIVE, ENDS, TRANSITIONS, Event, Life
+from envwire.server._front.sessions.record import SessionRecord
 
 
 class Output:
@@ -41,7 +42,7 @@ def lead(*events: Event) -> tuple[SessionRecord, list[str]]:
     """Returns a session that went through these events, and what was done to its process."""
 
     async def main() -> SessionRecord:
-        on_end: Any = lambda _: None  # noqa: E731
+        on_end = mock.Mock()
         session = SessionRecord(60.0, lambda: 0.0, 120.0, on_end, process, "name")
         session.owner = "token alice"
         for event in events:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from envwire.server._front.sessions import Sessions
+from envwire.server._front.sessions.table import Sessions
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 

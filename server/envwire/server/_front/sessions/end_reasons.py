@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envwire.codec import FaultError
-from envwire.server._front.life import ENDS, Event
+from envwire.server._front.sessions.life import ENDS, Event
 
 
 class _Text(NamedTuple):

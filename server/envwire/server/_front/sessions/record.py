@@ -12,10 +12,10 @@ from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
-from envwire.server._front.backlog import Backlog, SessionBacklog
 from envwire.server._front.direct.presence import Presence
-from envwire.server._front.end_reasons import describe_end
-from envwire.server._front.life import ENDS, TRANSITIONS, Event, Life
+from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
+from envwire.server._front.sessions.end_reasons import describe_end
+from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._processes.exit_status import describe_exit
 from envwire.server._processes.process import AdmitError, LinkLostError, Process

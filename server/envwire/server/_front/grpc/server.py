@@ -15,7 +15,7 @@ from envwire.codec import FaultError
 from envwire.codec.notices import TRAILER
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.front import Front
-from envwire.server._front.grpc_edge import (
+from envwire.server._front.grpc.edge import (
     Context,
     abort,
     bind,
@@ -23,8 +23,8 @@ from envwire.server._front.grpc_edge import (
     peer_identity,
     turn_away,
 )
-from envwire.server._front.health import Health
-from envwire.server._front.stream import Stream
+from envwire.server._front.grpc.health import Health
+from envwire.server._front.sessions.stream import Stream
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2

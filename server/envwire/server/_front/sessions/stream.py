@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envwire.server._front.session_record import SessionRecord
+from envwire.server._front.sessions.record import SessionRecord
 
 
 class Stream:
