@@ -5,15 +5,15 @@ from __future__ import annotations
 import typer
 
 from envwire.server._version import VERSION
-from envwire.server.cli._bench import bench
-from envwire.server.cli._certs import certs
-from envwire.server.cli._farm import farm
-from envwire.server.cli._gateway import gateway
-from envwire.server.cli._health import health
-from envwire.server.cli._list import list_environments
-from envwire.server.cli._run import run
-from envwire.server.cli._serve import EPILOG, serve
-from envwire.server.cli._token import token
+from envwire.server.cli._drive.bench import bench
+from envwire.server.cli._drive.run import run
+from envwire.server.cli._inspect.health import health
+from envwire.server.cli._inspect.list import list_environments
+from envwire.server.cli._secure.certs import certs
+from envwire.server.cli._secure.token import token
+from envwire.server.cli._serve.farm import farm
+from envwire.server.cli._serve.gateway import gateway
+from envwire.server.cli._serve.serve import EPILOG, serve
 
 app = typer.Typer(
     name="envwire",

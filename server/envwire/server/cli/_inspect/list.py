@@ -24,7 +24,7 @@ def list_environments(
     from envwire.client._transports.by_name import open_transport
     from envwire.client._transports.transport import call
     from envwire.client.errors import RemoteError
-    from envwire.server.cli._listing import print_json, print_rows
+    from envwire.server.cli._inspect.listing import print_json, print_rows
     from envwire.v1 import environment_pb2 as pb
 
     try:

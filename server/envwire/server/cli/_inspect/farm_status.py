@@ -55,7 +55,7 @@ def _ask(channel: Any, metadata: Any) -> farm_pb2.ListServersResponse:
 
 
 def _show(answer: farm_pb2.ListServersResponse) -> None:
-    from envwire.server.cli._listing import print_table
+    from envwire.server.cli._inspect.listing import print_table
 
     print_table(_COLUMNS, map(_cells, answer.servers), _summary(answer))
 

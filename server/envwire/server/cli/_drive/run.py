@@ -54,8 +54,8 @@ def run(
 ) -> None:
     """Run a random or scripted agent on ENV_ID at TARGET and show the returns."""
     from envwire.client import RemoteEnv
-    from envwire.server.cli._arguments import keyword_arguments, wrapper_requests
-    from envwire.server.cli._episodes import Film, choose_policy, run_episodes
+    from envwire.server.cli._drive.arguments import keyword_arguments, wrapper_requests
+    from envwire.server.cli._drive.episodes import Film, choose_policy, run_episodes
     from envwire.server.cli._failures import fail
 
     try:

@@ -11,7 +11,7 @@ import typer
 
 from envwire.farm.gateway.config import SETTINGS, GatewayConfig
 from envwire.server._settings.sources import gather
-from envwire.server.cli._settings_options import given, take_settings
+from envwire.server.cli._serve.settings_options import given, take_settings
 
 
 def gateway(ctx: typer.Context, config: str, **options: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from envwire.server._settings.sources import gather
-from envwire.server.cli._settings_options import given, take_settings
+from envwire.server.cli._serve.settings_options import given, take_settings
 from envwire.server.config import SETTINGS, ServerConfig
 
 EPILOG = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from envwire.server.cli._measuring import Timing
+    from envwire.server.cli._drive.measuring import Timing
 
 _CONNECT_SECONDS = 5.0
 
@@ -48,7 +48,7 @@ def _measure(
 ) -> Timing:
     from envwire.client import RemoteEnv
     from envwire.client._transports.by_name import open_transport
-    from envwire.server.cli._measuring import TimedTransport, measure
+    from envwire.server.cli._drive.measuring import TimedTransport, measure
 
     transport = TimedTransport(open_transport(name, target, _CONNECT_SECONDS))
     env = RemoteEnv(target, env_id, transport=transport)

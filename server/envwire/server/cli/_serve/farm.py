@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from envwire.server._settings.sources import gather
-from envwire.server.cli._farm_status import status
-from envwire.server.cli._settings_options import given, keyword, take_settings
+from envwire.server.cli._inspect.farm_status import status
+from envwire.server.cli._serve.settings_options import given, keyword, take_settings
 from envwire.server.config import SETTINGS
 
 #: Settings that are each server's own, or make no sense where nothing leaves the machine.

@@ -1,0 +1,1 @@
+"""Commands that ask a server or a gateway and print the answer."""
