@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.client import Credentials, RemoteEnv, TlsError
-from envwire.client._transports.direct_channel import TlsChannel
+from envwire.client._transports.direct_channel import TimedChannel
 from envwire.client._transports.grpc_transports import StreamTransport
 from envwire.server import Server
 from tests.faults.scene import channel_of, transport_of
@@ -17,7 +17,7 @@ STRANGER = Credentials(ca=None, cert=None, key=None, token=None)
 def test_proxies_go_the_way_of_the_suite(server: Server, guard: Guard, transport: str) -> None:
     env = RemoteEnv(server.target, "CartPole-v1")
     if transport == "direct":
-        assert isinstance(channel_of(env), TlsChannel) is guard.strict
+        assert isinstance(channel_of(env), TimedChannel) is guard.strict
     else:
         assert isinstance(transport_of(env), StreamTransport)
     env.close()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from envwire.client._transports.direct_channel import Channel, TlsChannel
+from envwire.client._transports.direct_channel import Channel, TimedChannel
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Reply
 from tests.secured import certificates
@@ -51,7 +51,7 @@ def make_tls() -> Pair:
     server = Thread(target=lambda: accepted.append(context.wrap_socket(theirs, server_side=True)))
     server.start()
     trusting = ssl.create_default_context(cafile=str(there.path("ca")))
-    channel = TlsChannel(trusting.wrap_socket(ours, server_hostname="localhost"))
+    channel = TimedChannel(trusting.wrap_socket(ours, server_hostname="localhost"))
     server.join()
     return channel, accepted[0]
 

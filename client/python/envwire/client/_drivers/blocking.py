@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import threading
 import time
 from typing import Any, TypeVar
@@ -14,6 +13,7 @@ from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Event, Refused, RetryAfter, SendAgain
 from envwire.client._session.operations import Close, Operation
 from envwire.client._session.states import State
+from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._transports.transport import InPlace, Transport
 from envwire.client.errors import (
     InvalidRequestError,
@@ -292,8 +292,8 @@ class BlockingDriver:
             return True
         if (descriptor := self.fileno()) < 0:
             return False
-        poll = select.poll()
-        poll.register(descriptor, select.POLLIN)
+        poll = new_poll()
+        poll.register(descriptor, POLLIN)
         return bool(poll.poll(timeout * 1000))
 
     def kill(self) -> None:

@@ -15,6 +15,7 @@ import weakref
 from queue import Empty, SimpleQueue
 
 from envwire.client._drivers.blocking import BlockingDriver
+from envwire.client._transports.portability import after_fork_in_child
 
 _open: weakref.WeakSet[BlockingDriver] = weakref.WeakSet()
 _unclosed: SimpleQueue[BlockingDriver] = SimpleQueue()
@@ -97,4 +98,4 @@ def _after_fork() -> None:
 
 
 atexit.register(_close_all)
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)

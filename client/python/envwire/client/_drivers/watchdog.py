@@ -13,6 +13,8 @@ import time
 import weakref
 from collections.abc import Callable
 
+from envwire.client._transports.portability import after_fork_in_child
+
 _PERIOD_SECONDS = 0.1
 
 
@@ -77,4 +79,4 @@ def _after_fork() -> None:
     _watched.clear()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)

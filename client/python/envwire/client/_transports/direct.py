@@ -10,7 +10,8 @@ import logging
 import socket
 from collections.abc import Callable, Iterable
 
-from envwire.client._transports.direct_channel import Channel, TlsChannel
+from envwire.client._transports.direct_channel import Channel, TimedChannel
+from envwire.client._transports.portability import ABSTRACT_NAMES, KERNEL_TIMES, LIVENESS
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client._transports.transport import Probeable, Transport
 from envwire.client.credentials import Credentials
@@ -29,13 +30,6 @@ _CONTROL = frozenset(
 #: A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds.
 _DIAL_SECONDS = 3.0
 _UNIX = "unix-abstract:"
-#: A connection that was cut without a word is noticed after about half a minute, idle or not.
-_LIVENESS = (
-    (socket.TCP_KEEPIDLE, 15),
-    (socket.TCP_KEEPINTVL, 5),
-    (socket.TCP_KEEPCNT, 3),
-    (socket.TCP_USER_TIMEOUT, 30_000),
-)
 
 #: Whether Unix sockets are used, by the name of the transport.
 KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
@@ -193,7 +187,7 @@ class DirectTransport:
                 known = next(iter(addresses(advertised or self._target)), ("", 0))[0]
                 host, _, port = address.rpartition(":")
                 yield f"{host.strip('[]') or known}:{port}"
-            elif is_local(self._target):
+            elif ABSTRACT_NAMES and is_local(self._target):
                 yield address
 
     def _dial(self) -> bool:
@@ -215,16 +209,18 @@ class DirectTransport:
                 continue
             self._addresses = [address]
             return self._settle(channel, response)
-        _log.debug(
-            "no direct channel to %s (%s)", self._target, "; ".join(failures) or "none offered"
-        )
+        why = "; ".join(failures) or self._none_usable()
+        _log.debug("no direct channel to %s (%s)", self._target, why)
         if self._was_open or self._kind != "direct":
-            unavailable = ServerUnavailableError(
-                f"no direct channel to {self._target}: {'; '.join(failures) or 'none offered'}"
-            )
+            unavailable = ServerUnavailableError(f"no direct channel to {self._target}: {why}")
             unavailable.connected, unavailable.refused = connected, refused
             raise unavailable
         return False
+
+    def _none_usable(self) -> str:
+        if KINDS[self._kind] == (True,) and not ABSTRACT_NAMES:
+            return f"the Unix sockets of {self._kind!r} exist on Linux only"
+        return "none offered"
 
     def _greet(self, address: str) -> tuple[Channel, direct_pb2.HelloResponse]:
         """Opens a channel and returns it and the answer to its hello.
@@ -250,9 +246,9 @@ class DirectTransport:
             return Channel(_connect_unix(address.removeprefix(_UNIX)))
         connection = _connect_tcp(address)
         if self._context is None:
-            return Channel(connection)
+            return Channel(connection) if KERNEL_TIMES else TimedChannel(connection)
         name = self._authority or address.rpartition(":")[0]
-        return TlsChannel(self._context.wrap_socket(connection, server_hostname=name))
+        return TimedChannel(self._context.wrap_socket(connection, server_hostname=name))
 
     def _settle(self, channel: Channel, response: direct_pb2.HelloResponse) -> bool:
         if response.HasField("error"):
@@ -318,6 +314,6 @@ def _connect_tcp(address: str) -> socket.socket:
     connection = socket.create_connection((host, int(port)), _DIAL_SECONDS)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in _LIVENESS:
+    for option, value in LIVENESS:
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
     return connection

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import socket
 import struct
 import weakref
@@ -16,6 +15,7 @@ import weakref
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
 from envwire.client._transports.shared_memory import SharedFrames
 from envwire.v1 import direct_pb2
 from envwire.wire.adaptive_spin import AdaptiveSpin
@@ -46,8 +46,8 @@ class Channel:
         self._socket = sock
         self._timeout = 0.0
         self._spin = AdaptiveSpin()
-        self._poll = select.poll()
-        self._poll.register(sock.fileno(), select.POLLIN)
+        self._poll = new_poll()
+        self._poll.register(sock.fileno(), POLLIN)
         self._limit = _LEAST_LIMIT
         self._head = bytearray()
         self._attached = 0
@@ -214,8 +214,8 @@ class Channel:
         self._shared = None
 
 
-class TlsChannel(Channel):
-    """One connection with TLS, which the kernel can neither time nor scatter."""
+class TimedChannel(Channel):
+    """One connection that Python times: with TLS, and where the kernel can neither time nor scatter."""
 
     _flags = 0
 
@@ -236,4 +236,4 @@ def _after_fork() -> None:
         channel.close()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+after_fork_in_child(_after_fork)

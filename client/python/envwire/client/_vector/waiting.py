@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Sequence
 
+from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._vector.shards import Shard
 
 
@@ -19,9 +19,9 @@ def first_finished(flying: Sequence[Shard], count: int) -> list[Shard]:
     """
     finished = [shard for shard in flying if shard.fileno() < 0][:count]
     waiting = {shard.fileno(): shard for shard in flying if shard.fileno() >= 0}
-    poll = select.poll()
+    poll = new_poll()
     for descriptor in waiting:
-        poll.register(descriptor, select.POLLIN)
+        poll.register(descriptor, POLLIN)
     while len(finished) < count:
         # Among those that are ready the earliest comes first, so that none waits for ever.
         timeout = min(shard.timeout for shard in waiting.values())

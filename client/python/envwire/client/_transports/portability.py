@@ -1,0 +1,77 @@
+"""What only some operating systems offer, under names that all of them have.
+
+Linux has all of it. macOS lacks a few socket options and abstract Unix sockets. Windows lacks forks, `select.poll`,
+`recvmsg`, and timeouts of sockets as a timeval.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import sys
+from collections.abc import Callable
+from typing import Protocol
+
+#: Whether Unix sockets have names outside the file system.
+ABSTRACT_NAMES = sys.platform.startswith(("linux", "android"))
+
+#: Whether SO_RCVTIMEO takes a timeval and `recvmsg_into` exists.
+KERNEL_TIMES = sys.platform != "win32"
+
+_LIVENESS_BY_NAME = {
+    "TCP_KEEPIDLE": 15,
+    "TCP_KEEPALIVE": 15,  # the same, by macOS's name
+    "TCP_KEEPINTVL": 5,
+    "TCP_KEEPCNT": 3,
+    "TCP_USER_TIMEOUT": 30_000,
+}
+#: A TCP connection that was cut without a word is noticed after about half a minute, idle or not.
+LIVENESS = tuple(
+    (int(getattr(socket, name)), value)
+    for name, value in _LIVENESS_BY_NAME.items()
+    if hasattr(socket, name)
+)
+
+POLLIN: int = getattr(select, "POLLIN", 1)
+
+
+class Poll(Protocol):
+    """The part of `select.poll` that waits for readable sockets."""
+
+    def register(self, fd: int, eventmask: int, /) -> None:
+        """Adds a socket."""
+
+    def unregister(self, fd: int, /) -> None:
+        """Removes a socket."""
+
+    def poll(self, timeout: float | None = None, /) -> list[tuple[int, int]]:
+        """Returns the sockets that are readable within `timeout` milliseconds."""
+        ...
+
+
+class _SelectPoll:
+    """`Poll` on `select.select`."""
+
+    def __init__(self) -> None:
+        self._descriptors: list[int] = []
+
+    def register(self, fd: int, _eventmask: int, /) -> None:
+        self._descriptors.append(fd)
+
+    def unregister(self, fd: int, /) -> None:
+        self._descriptors.remove(fd)
+
+    def poll(self, timeout: float | None = None, /) -> list[tuple[int, int]]:
+        seconds = None if timeout is None else timeout / 1000
+        return [(fd, POLLIN) for fd in select.select(self._descriptors, (), (), seconds)[0]]
+
+
+#: Makes a `Poll`.
+new_poll: Callable[[], Poll] = getattr(select, "poll", _SelectPoll)
+
+
+def after_fork_in_child(function: Callable[[], object]) -> None:
+    """Calls a function in each forked child, where there are forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)

@@ -1,0 +1,38 @@
+"""Clients on macOS and Windows: what is Linux's alone is missing there, and the client does without."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from envwire.server import Server
+from tests.conftest import ROOT
+from tests.direct.hosted_frames import FRAMES
+
+SYSTEM = pytest.mark.parametrize("system", ["darwin", "win32"])
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    with Server(
+        ["CartPole-v1", FRAMES], imports=["tests.direct.hosted_frames"], sys_path=(ROOT,)
+    ) as server:
+        yield server.target
+
+
+@SYSTEM
+def test_clients_drive_a_server(system: str, target: str) -> None:
+    program = ["-m", "tests.portability.client_program", system, target, FRAMES]
+    done = _python(*program)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert len(done.stdout.splitlines()) >= 14, done.stdout
+
+
+def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-X", "faulthandler", *arguments]
+    return subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
