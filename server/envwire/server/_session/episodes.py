@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from envwire.codec import (
@@ -19,13 +18,10 @@ from envwire.server._session.hosted_env import HostedEnv, reason_of
 from envwire.server._session.states import Event
 from envwire.server._session.values import check_info, invalid, read, write, write_info
 from envwire.v1 import environment_pb2 as pb
-from envwire.v1 import values_pb2
 from envwire.wire.frames import Attachments
 
 #: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
 _STEP = Event.STEP
-#: Actions of one chunk.
-MAX_ACTIONS = 1024
 
 
 def reset(
@@ -44,7 +40,7 @@ def reset(
     if request.member_options:
         kwargs["member_options"] = _member_options(hosted, request)
     if request.HasField("np_random"):
-        _restore(hosted, request)
+        restore_random(hosted, request)
     observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
     write(observation, response.observation, "observation", attachments)
     write_info(info, response.info, attachments)
@@ -68,7 +64,12 @@ def _mirror(hosted: HostedEnv, random: pb.RandomMirror) -> None:
     _randomness.mirror(hosted.env, random)
 
 
-def _restore(hosted: HostedEnv, request: pb.ResetRequest | pb.StepRequest) -> None:
+def restore_random(hosted: HostedEnv, request: pb.ResetRequest | pb.StepRequest) -> None:
+    """Gives the environment the generator that came with a request.
+
+    Raises:
+        FaultError: It cannot be read.
+    """
     try:
         _randomness.restore(hosted.env, request.np_random)
     except CodecError as error:
@@ -83,38 +84,8 @@ def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
     """
     action = read(decode_value, request.action, hosted.family)
     if request.HasField("np_random"):
-        _restore(hosted, request)
+        restore_random(hosted, request)
     return action
-
-
-def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> tuple[list[Any], FaultError | None]:
-    """Returns the actions of a chunk up to the first that cannot be read, and why that one cannot.
-
-    Raises:
-        FaultError: The first of them or the generator cannot be read, or they are too many.
-    """
-    if len(request.actions) > MAX_ACTIONS or request.HasField("action"):
-        raise FaultError(
-            Reason.INVALID_VALUE,
-            f"a chunk of {len(request.actions)} actions; send {MAX_ACTIONS} at most, and no `action` beside them",
-        )
-    actions, fault = _readable(hosted, request.actions)
-    if fault is not None and not actions:
-        raise fault
-    if request.HasField("np_random"):
-        _restore(hosted, request)
-    return actions, fault
-
-
-def _readable(
-    hosted: HostedEnv, values: Iterable[values_pb2.Value]
-) -> tuple[list[Any], FaultError | None]:
-    actions: list[Any] = []
-    try:
-        actions.extend(read(decode_value, value, hosted.family) for value in values)
-    except FaultError as fault:
-        return actions, fault
-    return actions, None
 
 
 def take_step(hosted: HostedEnv, action: Any) -> tuple[Any, Any, Any, Any, Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -19,7 +20,6 @@ from envwire.codec import (
     Family,
     FaultError,
     Reason,
-    encode_fault,
     encode_warnings,
     fault_from_exception,
 )
@@ -27,25 +27,28 @@ from envwire.codec.fastpath.inlining import inlined
 from envwire.codec.steps.choice import step_codec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector_hosts import is_vector
-from envwire.server._ipc.fault_replies import fault_reply, reply_too_large
+from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._session.chunks import Chunk, read_chunk
 from envwire.server._session.episodes import (
     encode_step,
     read_action,
-    read_chunk,
     step_event,
     take_step,
 )
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.operations import OPERATIONS
-from envwire.server._session.replay import PART_SECONDS, Replaying
+from envwire.server._session.refusals import (
+    has_header,
+    not_for_a_session,
+    sequence_gap,
+    sequence_reused,
+)
+from envwire.server._session.replay import Replaying
 from envwire.server._session.states import Event, State, move
 from envwire.server._session.warning_log import WarningLog
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Attachments, Packet
-
-#: The answer to a chunk that grows larger is sent, and the rest left to be asked for.
-PART_BYTES = 1024 * 1024
 
 
 class Session:
@@ -126,10 +129,10 @@ class Session:
             return _fault(FaultError(Reason.MALFORMED_REQUEST, f"not an InteractRequest: {error}"))
         kind = request.WhichOneof("request")
         if kind is None or kind not in SESSION_REQUESTS:
-            return _fault(_not_for_a_session(kind))
+            return _fault(not_for_a_session(kind))
         body = getattr(request, kind)
         if body.HasField("header"):
-            return _fault(_addressed(kind))
+            return _fault(has_header(kind))
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence, attach)
         reply = self._keep(raw, self._guarded(self._serve, kind, body, _beside(attach)))
@@ -162,7 +165,7 @@ class Session:
     def _serve(self, kind: str, body: Any, attachments: Attachments | None) -> Packet:
         if kind == "step":
             if body.actions:
-                return self._chunk(body)
+                return self._chunk(body, self._max_chunk_bytes)
             action = read_action(self._hosted, body)
             return self._step(action, body.mirror_np_random, attachments)
         reply = environment_pb2.InteractResponse()
@@ -180,7 +183,7 @@ class Session:
 
     def _recorded_step(self, body: environment_pb2.StepRequest) -> Packet:
         if body.actions:
-            return self._chunk(body, cut=False)
+            return self._chunk(body, None)
         return self._step(read_action(self._hosted, body), body.mirror_np_random, None)
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
@@ -204,55 +207,20 @@ class Session:
         finally:
             self.stepping += time.perf_counter_ns() - begun
 
-    def _chunk(self, body: environment_pb2.StepRequest, cut: bool = True) -> Packet:
-        """Takes the steps of a chunk, each as if it came by itself.
-
-        Args:
-            body: The request.
-            cut: Whether to stop when it takes long. A recorded one is served whole: it has to end where it did.
-        """
+    def _chunk(self, body: environment_pb2.StepRequest, max_bytes: int | None) -> Packet:
         actions, unreadable = read_chunk(self._hosted, body)
         reply = environment_pb2.InteractResponse()
-        until = time.monotonic() + PART_SECONDS
-        for action in actions:
-            fault = self._add_step(action, body.mirror_np_random, reply.step)
-            if fault is None and cut:
-                fault = self._drop_too_large(reply.step)
-            if fault is not None:
-                break
-            late = time.monotonic() > until or reply.step.ByteSize() > PART_BYTES
-            if self.state is State.ENDED or (cut and late):
-                break
-        else:
-            fault = unreadable
-        if fault is not None and not reply.step.steps:
-            raise fault
-        if fault is not None:
-            encode_fault(fault, reply.step.error)
+        take_step = partial(self._step_of_chunk, body.mirror_np_random)
+        Chunk(take_step, reply.step, max_bytes).take(actions, unreadable)
         return self._finish(None, reply, None)
 
-    def _add_step(
-        self, action: Any, mirror: bool, chunk: environment_pb2.StepResponse
-    ) -> FaultError | None:
+    def _step_of_chunk(
+        self, mirror: bool, action: Any, response: environment_pb2.StepResponse
+    ) -> State:
         """Takes one step of a chunk; its arrays are copied, for the environment may use them again in the next."""
-        step = environment_pb2.StepResponse()
-        try:
-            event = encode_step(self._hosted, self._take(action), mirror, step, None)
-        except FaultError as fault:
-            return fault
-        except Exception as error:
-            return fault_from_exception(error, Reason.INTERNAL)
+        event = encode_step(self._hosted, self._take(action), mirror, response, None)
         self.state = move(self.state, event)
-        chunk.steps.append(step)
-        return None
-
-    def _drop_too_large(self, chunk: environment_pb2.StepResponse) -> FaultError | None:
-        """Takes the last step out of an answer that got too large by it, so that those before it are not lost."""
-        length = chunk.ByteSize()
-        if len(chunk.steps) < 2 or length <= self._max_chunk_bytes:
-            return None
-        del chunk.steps[-1]
-        return reply_too_large(length, self._max_chunk_bytes)
+        return self.state
 
     def _finish(
         self,
@@ -268,21 +236,9 @@ class Session:
 
     def _answer_out_of_order(self, raw: bytes, sequence: int, attach: bool) -> Packet:
         if sequence != self._sequence or not self._request:
-            return _fault(
-                FaultError(
-                    Reason.SEQUENCE_GAP,
-                    f"request number {sequence} came where {self._sequence + 1} is next; number the requests of a "
-                    "session from 1, one by one, and repeat only the last",
-                    metadata={"expected": str(self._sequence + 1)},
-                )
-            )
+            return _fault(sequence_gap(sequence, self._sequence + 1))
         if raw != self._request:
-            return _fault(
-                FaultError(
-                    Reason.SEQUENCE_REUSED,
-                    f"request number {sequence} was used for another request; give each request a number of its own",
-                )
-            )
+            return _fault(sequence_reused(sequence))
         return self._reply if attach else inlined(self._reply)
 
 
@@ -292,19 +248,3 @@ def _beside(attach: bool) -> Attachments | None:
 
 def _fault(fault: FaultError) -> Packet:
     return Packet(fault_reply(fault).SerializeToString())
-
-
-def _addressed(kind: str) -> FaultError:
-    return FaultError(
-        Reason.MALFORMED_REQUEST,
-        f"a {kind} request with a session header too many: over gRPC it has one, with session_id and secret both; on "
-        "a direct channel, which belongs to one session, leave the field `header` out",
-    )
-
-
-def _not_for_a_session(kind: str | None) -> FaultError:
-    found = f"a {kind} request" if kind else "a request without content"
-    return FaultError(
-        Reason.MALFORMED_REQUEST,
-        f"{found} cannot be served by a session; send one of {', '.join(sorted(SESSION_REQUESTS))}",
-    )

@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import socket
-import time
 import traceback
 from collections import deque
 from collections.abc import Callable
@@ -19,10 +18,9 @@ from typing import Any
 
 from envwire.codec import FaultError, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
-from envwire.codec.notices import draining_notice
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.allocation import keep_freed_memory
-from envwire.server._ipc.fault_replies import fault_reply, reply_too_large
+from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.frames import Kind, pack_header
 from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
@@ -46,9 +44,9 @@ from envwire.server._worker.endpoints import WorkerEndpoints, take_endpoints
 from envwire.server._worker.making import SessionMaker
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
+from envwire.server._worker.replies import bounded, too_large, with_notice
 from envwire.server._worker.served_session import GONE, ServedSession
 from envwire.server.config import ServerConfig
-from envwire.v1 import environment_pb2
 from envwire.wire.frames import Packet
 
 #: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
@@ -196,12 +194,6 @@ class Worker:
     def _drain(self, frame: DrainFrame) -> None:
         self._stops_at = frame.stops_at
 
-    def _with_notice(self, packet: Packet, stops_at: float) -> Packet:
-        """Returns an answer that tells besides when the server stops."""
-        notice = draining_notice(stops_at - time.monotonic())
-        beside = environment_pb2.InteractResponse(notices=[notice]).SerializeToString()
-        return Packet(packet.message + beside, packet.attachments)
-
     def _remove(self, served: ServedSession) -> None:
         """Removes a session that is over; its slot is free as soon as the front was told."""
         del self._sessions[served.number]
@@ -242,9 +234,9 @@ class Worker:
         """Serves a request of a session's client, straight from the client."""
         session, self._warnings.log = served.session, served.warnings
         self._scoreboard.begin(served.slot)
-        packet = self._bounded(session.handle(raw, True))
+        packet = bounded(session.handle(raw, True), self._limit)
         if self._stops_at is not None:
-            packet = self._with_notice(packet, self._stops_at)
+            packet = with_notice(packet, self._stops_at)
         if session.state is _CLOSED:
             self._close_from_channel(served, channel, packet)
             return
@@ -276,17 +268,12 @@ class Worker:
                 self._backlog.append(frame)
         self._endpoints.link.settimeout(None)
 
-    def _bounded(self, packet: Packet) -> Packet:
-        attached = packet.attachments.length if packet.attachments else 0
-        length = len(packet.message) + attached
-        return packet if length <= self._limit else Packet(self._too_large(length))
-
     def _reply(self, served: ServedSession, raw: bytes) -> list[Buffer]:
         """Serves a request of the link; where the last reply was large its arrays are sent from where they are."""
         reply = pieces(served.session.handle(raw, served.large))
         length = sum(map(len, reply))
         served.large = length >= MIN_SLOT_BYTES
-        return reply if length <= self._limit else [self._too_large(length)]
+        return reply if length <= self._limit else [too_large(length, self._limit)]
 
     def _end_session(self, served: ServedSession) -> None:
         """Closes an environment that its client did not close; errors go to the log."""
@@ -295,9 +282,6 @@ class Worker:
             served.session.end()
         except Exception:
             traceback.print_exc()
-
-    def _too_large(self, length: int) -> bytes:
-        return fault_reply(reply_too_large(length, self._limit)).SerializeToString()
 
 
 def serve_session(worker: Worker) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import envwire.envs as gym
 from envwire.codec import encode_value, envwire_family
-from envwire.server._session import session as session_module
+from envwire.server._session import chunks
 from envwire.server._session.session import Session
 from envwire.server._session.states import State
 from envwire.v1 import environment_pb2 as pb
@@ -95,7 +95,7 @@ def test_too_many_actions_are_refused_before_any_is_taken(session: Session, env:
 def test_a_large_answer_is_cut_and_a_recorded_chunk_is_not(
     session: Session, env: Counting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(session_module, "PART_BYTES", 20_000)
+    monkeypatch.setattr(chunks, "PART_BYTES", 20_000)
     assert len(ask(session, chunk(1, 0, 0, 0, 0)).step.steps) == 2
     request = pb.InteractRequest(replay=pb.ReplayRequest(sequence=2, requests=[chunk(0, 0, 0, 0)]))
     assert ask(session, request.SerializeToString()).replay.served == 1

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._parameters import EnvId, Target
+
 if TYPE_CHECKING:
     from envwire.server.cli._drive.measuring import Timing
 
@@ -15,8 +17,8 @@ _CONNECT_SECONDS = 5.0
 
 
 def bench(
-    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
-    env_id: Annotated[str, typer.Argument(help="Environment id.")] = "CartPole-v1",
+    target: Target,
+    env_id: EnvId = "CartPole-v1",
     steps: Annotated[int, typer.Option(min=10, help="Steps over each transport.")] = 2000,
     transports: Annotated[
         str, typer.Option(help="Transports to compare, separated by commas.")

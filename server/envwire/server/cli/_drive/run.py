@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._parameters import EnvId, Target
+
 
 class Render(str, Enum):
     """How to show the first episode."""
@@ -19,38 +21,45 @@ class Render(str, Enum):
 _MODES = {Render.ansi: "ansi", Render.gif: "rgb_array"}
 
 
+_Episodes = Annotated[int, typer.Option(min=1, help="Episodes to run.")]
+_Seed = Annotated[int, typer.Option(min=0, help="Seed of environment and actions.")]
+_Agent = Annotated[
+    str, typer.Option(help="'random', or module:function that maps an observation to an action.")
+]
+_Transport = Annotated[
+    str, typer.Option(help="How to talk to the server: direct, stream or unary.")
+]
+_Rendering = Annotated[
+    Render | None, typer.Option(help="Show the first episode: as text, or as a GIF.")
+]
+_Output = Annotated[Path, typer.Option(help="Where --render gif writes.")]
+_MaxSteps = Annotated[int, typer.Option(min=1, help="Steps after which an episode is cut.")]
+_Arguments = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Keyword argument of the environment, NAME=VALUE with VALUE in JSON or text."
+    ),
+]
+_Wrappers = Annotated[
+    list[str] | None,
+    typer.Option(help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}."),
+]
+_Library = Annotated[str, typer.Option(help="Library to take the id from; any by default.")]
+
+
 def run(
-    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
-    env_id: Annotated[str, typer.Argument(help="Environment id.")],
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes to run.")] = 10,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of environment and actions.")] = 0,
-    agent: Annotated[
-        str,
-        typer.Option(help="'random', or module:function that maps an observation to an action."),
-    ] = "random",
-    transport: Annotated[
-        str, typer.Option(help="How to talk to the server: direct, stream or unary.")
-    ] = "direct",
-    render: Annotated[
-        Render | None, typer.Option(help="Show the first episode: as text, or as a GIF.")
-    ] = None,
-    output: Annotated[Path, typer.Option(help="Where --render gif writes.")] = Path("episode.gif"),
-    max_steps: Annotated[
-        int, typer.Option(min=1, help="Steps after which an episode is cut.")
-    ] = 10_000,
-    kwarg: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Keyword argument of the environment, NAME=VALUE with VALUE in JSON, or a text."
-        ),
-    ] = None,
-    wrapper: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}."
-        ),
-    ] = None,
-    library: Annotated[str, typer.Option(help="Library to take the id from; any by default.")] = "",
+    target: Target,
+    env_id: EnvId,
+    episodes: _Episodes = 10,
+    seed: _Seed = 0,
+    agent: _Agent = "random",
+    transport: _Transport = "direct",
+    render: _Rendering = None,
+    output: _Output = Path("episode.gif"),
+    max_steps: _MaxSteps = 10_000,
+    kwarg: _Arguments = None,
+    wrapper: _Wrappers = None,
+    library: _Library = "",
 ) -> None:
     """Run a random or scripted agent on ENV_ID at TARGET and show the returns."""
     from envwire.client import RemoteEnv

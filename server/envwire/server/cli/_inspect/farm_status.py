@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from envwire.server.cli._parameters import AsJson
+
 if TYPE_CHECKING:
     from envwire.farm.v1 import farm_pb2
 
@@ -15,7 +17,7 @@ _COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "vers
 
 def status(
     target: Annotated[str, typer.Argument(help="HOST:PORT of a gateway.")] = "localhost:50050",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """List the servers of the farm at TARGET: whether they have room, and whether they live.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from envwire.server.cli._parameters import Target
+
 if TYPE_CHECKING:
     import grpc
 
@@ -24,7 +26,7 @@ def _open_channel(target: str) -> grpc.Channel:
 
 
 def health(
-    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
+    target: Target,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 3.0,
 ) -> None:
     """Ask the server at TARGET for its health; exit 0 when it is serving, 1 otherwise. For container health checks."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+
+from envwire.server.cli._parameters import AsJson, Target
 
 if TYPE_CHECKING:
     from envwire.v1 import environment_pb2 as pb
@@ -14,8 +16,8 @@ _CONNECT_SECONDS = 5.0
 
 
 def list_environments(
-    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    target: Target,
+    as_json: AsJson = False,
 ) -> None:
     """List the environments that the server at TARGET hosts.
 

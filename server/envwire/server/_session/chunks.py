@@ -1,0 +1,121 @@
+"""Chunks: the actions of several steps in one request, each step taken as if it came by itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from envwire.codec import FaultError, Reason, decode_value, encode_fault, fault_from_exception
+from envwire.server._ipc.fault_replies import reply_too_large
+from envwire.server._session.episodes import restore_random
+from envwire.server._session.hosted_env import HostedEnv
+from envwire.server._session.replay import PART_SECONDS
+from envwire.server._session.states import State
+from envwire.server._session.values import read
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import values_pb2
+
+#: Actions of one chunk.
+MAX_ACTIONS = 1024
+#: The answer to a chunk that grows larger is sent, and the rest left to be asked for.
+PART_BYTES = 1024 * 1024
+
+#: Takes the step of an action, writes what it returned, and tells where the session stands.
+TakeStep = Callable[[Any, pb.StepResponse], State]
+
+
+def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> tuple[list[Any], FaultError | None]:
+    """Returns the actions of a chunk up to the first that cannot be read, and why that one cannot.
+
+    Raises:
+        FaultError: The first of them or the generator cannot be read, or they are too many.
+    """
+    if len(request.actions) > MAX_ACTIONS or request.HasField("action"):
+        raise FaultError(
+            Reason.INVALID_VALUE,
+            f"a chunk of {len(request.actions)} actions; send {MAX_ACTIONS} at most, and no `action` beside them",
+        )
+    actions, fault = _readable(hosted, request.actions)
+    if fault is not None and not actions:
+        raise fault
+    if request.HasField("np_random"):
+        restore_random(hosted, request)
+    return actions, fault
+
+
+def _readable(
+    hosted: HostedEnv, values: Iterable[values_pb2.Value]
+) -> tuple[list[Any], FaultError | None]:
+    actions: list[Any] = []
+    try:
+        actions.extend(read(decode_value, value, hosted.family) for value in values)
+    except FaultError as fault:
+        return actions, fault
+    return actions, None
+
+
+class Chunk:
+    """Takes the steps of one chunk and collects their answers.
+
+    Args:
+        take_step: Takes one step.
+        response: Where the answers go.
+        max_bytes: What the answers may be long together; the chunk also stops when it takes long. None for a recorded
+            chunk, which is served whole: it has to end where it did.
+    """
+
+    def __init__(
+        self, take_step: TakeStep, response: pb.StepResponse, max_bytes: int | None
+    ) -> None:
+        self._take_step = take_step
+        self._response = response
+        self._max_bytes = max_bytes
+
+    def take(self, actions: Sequence[Any], unreadable: FaultError | None) -> None:
+        """Takes the steps until the episode ends, one fails, or it is time to answer.
+
+        Args:
+            actions: Their actions.
+            unreadable: Why the action behind them cannot be read.
+
+        Raises:
+            FaultError: The first step failed. A later failure is written beside the answers before it.
+        """
+        fault = self._take_each(actions, unreadable)
+        if fault is not None and not self._response.steps:
+            raise fault
+        if fault is not None:
+            encode_fault(fault, self._response.error)
+
+    def _take_each(
+        self, actions: Sequence[Any], unreadable: FaultError | None
+    ) -> FaultError | None:
+        until = time.monotonic() + PART_SECONDS
+        for action in actions:
+            step = pb.StepResponse()
+            try:
+                state = self._take_step(action, step)
+            except FaultError as fault:
+                return fault
+            except Exception as error:
+                return fault_from_exception(error, Reason.INTERNAL)
+            self._response.steps.append(step)
+            if (too_large := self._drop_too_large()) is not None:
+                return too_large
+            if state is State.ENDED or self._is_due(until):
+                return None
+        return unreadable
+
+    def _drop_too_large(self) -> FaultError | None:
+        """Takes out the last step if the answer got too large by it, so that those before it are not lost."""
+        length, limit = self._response.ByteSize(), self._max_bytes
+        if limit is None or length <= limit or len(self._response.steps) < 2:
+            return None
+        del self._response.steps[-1]
+        return reply_too_large(length, limit)
+
+    def _is_due(self, until: float) -> bool:
+        if self._max_bytes is None:
+            return False
+        return time.monotonic() > until or self._response.ByteSize() > PART_BYTES

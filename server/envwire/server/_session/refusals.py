@@ -1,0 +1,42 @@
+"""Why a session does not serve a request: its number is wrong, or the request is not for a session."""
+
+from __future__ import annotations
+
+from envwire.codec import FaultError, Reason
+from envwire.server._ipc.session_requests import SESSION_REQUESTS
+
+
+def sequence_gap(sequence: int, expected: int) -> FaultError:
+    """Returns the fault of a number that is neither the last one nor the next."""
+    return FaultError(
+        Reason.SEQUENCE_GAP,
+        f"request number {sequence} came where {expected} is next; number the requests of a session from 1, one by "
+        "one, and repeat only the last",
+        metadata={"expected": str(expected)},
+    )
+
+
+def sequence_reused(sequence: int) -> FaultError:
+    """Returns the fault of the last request's number on a request of other content."""
+    return FaultError(
+        Reason.SEQUENCE_REUSED,
+        f"request number {sequence} was used for another request; give each request a number of its own",
+    )
+
+
+def has_header(kind: str) -> FaultError:
+    """Returns the fault of a session header where the connection says already whose request it is."""
+    return FaultError(
+        Reason.MALFORMED_REQUEST,
+        f"a {kind} request with a session header too many: over gRPC it has one, with session_id and secret both; on "
+        "a direct channel, which belongs to one session, leave the field `header` out",
+    )
+
+
+def not_for_a_session(kind: str | None) -> FaultError:
+    """Returns the fault of a request that the server answers itself, or of one without content."""
+    found = f"a {kind} request" if kind else "a request without content"
+    return FaultError(
+        Reason.MALFORMED_REQUEST,
+        f"{found} cannot be served by a session; send one of {', '.join(sorted(SESSION_REQUESTS))}",
+    )
