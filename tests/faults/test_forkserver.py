@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 
-from envwire.client import RemoteEnv
+import pytest
+
+from envwire.client import RemoteEnv, SessionLostError
 from envwire.server import Server
-from tests.faults.scene import alive, eventually, parent_of
+from tests.faults.scene import alive, eventually, family_of, parent_of
 from tests.faults.test_processes import FAULTY, start
 
 
@@ -34,3 +36,17 @@ def test_what_an_environment_started_dies_with_it(server: Server) -> None:
     assert alive(child)
     env.close()
     assert eventually(lambda: not alive(child))
+
+
+def test_sessions_whose_forkserver_is_gone_are_the_fronts_to_look_after() -> None:
+    with start() as server:
+        env = RemoteEnv(server.target, FAULTY)
+        pid = env.reset()[1]["pid"]
+        child = env.get_wrapper_attr("start_child")()
+        os.kill(parent_of(pid), signal.SIGKILL)
+        assert eventually(lambda: parent_of(pid) == server.pid)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(SessionLostError, match="SIGKILL"):
+            env.step(0)
+        assert eventually(lambda: not alive(child))
+        assert eventually(lambda: family_of(server.pid) == {server.pid})

@@ -6,7 +6,7 @@ import asyncio
 import sys
 
 from envwire.server._front.event_loop import run_loop, stop_on_signals
-from envwire.server._processes.forkserver import ForkserverError
+from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server.config import ServerConfig
 from envwire.server.serving import serve
 

@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from envwire.server._bridges.openenv.settings import BridgeSettings
+from envwire.server._ipc.orphans import spared
 from envwire.server.config import ServerConfig
 
 READY = "ready"
@@ -39,6 +40,7 @@ async def openenv_bridge(config: ServerConfig, target: str) -> AsyncGenerator[No
         stdout=PIPE,
         start_new_session=True,
     )
+    spared.add(process.pid)
     try:
         await _start(process, BridgeSettings.of(config, target))
         yield

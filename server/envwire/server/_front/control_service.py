@@ -12,7 +12,7 @@ from envwire.server._front.makes.kept_makes import KeptMakes
 from envwire.server._front.makes.leases import to_duration
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._processes.forkserver import Loaded
+from envwire.server._processes.forkserver_start import Loaded
 from envwire.server._processes.processors import cpu_count
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig

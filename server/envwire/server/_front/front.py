@@ -29,7 +29,8 @@ from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.upkeep import Upkeep
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.server._processes.forkserver import ForkserverLink, Loaded
+from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver_start import Loaded
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, without_header

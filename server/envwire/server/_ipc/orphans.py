@@ -1,7 +1,8 @@
 """Ends orphans: processes that a session's process started and left behind.
 
 Launchers of simulators start them in a session of their own, where no signal to a process group reaches them. Each
-session's process inherits what its environment orphans; when it goes, its parent inherits the lot and kills it.
+session's process inherits what its environment orphans; when it goes, its parent inherits the lot and kills it. When
+the fork server goes, the front inherits sessions and orphans.
 """
 
 from __future__ import annotations
@@ -13,12 +14,21 @@ import signal
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-_PR_SET_CHILD_SUBREAPER = 36
+_PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
+#: Children that the front started itself, which are no orphans.
+spared: set[int] = set()
 
 
 def inherit_orphans(inherit: bool = True) -> None:
     """Makes this process the parent of orphans among its descendants, or no longer."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(inherit), 0, 0, 0)
+
+
+def inherited() -> set[int]:
+    """Returns the children that this process did not start; none where it inherits no orphans."""
+    inherits = ctypes.c_int()
+    ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(inherits), 0, 0, 0)
+    return children() - spared if inherits.value else set()
 
 
 def children() -> set[int]:

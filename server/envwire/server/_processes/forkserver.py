@@ -9,38 +9,50 @@ import logging
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from envwire.server._ipc.bounds import PACKET_BYTES
+from envwire.server._ipc.orphans import inherited, spared
+from envwire.server._processes.adopted import Adopted
+from envwire.server._processes.forkserver_start import (
+    ForkserverError,
+    Loaded,
+    introduce,
+    start_process,
+)
 from envwire.server.config import ServerConfig
-from envwire.v1 import environment_pb2
 
 _log = logging.getLogger("envwire.server")
 
-_PROGRAM = "envwire.server._worker.forkserver_main"
+#: Time that a fork may take, and a fork server to leave. A fork takes milliseconds; one that takes longer is stopped.
 _FORK_SECONDS = 10.0
-
 
 #: Called with a session's exit status; negative: the signal that killed it.
 OnExit = Callable[[int], None]
-
-
-class ForkserverError(Exception):
-    """The fork server could not load what it shall serve, or cannot fork."""
 
 
 class ForkError(ForkserverError):
     """The system has no process, memory or file to give at the moment."""
 
 
-@dataclass
-class Loaded:
-    """What the fork server has to offer."""
+class ForkserverLostError(ForkserverError):
+    """The fork server died, or was killed because it did not answer; the next fork starts another one."""
 
-    environments: environment_pb2.ListEnvironmentsResponse
-    libraries: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+@dataclass(eq=False)
+class _Fork:
+    """A fork under way.
+
+    Attributes:
+        pid: The number of the process.
+        on_exit: Called with the status with which the process ended.
+        overdue: Gives the fork server up.
+    """
+
+    pid: asyncio.Future[int]
+    on_exit: OnExit
+    overdue: asyncio.TimerHandle
 
 
 class ForkserverLink:
@@ -55,11 +67,14 @@ class ForkserverLink:
         self._control: socket.socket | None = None
         self._lifeline: tuple[int, int] | None = None
         self._stopped = False
-        self._forks: dict[int, tuple[asyncio.Future[int], OnExit]] = {}
+        self._forks: dict[int, _Fork] = {}
         self._on_exit: dict[int, OnExit] = {}
         self._number = 0
         self._turn = asyncio.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._starting: asyncio.Task[None] | None = None
+        self._burial: asyncio.Task[None] | None = None
+        self._adopted = Adopted()
 
     async def start(self) -> Loaded:
         """Starts the process and waits until it has imported everything.
@@ -67,42 +82,18 @@ class ForkserverLink:
         Raises:
             ForkserverError: An id is unknown, or a module cannot be imported.
         """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if self._lifeline is None:
             self._lifeline = os.pipe2(os.O_CLOEXEC)
-        lifeline = self._lifeline[0]
-        # Not the event loop's own way: that forks, and runs gRPC's fork handlers in a process that serves.
-        process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-m", _PROGRAM, str(theirs.fileno()), str(lifeline)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            pass_fds=(theirs.fileno(), lifeline),
-            start_new_session=True,
-        )
-        theirs.close()
-        self._process = process
-        loaded = await asyncio.to_thread(self._introduce, process)
-        self._listen(ours)
+        self._process, control = start_process(self._lifeline[0])
+        spared.add(self._process.pid)
+        try:
+            loaded = await introduce(self._process, self._config)
+        except BaseException:
+            control.close()
+            self._lose()
+            raise
+        self._listen(control)
         return loaded
-
-    def _introduce(self, process: subprocess.Popen[bytes]) -> Loaded:
-        """Tells the new process what to load and reads what it found."""
-        if process.stdin is None or process.stdout is None:
-            raise ForkserverError("the fork server has no pipes")
-        with process.stdout:
-            with contextlib.suppress(BrokenPipeError), process.stdin:
-                process.stdin.write(self._config.to_json().encode())
-            answer = process.stdout.read()
-        head, _, listing = answer.partition(b"\n")
-        if not head:
-            raise ForkserverError(
-                "the process that loads the environments ended; its output says why"
-            )
-        header = json.loads(head)
-        if "error" in header:
-            raise ForkserverError(header["error"])
-        environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
-        return Loaded(environments, [(name, version) for name, version in header["libraries"]])
 
     def _listen(self, control: socket.socket) -> None:
         control.setblocking(False)
@@ -120,13 +111,18 @@ class ForkserverLink:
     def copying(self) -> Generator[None]:
         """Announces that a session's process is about to fork itself: the copy is no orphan, to be killed."""
         self._tell({"copying": 1})
+        self._adopted.copying += 1
         try:
             yield
         finally:
             self._tell({"copying": -1})
+            self._adopted.copying -= 1
 
     def adopt(self, pid: int, on_exit: OnExit) -> None:
-        """Takes a process that a session forked of itself, whose parent is the fork server now."""
+        """Takes a process that a session forked of itself, whose parent is the session's own now."""
+        if pid in inherited():
+            self._adopted.take({pid: on_exit})
+            return
         self._on_exit[pid] = on_exit
         self._tell({"adopt": pid})
 
@@ -143,31 +139,60 @@ class ForkserverLink:
             on_exit: Called with the status with which the process ended.
 
         Raises:
-            ForkserverError: The fork server is gone or does not answer.
+            ForkError: The system has no process to give.
+            ForkserverLostError: The fork server is gone. It may have forked: other descriptors are to be used next.
+            ForkserverError: No other one could be started.
         """
         async with self._turn:  # one at a time: the socket of packets holds only so many
             await self._revive()
             return await self._fork(descriptors, on_exit)
 
     async def _fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
+        if self._control is None:
+            raise ForkError("the server is stopping")
+        loop = asyncio.get_running_loop()
         self._number += 1
-        number = self._number
-        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._forks[number] = (future, on_exit)
+        packet = json.dumps({"fork": self._number}).encode()
         try:
-            if self._control is None:
-                raise ForkserverError("the fork server is gone")
-            packet = json.dumps({"fork": number}).encode()
             socket.send_fds(self._control, [packet], list(descriptors))
-            return await asyncio.wait_for(future, _FORK_SECONDS)
-        except (OSError, asyncio.TimeoutError) as error:
-            raise ForkserverError(f"the fork server does not fork: {error!r}") from error
+        except (BrokenPipeError, ConnectionResetError) as error:
+            self._lose()
+            raise ForkserverLostError("the fork server is gone") from error
+        # The fork is overdue whether or not its client waits for so long.
+        overdue = loop.call_later(_FORK_SECONDS, self._give_up)
+        fork = self._forks[self._number] = _Fork(loop.create_future(), on_exit, overdue)
+        return await fork.pid
+
+    def _give_up(self) -> None:
+        """Kills a fork server that does not answer: it was stopped, or hangs in the kernel."""
+        _log.warning("the fork server did not fork within %g s and was killed", _FORK_SECONDS)
+        if self._process is not None:
+            self._process.kill()
+        self._lose()
 
     async def _revive(self) -> None:
-        """Starts another fork server when the last one was killed; the sessions that it forked live on."""
-        if self._control is None and not self._stopped:
-            _log.warning("the fork server is gone; starting another one")
-            await self.start()
+        """Starts another fork server when the last one is gone; the sessions that it forked live on."""
+        if self._control is not None or self._stopped:
+            return
+        if self._starting is None or self._starting.done():
+            self._starting = asyncio.ensure_future(self._start_another())
+        await asyncio.shield(
+            self._starting
+        )  # clients that do not wait for it must not keep it from starting
+
+    async def _start_another(self) -> None:
+        _log.warning("the fork server is gone; starting another one")
+        if self._burial is not None:
+            await self._burial
+        await self.start()
+
+    async def _bury(self, process: subprocess.Popen[bytes]) -> None:
+        """Waits for the end of a fork server; from then on its sessions are the front's to look after."""
+        await asyncio.to_thread(_wait_or_kill, process)
+        spared.discard(process.pid)
+        sessions, self._on_exit = self._on_exit, {}
+        if not self._stopped:
+            self._adopted.take(sessions)
 
     def _hear(self) -> None:
         control = self._control
@@ -195,37 +220,48 @@ class ForkserverLink:
             on_exit(status)
 
     def _hear_fork(self, number: int, pid: int) -> None:
-        future, on_exit = self._forks.pop(number)
-        self._on_exit[pid] = on_exit
-        if not future.done():
-            future.set_result(pid)
+        fork = self._settle(number)
+        self._on_exit[pid] = fork.on_exit
+        if not fork.pid.done():
+            fork.pid.set_result(pid)
 
     def _hear_failure(self, number: int, why: str) -> None:
-        future, _ = self._forks.pop(number)
-        if not future.done():
-            future.set_exception(ForkError(f"cannot fork: {why}"))
+        fork = self._settle(number)
+        if not fork.pid.done():
+            fork.pid.set_exception(ForkError(f"cannot fork: {why}"))
+
+    def _settle(self, number: int) -> _Fork:
+        fork = self._forks.pop(number)
+        fork.overdue.cancel()
+        return fork
 
     def _lose(self) -> None:
         if self._control is not None:
             asyncio.get_running_loop().remove_reader(self._control)
             self._control.close()
             self._control = None
-        while self._forks:
-            _, (future, _) = self._forks.popitem()
-            if not future.done():
-                future.set_exception(ForkserverError("the fork server is gone"))
+        for number in list(self._forks):
+            fork = self._settle(number)
+            if not fork.pid.done():
+                fork.pid.set_exception(ForkserverLostError("the fork server is gone"))
+        if self._process is not None:
+            process, self._process = self._process, None
+            self._burial = asyncio.ensure_future(self._bury(process))
 
     async def stop(self) -> None:
         """Ends the fork server, and with the lifeline whatever session is left."""
         self._stopped = True
+        if self._starting is not None:
+            self._starting.cancel()
+            await asyncio.wait({self._starting})
         self._lose()
         if self._lifeline is not None:
             for descriptor in self._lifeline:
                 os.close(descriptor)
             self._lifeline = None
-        if self._process is not None:
-            process, self._process = self._process, None
-            await asyncio.to_thread(_wait_or_kill, process)
+        if self._burial is not None:
+            await self._burial
+        self._adopted.stop()
 
 
 def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:

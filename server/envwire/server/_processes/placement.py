@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from envwire.server._processes.forkserver import ForkserverLostError
 from envwire.server._processes.process import Fork, Process
 from envwire.server.config import ServerConfig
 
@@ -53,7 +54,10 @@ class Placement:
 
         Raises:
             FaultError: UNSUPPORTED: the process that was to copy itself cannot.
-            ForkserverError: No process could be forked.
+            ForkserverError: No process could be forked, by another fork server either.
             OSError: Too many files are open.
         """
-        return await Process.spawn(fork, slots, self._limit)
+        try:
+            return await Process.spawn(fork, slots, self._limit)
+        except ForkserverLostError:  # nobody has been told of a process, and nothing was made in it
+            return await Process.spawn(fork, slots, self._limit)

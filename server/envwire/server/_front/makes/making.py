@@ -18,7 +18,8 @@ from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._processes.forkserver import ForkError, ForkserverError, ForkserverLink
+from envwire.server._processes.forkserver import ForkError, ForkserverLink
+from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
@@ -131,12 +132,13 @@ def _read_made(raw: bytes) -> pb.InteractResponse | None:
 
 
 def _no_process(error: Exception) -> FaultError:
-    """Says why there is no process: for the moment the machine has none to give, or something is broken."""
+    """Says why there is no process: the machine has none to give, or no fork server can be kept running."""
+    who = "raises the server's limits of files and processes, or lowers --max-sessions"
     if not isinstance(error, (OSError, ForkError)):
-        return FaultError(Reason.INTERNAL, f"no process for the environment: {error}")
+        who = "finds in the server's log why the process that forks the sessions ended"
     return FaultError(
         Reason.CAPACITY_REACHED,
         f"no process for the environment at the moment ({error}); try again later or on another server. The operator "
-        "raises the server's limits of files and processes, or lowers --max-sessions",
+        f"{who}",
         retry_after=1.0,
     )

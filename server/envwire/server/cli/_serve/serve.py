@@ -25,7 +25,7 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
     Prints "ready: HOST:PORT" when clients can connect. The first SIGTERM lets running sessions finish, the second
     does not.
     """
-    from envwire.server._processes.forkserver import ForkserverError
+    from envwire.server._processes.forkserver_start import ForkserverError
     from envwire.server.serving import run
 
     logging.basicConfig(

@@ -1,0 +1,82 @@
+"""Starts the process of the fork server, and reads what it has to offer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2
+
+_PROGRAM = "envwire.server._worker.forkserver_main"
+#: Time to import the environments, and to say what there is.
+_START_SECONDS = 300.0
+
+
+class ForkserverError(Exception):
+    """The fork server could not load what it shall serve, or cannot fork."""
+
+
+@dataclass
+class Loaded:
+    """What the fork server has to offer."""
+
+    environments: environment_pb2.ListEnvironmentsResponse
+    libraries: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+
+
+def start_process(lifeline: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Starts the process.
+
+    Args:
+        lifeline: Descriptor that closes when the front is gone.
+
+    Returns:
+        The process, and our end of a socket of packets to it.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    # Not the event loop's own way: that forks, and runs gRPC's fork handlers in a process that serves.
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-m", _PROGRAM, str(theirs.fileno()), str(lifeline)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        pass_fds=(theirs.fileno(), lifeline),
+        start_new_session=True,
+    )
+    theirs.close()
+    return process, ours
+
+
+async def introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded:
+    """Tells a new process what to load, and waits until it has imported everything.
+
+    Raises:
+        ForkserverError: An id is unknown, a module cannot be imported, or it takes minutes.
+    """
+    overdue = asyncio.get_running_loop().call_later(_START_SECONDS, process.kill)
+    try:
+        return await asyncio.to_thread(_introduce, process, config)
+    finally:
+        overdue.cancel()
+
+
+def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded:
+    if process.stdin is None or process.stdout is None:
+        raise ForkserverError("the fork server has no pipes")
+    with process.stdout:
+        with contextlib.suppress(BrokenPipeError), process.stdin:
+            process.stdin.write(config.to_json().encode())
+        answer = process.stdout.read()
+    head, _, listing = answer.partition(b"\n")
+    if not head:
+        raise ForkserverError("the process that loads the environments ended; its output says why")
+    header = json.loads(head)
+    if "error" in header:
+        raise ForkserverError(header["error"])
+    environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
+    return Loaded(environments, [(name, version) for name, version in header["libraries"]])

@@ -1,0 +1,135 @@
+"""A fork server that was killed or stopped is replaced, and the Make that found out goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from envwire.server._ipc.orphans import children
+from envwire.server._processes import forkserver as module
+from envwire.server._processes.forkserver import ForkserverLink, ForkserverLostError
+from envwire.server._processes.placement import Placement
+from envwire.server._processes.process import Fork, Process
+from envwire.server.config import ServerConfig
+from tests.faults.scene import alive, parent_of
+
+CONFIG = ServerConfig(("CartPole-v1",))
+#: For what other processes do.
+SECONDS = 60.0
+
+
+class Recorded(Placement):
+    """Makes processes, and knows them all."""
+
+    def __init__(self, forkserver: ForkserverLink) -> None:
+        super().__init__(CONFIG, forkserver.fork)
+        self.made: list[Process] = []
+
+    async def start(self, fork: Fork, slots: int = 1) -> Process:
+        """Notes the process."""
+        self.made.append(await super().start(fork, slots))
+        return self.made[-1]
+
+
+def with_forkserver(use: Callable[[ForkserverLink, Recorded, int], Awaitable[None]]) -> None:
+    """Runs a test with a fork server, where to make processes, and the number of the fork server."""
+
+    async def run() -> None:
+        forkserver = ForkserverLink(CONFIG)
+        placement = Recorded(forkserver)
+        try:
+            await forkserver.start()
+            first = await placement.find("alice")
+            await asyncio.wait_for(use(forkserver, placement, parent_of(first.pid)), SECONDS)
+        finally:
+            await forkserver.stop()
+            await asyncio.gather(*(process.wait_lost() for process in placement.made))
+
+    asyncio.run(run())
+
+
+def another(process: Process, pid: int) -> bool:
+    """Returns whether a process lives and is another fork server's."""
+    return alive(process.pid) and parent_of(process.pid) != pid
+
+
+def test_a_make_goes_on_when_the_forkserver_is_killed_under_it() -> None:
+    async def use(_: ForkserverLink, placement: Recorded, pid: int) -> None:
+        os.kill(pid, signal.SIGSTOP)  # it takes the request and does not answer
+        making = asyncio.ensure_future(placement.find("alice"))
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        os.kill(pid, signal.SIGKILL)
+        assert another(await making, pid)
+
+    with_forkserver(use)
+
+
+def test_a_stopped_forkserver_is_killed_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def use(_: ForkserverLink, placement: Recorded, pid: int) -> None:
+        monkeypatch.setattr(module, "_FORK_SECONDS", 0.5)
+        os.kill(pid, signal.SIGSTOP)
+        making = asyncio.ensure_future(placement.find("alice"))
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        monkeypatch.setattr(module, "_FORK_SECONDS", SECONDS)  # the next one has its time
+        assert another(await making, pid)
+        assert not alive(pid)
+
+    with_forkserver(use)
+
+
+def test_a_stopped_forkserver_is_noticed_though_nobody_waits_for_so_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def use(_: ForkserverLink, placement: Recorded, pid: int) -> None:
+        monkeypatch.setattr(module, "_FORK_SECONDS", 0.5)
+        os.kill(pid, signal.SIGSTOP)
+        making = asyncio.ensure_future(placement.find("alice"))
+        for _turn in range(5):
+            await asyncio.sleep(0)
+        making.cancel()
+        while alive(pid):
+            await asyncio.sleep(0.01)
+
+    with_forkserver(use)
+
+
+def test_a_fork_is_not_asked_for_twice_with_the_same_descriptors() -> None:
+    """The first fork server may have forked before it died: two processes would answer on one link."""
+
+    async def use(forkserver: ForkserverLink, placement: Recorded, _: int) -> None:
+        asked: list[tuple[int, ...]] = []
+
+        async def fork(descriptors: tuple[int, ...], on_exit: Callable[[int], None]) -> int:
+            asked.append(tuple(os.fstat(each).st_ino for each in descriptors))
+            if len(asked) == 1:
+                raise ForkserverLostError
+            return await forkserver.fork(descriptors, on_exit)
+
+        process = await placement.start(fork)  # type: ignore[arg-type]
+        assert alive(process.pid)
+        first, second = asked
+        assert not set(first) & set(second)
+
+    with_forkserver(use)
+
+
+def test_a_client_that_gives_up_does_not_keep_another_forkserver_from_starting() -> None:
+    async def use(_: ForkserverLink, placement: Recorded, pid: int) -> None:
+        os.kill(pid, signal.SIGKILL)
+        while alive(pid):
+            await asyncio.sleep(0.01)
+        before = children()
+        for _turn in range(20):
+            making = asyncio.ensure_future(placement.find("alice"))
+            await asyncio.wait({making}, timeout=0.05)
+            making.cancel()
+        assert len(set(filter(alive, children() - before))) == 1
+        assert another(await placement.find("alice"), pid)
+
+    with_forkserver(use)
