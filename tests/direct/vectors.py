@@ -14,7 +14,14 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 
 from envwire.client._transports.direct_channel import Channel as ClientChannel
-from envwire.codec import FaultError, Reason, encode_fault, encode_mapping, encode_value
+from envwire.codec import (
+    FaultError,
+    Reason,
+    encode_fault,
+    encode_mapping,
+    encode_random_state,
+    encode_value,
+)
 from envwire.codec.fastpath.step_requests import StepRequestWriter
 from envwire.codec.fastpath.step_writer import StepResponseWriter
 from envwire.server._worker.direct.channel import Channel as ServerChannel
@@ -74,6 +81,16 @@ def reset_request() -> bytes:
     return request.SerializeToString()
 
 
+def replay_request() -> bytes:
+    """Returns a recording of two members, the second of which begins with the second request."""
+    replay = pb.ReplayRequest(sequence=1, unseen=[0, 1])
+    replay.requests.extend([reset_request(), step_request()])
+    replay.member_starts.add(member=0, position=0)
+    second = replay.member_starts.add(member=1, position=1)
+    encode_random_state(np.random.Generator(np.random.PCG64(7)), second.np_random)
+    return pb.InteractRequest(replay=replay).SerializeToString()
+
+
 def close_request() -> bytes:
     return pb.InteractRequest(close=pb.CloseRequest(sequence=3)).SerializeToString()
 
@@ -97,6 +114,13 @@ def step_answer(observation: Any) -> Packet:
     written = StepResponseWriter().write((observation, 1.0, False, True, {}), attachments)
     assert written is not None
     return Packet(written, attachments)
+
+
+def member_reset_answer() -> Packet:
+    response = pb.InteractResponse.FromString(step_answer(FEW).message)
+    told = response.step.member_resets.add(member=1)
+    encode_random_state(np.random.Generator(np.random.PCG64(7)), told.np_random)
+    return Packet(response.SerializeToString())
 
 
 def error(reason: Reason, text: str, **metadata: str) -> Any:
@@ -173,6 +197,7 @@ def _requests() -> Iterator[dict[str, Any]]:
         ("reset", reset_request()),
         ("step", step_request()),
         ("close", close_request()),
+        ("replay of members", replay_request()),
     ):
         yield described(name, f"A {name}.", pb.InteractRequest, sent_by_client(raw))
 
@@ -207,6 +232,12 @@ _ANSWERS: tuple[tuple[str, str, Callable[[], Packet], list[tuple[int, Any]]], ..
         "A larger one is in slot 3 of the shared memory; nothing follows the message.",
         lambda: step_answer(HUGE),
         [(0, HUGE)],
+    ),
+    (
+        "step, member reset",
+        "A member of a vector environment was reset in this step; its generator's state before is told.",
+        member_reset_answer,
+        [],
     ),
     ("error", "A request had the wrong number.", gap, []),
     (

@@ -105,6 +105,28 @@ def _gated(library: Any) -> type[Any]:
     return Gated
 
 
+def _counted(library: Any) -> type[Any]:
+    spaces = library.spaces
+
+    class Counted(library.Env):  # type: ignore[misc]
+        """Counts steps over all its episodes, of seven steps each, and has no generator."""
+
+        def __init__(self) -> None:
+            self.observation_space = spaces.Box(0, np.inf, (1,), np.float32)
+            self.action_space = spaces.Discrete(2)
+            self.steps = 0
+
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            return np.full(1, self.steps, np.float32), {}
+
+        def step(self, action: Any) -> Any:
+            self.steps += 1
+            ended = self.steps % 7 == 0
+            return np.full(1, self.steps, np.float32), 1.0, False, ended, {}
+
+    return Counted
+
+
 def _large(library: Any) -> type[Any]:
     spaces = library.spaces
 
@@ -131,7 +153,7 @@ def _large(library: Any) -> type[Any]:
 
 
 for _library in (envwire.envs, gymnasium):
-    for _class in (_moody(_library), _gated(_library), _large(_library)):
+    for _class in (_moody(_library), _gated(_library), _counted(_library), _large(_library)):
         _library.register(
             id=f"vectors/{_class.__name__}-v0", entry_point=_class, disable_env_checker=True
         )

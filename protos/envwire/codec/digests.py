@@ -85,7 +85,19 @@ class RollingDigest:
 
 def digested(answer: bytes, area: Area | None = None) -> Digested:
     """Returns what counts of an answer: the message, then the elements of its large tensors."""
-    response = environment_pb2.InteractResponse.FromString(answer)
+    return digested_message(environment_pb2.InteractResponse.FromString(answer), len(answer), area)
+
+
+def digested_message(
+    response: environment_pb2.InteractResponse, length: int, area: Area | None = None
+) -> Digested:
+    """Returns what counts of an answer that was parsed, and is of no use afterwards.
+
+    Args:
+        response: The answer.
+        length: How many bytes it had.
+        area: What was attached to it.
+    """
     kind = response.WhichOneof("response") or "error"
     if kind == "error":
         return [decode_fault(response.error, envwire_family()).reason.value.encode()]
@@ -95,7 +107,7 @@ def digested(answer: bytes, area: Area | None = None) -> Digested:
     if kind in _EPISODIC and body.HasField("random"):
         body.random.ClearField("np_random_seed")
     taken: list[bytes | memoryview] = []
-    small = area is None and len(answer) < ATTACHED_FROM
+    small = area is None and length < ATTACHED_FROM
     if not (small and kind == "step" and _is_plain(body)):
         if kind in _EPISODIC:
             _leave_out_times(body.info)

@@ -137,6 +137,7 @@ class VectorRequest(google.protobuf.message.Message):
     NUM_ENVS_FIELD_NUMBER: builtins.int
     VECTORIZATION_MODE_FIELD_NUMBER: builtins.int
     AUTORESET_MODE_FIELD_NUMBER: builtins.int
+    REPORT_MEMBER_RESETS_FIELD_NUMBER: builtins.int
     num_envs: builtins.int
     """How many; at least one, at most `max_envs_per_session` of GetServerInfo."""
     vectorization_mode: builtins.str
@@ -145,14 +146,19 @@ class VectorRequest(google.protobuf.message.Message):
     """When an environment whose episode ended is reset: a member of AutoresetMode, "NEXT_STEP", "SAME_STEP", "DISABLED";
     empty for "NEXT_STEP".
     """
+    report_member_resets: builtins.bool
+    """Whether answers tell the resets of members, so that a client can bring each of them back by its own episode. Where
+    the environments of a session cannot be told apart, no answer does.
+    """
     def __init__(
         self,
         *,
         num_envs: builtins.int = ...,
         vectorization_mode: builtins.str = ...,
         autoreset_mode: builtins.str = ...,
+        report_member_resets: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["autoreset_mode", b"autoreset_mode", "num_envs", b"num_envs", "vectorization_mode", b"vectorization_mode"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["autoreset_mode", b"autoreset_mode", "num_envs", b"num_envs", "report_member_resets", b"report_member_resets", "vectorization_mode", b"vectorization_mode"]) -> None: ...
 
 global___VectorRequest = VectorRequest
 
@@ -461,6 +467,7 @@ class ResetResponse(google.protobuf.message.Message):
     INFO_FIELD_NUMBER: builtins.int
     WARNINGS_FIELD_NUMBER: builtins.int
     RANDOM_FIELD_NUMBER: builtins.int
+    MEMBER_RESETS_FIELD_NUMBER: builtins.int
     @property
     def observation(self) -> envwire.v1.values_pb2.Value:
         """The observation."""
@@ -477,6 +484,10 @@ class ResetResponse(google.protobuf.message.Message):
     def random(self) -> global___RandomMirror:
         """The environment's generator, when asked for."""
 
+    @property
+    def member_resets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MemberReset]:
+        """Of a vector environment that was asked for them at Make: the members that were reset without a seed."""
+
     def __init__(
         self,
         *,
@@ -484,11 +495,37 @@ class ResetResponse(google.protobuf.message.Message):
         info: envwire.v1.values_pb2.ValueMap | None = ...,
         warnings: collections.abc.Iterable[envwire.v1.status_pb2.Warning] | None = ...,
         random: global___RandomMirror | None = ...,
+        member_resets: collections.abc.Iterable[global___MemberReset] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["info", b"info", "observation", b"observation", "random", b"random"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["info", b"info", "observation", b"observation", "random", b"random", "warnings", b"warnings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["info", b"info", "member_resets", b"member_resets", "observation", b"observation", "random", b"random", "warnings", b"warnings"]) -> None: ...
 
 global___ResetResponse = ResetResponse
+
+@typing.final
+class MemberReset(google.protobuf.message.Message):
+    """A member of a vector environment was reset without a seed: by a request, or by itself at the end of an episode."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MEMBER_FIELD_NUMBER: builtins.int
+    NP_RANDOM_FIELD_NUMBER: builtins.int
+    member: builtins.int
+    """Its index."""
+    @property
+    def np_random(self) -> envwire.v1.spaces_pb2.RandomState:
+        """State of its generator before; absent when it has none that can be sent."""
+
+    def __init__(
+        self,
+        *,
+        member: builtins.int = ...,
+        np_random: envwire.v1.spaces_pb2.RandomState | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["np_random", b"np_random"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["member", b"member", "np_random", b"np_random"]) -> None: ...
+
+global___MemberReset = MemberReset
 
 @typing.final
 class RandomMirror(google.protobuf.message.Message):
@@ -584,6 +621,7 @@ class StepResponse(google.protobuf.message.Message):
     RANDOM_FIELD_NUMBER: builtins.int
     STEPS_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
+    MEMBER_RESETS_FIELD_NUMBER: builtins.int
     reward: builtins.float
     """The reward; NaN when it is not a number."""
     terminated: builtins.bool
@@ -628,6 +666,10 @@ class StepResponse(google.protobuf.message.Message):
     def error(self) -> envwire.v1.status_pb2.ErrorStatus:
         """Of a chunk: why the action behind the last of `steps` failed, as a step by itself would; absent when none did."""
 
+    @property
+    def member_resets(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MemberReset]:
+        """Of a vector environment that was asked for them at Make: the members that were reset in this step."""
+
     def __init__(
         self,
         *,
@@ -643,9 +685,10 @@ class StepResponse(google.protobuf.message.Message):
         random: global___RandomMirror | None = ...,
         steps: collections.abc.Iterable[global___StepResponse] | None = ...,
         error: envwire.v1.status_pb2.ErrorStatus | None = ...,
+        member_resets: collections.abc.Iterable[global___MemberReset] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["error", b"error", "info", b"info", "observation", b"observation", "random", b"random", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["error", b"error", "info", b"info", "observation", b"observation", "random", b"random", "reward", b"reward", "steps", b"steps", "terminated", b"terminated", "truncated", b"truncated", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated", "warnings", b"warnings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "info", b"info", "member_resets", b"member_resets", "observation", b"observation", "random", b"random", "reward", b"reward", "steps", b"steps", "terminated", b"terminated", "truncated", b"truncated", "typed_reward", b"typed_reward", "typed_terminated", b"typed_terminated", "typed_truncated", b"typed_truncated", "warnings", b"warnings"]) -> None: ...
 
 global___StepResponse = StepResponse
 
@@ -990,6 +1033,7 @@ class ReplayRequest(google.protobuf.message.Message):
     REQUESTS_FIELD_NUMBER: builtins.int
     POSITION_FIELD_NUMBER: builtins.int
     UNSEEN_FIELD_NUMBER: builtins.int
+    MEMBER_STARTS_FIELD_NUMBER: builtins.int
     sequence: builtins.int
     """Number of this request in its session; the recorded requests use none."""
     position: builtins.int
@@ -1008,6 +1052,12 @@ class ReplayRequest(google.protobuf.message.Message):
     def unseen(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Positions in the recording of requests whose answers do not go into the digest: nobody saw them."""
 
+    @property
+    def member_starts(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___MemberStart]:
+        """Of a vector environment: where its members begin, from the first of these requests on. Until then a member is left
+        out: it is neither stepped nor reset, and its part of the answers is anything. Others take part in all requests.
+        """
+
     def __init__(
         self,
         *,
@@ -1016,11 +1066,41 @@ class ReplayRequest(google.protobuf.message.Message):
         requests: collections.abc.Iterable[builtins.bytes] | None = ...,
         position: builtins.int = ...,
         unseen: collections.abc.Iterable[builtins.int] | None = ...,
+        member_starts: collections.abc.Iterable[global___MemberStart] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["header", b"header", "position", b"position", "requests", b"requests", "sequence", b"sequence", "unseen", b"unseen"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["header", b"header", "member_starts", b"member_starts", "position", b"position", "requests", b"requests", "sequence", b"sequence", "unseen", b"unseen"]) -> None: ...
 
 global___ReplayRequest = ReplayRequest
+
+@typing.final
+class MemberStart(google.protobuf.message.Message):
+    """Where a member of a vector environment begins in a recording: with a reset of its own."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MEMBER_FIELD_NUMBER: builtins.int
+    POSITION_FIELD_NUMBER: builtins.int
+    NP_RANDOM_FIELD_NUMBER: builtins.int
+    member: builtins.int
+    """Its index."""
+    position: builtins.int
+    """Position of the request that reset it, or in which it was reset by itself."""
+    @property
+    def np_random(self) -> envwire.v1.spaces_pb2.RandomState:
+        """State to give its generator before that reset; absent to leave it."""
+
+    def __init__(
+        self,
+        *,
+        member: builtins.int = ...,
+        position: builtins.int = ...,
+        np_random: envwire.v1.spaces_pb2.RandomState | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["np_random", b"np_random"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["member", b"member", "np_random", b"np_random", "position", b"position"]) -> None: ...
+
+global___MemberStart = MemberStart
 
 @typing.final
 class ReplayResponse(google.protobuf.message.Message):

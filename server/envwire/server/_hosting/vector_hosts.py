@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeGuard
 
 import numpy as np
 
-from envwire.codec import FaultError, Reason
+from envwire.codec import Family, FaultError, Reason
 from envwire.envs.type_guards import is_array, is_mapping
 from envwire.server._hosting.columns import columns, gather
+from envwire.server._hosting.member_resets import ReportingMember
 from envwire.server._hosting.members import Members
+from envwire.v1 import environment_pb2
 
 _MASK = "reset_mask"
 
@@ -71,10 +74,18 @@ class MembersHost(NativeHost):
 
     Args:
         env: A `SyncVectorEnv` that does not copy its observations: they are sent before the next step.
+        report_resets: Whether to note the resets of members.
+
+    Attributes:
+        member_resets: Those that the last reset or step brought, of members without a seed.
     """
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, env: Any, *, report_resets: bool = False) -> None:
         super().__init__(env)
+        self.member_resets: list[environment_pb2.MemberReset] = []
+        if report_resets:
+            members = enumerate(env.envs)
+            env.envs = [ReportingMember(*each, self.member_resets) for each in members]
         env._add_info = gather  # infos are put together where all environments are
         self._step: Callable[[Any], tuple[Any, Any, Any, Any, Any]] = env.step
         self._observations: Any = None
@@ -95,6 +106,7 @@ class MembersHost(NativeHost):
             member_options: Options of each member, in place of one for all.
             kwargs: Seed and options.
         """
+        self.member_resets.clear()
         if self._observations is not None and _chooses_none(kwargs.get("options"), self.num_envs):
             return self._observations, {}
         with self._told(member_options):
@@ -102,11 +114,20 @@ class MembersHost(NativeHost):
         return self._observations, columns(infos, self.num_envs)
 
     def _take_step(self, actions: Any) -> tuple[Any, Any, Any, Any, Any]:
+        if self.member_resets:
+            self.member_resets.clear()
         observations, rewards, terminations, truncations, infos = self._step(actions)
         self._observations = observations
         if infos:
             infos = columns(infos, self.num_envs)
         return observations, rewards, terminations, truncations, infos
+
+    def rows(self, family: Family) -> list[Any]:
+        """Returns a copy of the last observation of each member; none before the first reset."""
+        if self._observations is None:
+            return []
+        batch = copy.deepcopy(self._observations)
+        return list(family.vector.utils.iterate(self.observation_space, batch))
 
     @contextlib.contextmanager
     def _told(self, options: Sequence[dict[Any, Any]]) -> Generator[None]:

@@ -73,7 +73,10 @@ def _make_members(
     kwargs: Mapping[str, Any],
 ) -> NativeHost:
     settings = {"autoreset_mode": _autoreset(library.family, request), "copy": False}
-    return MembersHost(_make_vec(library, request, wrappers, kwargs, "sync", settings))
+    return MembersHost(
+        _make_vec(library, request, wrappers, kwargs, "sync", settings),
+        report_resets=request.vector.report_member_resets,
+    )
 
 
 def _make_native(

@@ -13,7 +13,7 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.codec.steps.messages import truth, write_step
-from envwire.server._session import np_random as _randomness
+from envwire.server._hosting import np_random as _randomness
 from envwire.server._session.hosted_env import HostedEnv, reason_of
 from envwire.server._session.states import Event
 from envwire.server._session.values import check_info, invalid, read, write, write_info
@@ -46,6 +46,7 @@ def reset(
     write_info(info, response.info, attachments)
     if request.mirror_np_random:
         _mirror(hosted, response.random)
+    response.member_resets.extend(hosted.member_resets)
     return Event.RESET
 
 
@@ -117,6 +118,7 @@ def encode_step(
         raise FaultError(Reason.UNSUPPORTED, str(error)) from error
     if mirror:
         _mirror(hosted, response.random)
+    response.member_resets.extend(hosted.member_resets)
     return event
 
 

@@ -8,8 +8,10 @@ from typing import Any, TypeVar
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
+from envwire.server._hosting.member_starts import MemberStarts
 from envwire.server._hosting.vector_hosts import MembersHost
 from envwire.server._session.snapshots import Snapshots
+from envwire.v1 import environment_pb2
 
 _T = TypeVar("_T")
 
@@ -26,6 +28,11 @@ class HostedEnv:
     def __post_init__(self) -> None:
         """Looks whether the environment offers its states."""
         object.__setattr__(self, "snapshots", Snapshots(self.env))
+
+    @property
+    def member_resets(self) -> Sequence[environment_pb2.MemberReset]:
+        """The resets of members that the last request brought, where its client asked for them at Make."""
+        return self.env.member_resets if isinstance(self.env, MembersHost) else ()
 
     def call(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> _T:
         """Calls the environment, which may raise anything.
@@ -45,6 +52,14 @@ class HostedEnv:
             FaultError: UNSUPPORTED when it has no members, INVALID_VALUE when it has no such member.
         """
         return self.with_members().some(members) if members else self.env
+
+    def beginning(self, starts: Sequence[environment_pb2.MemberStart]) -> MemberStarts:
+        """Returns who takes part in a recording whose members begin at different positions.
+
+        Raises:
+            FaultError: UNSUPPORTED when it has no members, INVALID_VALUE when it has no such member.
+        """
+        return MemberStarts(self.with_members(), starts, self.family)
 
     def with_members(self) -> MembersHost:
         """Returns the environment, which is one of members.

@@ -8,13 +8,14 @@ way.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.codec.digests import RollingDigest
+from envwire.server._hosting.member_starts import Everybody, Members
 from envwire.v1 import environment_pb2 as pb
 
 #: What may be in a recording: the requests that change an environment.
@@ -33,6 +34,8 @@ RECORDED = frozenset(
 #: A recording that takes longer is answered in parts, so that no deadline ends the session over it.
 PART_SECONDS = 2.0
 
+#: Returns who takes part in the requests of a recording, by where members begin.
+Begin = Callable[[Sequence[pb.MemberStart]], Members]
 #: Serves a request, given by its field in InteractRequest and its content; returns the InteractResponse.
 Serve = Callable[[str, Any], bytes]
 
@@ -42,12 +45,17 @@ class Replaying:
 
     Args:
         serve: Serves one request.
+        begin: Says who takes part, where members begin at different positions.
         clock: Monotonic time, in seconds.
     """
 
-    def __init__(self, serve: Serve, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, serve: Serve, begin: Begin, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._serve = serve
+        self._begin_members = begin
         self._clock = clock
+        self._members: Members = Everybody()
         self._digest = RollingDigest()
 
     def apply(self, request: pb.ReplayRequest, response: pb.ReplayResponse) -> None:
@@ -57,10 +65,13 @@ class Replaying:
             FaultError: The part does not follow the last one, or a request in it cannot be in a recording.
         """
         self._begin(request.position)
+        if request.member_starts:
+            self._members = self._begin_members(request.member_starts)
         digest, until = self._digest, self._clock() + PART_SECONDS
         told, unseen = len(digest.checkpoints), frozenset(request.unseen)
         for raw in request.requests:
-            answer = self._serve(*_read(raw))
+            with self._members.at(digest.count):
+                answer = self._serve(*_read(raw))
             digest.add(None if digest.count in unseen else answer)
             if self._clock() > until:
                 break
@@ -70,7 +81,7 @@ class Replaying:
 
     def _begin(self, position: int) -> None:
         if position == 0:
-            self._digest = RollingDigest()
+            self._digest, self._members = RollingDigest(), Everybody()
         if position != self._digest.count:
             raise FaultError(
                 Reason.INVALID_VALUE,

@@ -86,7 +86,8 @@ class Session:
         self._sequence = 0
         self._request = b""
         self._reply = Packet(b"")
-        self._replaying = Replaying(self._serve_recorded)
+        self._replaying = Replaying(self._serve_recorded, self._hosted.beginning)
+        self._member_resets = self._hosted.member_resets  # empty where nobody asked for them
         steps = step_codec(family, vector=is_vector(env))
         self._decode_step, self._encode_step = steps.decode_request, steps.encode_response
 
@@ -188,7 +189,8 @@ class Session:
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         result = self._take(action)
-        if not mirror and not self._warnings.given and type(result[4]) is dict:
+        plain = not mirror and not self._warnings.given and not self._member_resets
+        if plain and type(result[4]) is dict:
             event = step_event(self._hosted, result)
             try:
                 written = self._encode_step(result, attachments)

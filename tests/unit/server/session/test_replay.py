@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError
+from envwire.server._hosting.member_starts import Everybody, Members
 from envwire.server._session import replay as _replaying
 from envwire.server._session.replay import Replaying
 from envwire.v1 import environment_pb2 as pb
@@ -18,6 +19,10 @@ ANSWER = pb.InteractResponse(step=pb.StepResponse(reward=1.0)).SerializeToString
 
 def serve(_kind: str, _body: Any) -> bytes:
     return ANSWER
+
+
+def begin(_: object) -> Members:
+    return Everybody()
 
 
 def apply(replaying: Replaying, requests: list[bytes], position: int = 0) -> pb.ReplayResponse:
@@ -38,11 +43,11 @@ def apply(replaying: Replaying, requests: list[bytes], position: int = 0) -> pb.
 )
 def test_only_what_changes_an_environment_is_replayed(request_: bytes, says: str) -> None:
     with pytest.raises(FaultError, match=says):
-        apply(Replaying(serve), [STEP, request_])
+        apply(Replaying(serve, begin), [STEP, request_])
 
 
 def test_parts_come_in_order() -> None:
-    replaying = Replaying(serve)
+    replaying = Replaying(serve, begin)
     assert apply(replaying, [STEP] * 3).served == 3
     with pytest.raises(FaultError, match="from request 5 on came where 3 were served"):
         apply(replaying, [STEP], position=5)
@@ -52,7 +57,7 @@ def test_parts_come_in_order() -> None:
 
 def test_a_long_recording_is_served_as_far_as_there_is_time() -> None:
     seconds = count()
-    replaying = Replaying(serve, lambda: float(next(seconds)))
+    replaying = Replaying(serve, begin, lambda: float(next(seconds)))
     part = apply(replaying, [STEP] * 100)
     assert part.served == _replaying.PART_SECONDS + 1
     served = int(part.served)
@@ -60,4 +65,4 @@ def test_a_long_recording_is_served_as_far_as_there_is_time() -> None:
         part = apply(replaying, [STEP] * (100 - served), position=served)
         assert len(part.checkpoints) == (served < 64 <= part.served)
         served = int(part.served)
-    assert part.digest == apply(Replaying(serve), [STEP] * 100).digest
+    assert part.digest == apply(Replaying(serve, begin), [STEP] * 100).digest

@@ -7,7 +7,7 @@ import time
 
 from envwire.client._recovery.flows import Ask, Flow, LetGo, MakeAgain, Pause
 from envwire.client._session.operations import Replay
-from envwire.client._session.recording import Recording, Tape
+from envwire.client._session.recording import Recording, Replayable
 from envwire.client.errors import ENDS, RemoteError, ReplayError, ReplayMismatchError, is_lost
 from envwire.v1 import environment_pb2 as pb
 
@@ -71,7 +71,7 @@ def replayed(recording: Recording) -> Flow[None]:
         yield from _played(others[0])
 
 
-def _played(tape: Tape) -> Flow[None]:
+def _played(tape: Replayable) -> Flow[None]:
     served = 0
     while served < len(tape):
         part = pb.ReplayRequest()

@@ -18,6 +18,7 @@ import numpy as np
 from envwire.client._recovery.bring_back import bring_back
 from envwire.client._recovery.flows import Ask, Flow, MakeAgain
 from envwire.client._session.attribute_operations import GetRandom
+from envwire.client._session.member_recording import MemberRecording
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording import Recording
@@ -229,9 +230,18 @@ STRATEGIES: dict[str, Maker] = {
     "replay": _replay,
 }
 
-#: Those of the shards of a vector environment, which ends episodes itself.
-SHARD_STRATEGIES: dict[str, Maker] = {
-    "raise": lambda _, __: RaiseUnreachable(moves=False),
-    "truncate": lambda _, __: RaiseUnreachable(moves=True),
-    "replay": _replay,
+
+def _replay_members(
+    options: ConnectionOptions, render_mode: str | None, size: int
+) -> RecoveryStrategy:
+    return Replay(MemberRecording(options.replay_limit, size, render_mode))
+
+
+ShardMaker = Callable[[ConnectionOptions, "str | None", int], RecoveryStrategy]
+
+#: Those of the shards of a vector environment, which ends episodes itself; each is told how many environments it has.
+SHARD_STRATEGIES: dict[str, ShardMaker] = {
+    "raise": lambda _, __, ___: RaiseUnreachable(moves=False),
+    "truncate": lambda _, __, ___: RaiseUnreachable(moves=True),
+    "replay": _replay_members,
 }

@@ -9,27 +9,25 @@ environment keeps something else from episode to episode, the digest of the shor
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
+from typing import Protocol
 
 from envwire.client._session.chunk_recording import split_chunk
-from envwire.client._session.identity import without_number
-from envwire.client.errors import ReplayError, ReplayMismatchError
+from envwire.client._session.tape import KEPT, Tape
+from envwire.client.errors import ReplayError
 from envwire.codec import Reason, decode_fault, decode_value, envwire_family
-from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest, digested
+from envwire.codec.digests import digested
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES, answers_chunk
 from envwire.wire.frames import Reply
 
-#: Bytes of requests in one message; more go in further messages.
-_PART_BYTES = 1024 * 1024
 #: The option that says which members of a vector environment are reset.
 RESET_MASK = "reset_mask"
 #: Gymnasium's modes that collect frames: rendering empties the collection, which changes the environment.
 _COLLECTING = "_list"
 
-_KEPT = ("set_attribute", "call_method")
-_RECORDED = frozenset({"reset", "step", "render", "save_state", "restore_state", *_KEPT})
+_RECORDED = frozenset({"reset", "step", "render", "save_state", "restore_state", *KEPT})
 #: Errors of requests that reached the environment, or would again be refused before they do.
 _SERVED = frozenset(
     {
@@ -46,84 +44,24 @@ _SERVED = frozenset(
 )
 
 
-class Tape:
-    """Requests in order, and the digest of their answers.
-
-    Args:
-        limit: How many requests it takes at most.
-
-    Attributes:
-        overflowed: Whether there were more: it cannot be replayed then.
-    """
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._requests: list[bytes] = []
-        self._unseen: set[int] = set()
-        self._digest = RollingDigest()
-        self.overflowed = False
+class Replayable(Protocol):
+    """Requests that bring a new environment to where a recording ends."""
 
     def __len__(self) -> int:
-        """Returns how many requests are recorded."""
-        return len(self._requests)
+        """Returns how many requests there are."""
+        ...
 
-    def copy(self) -> Tape:
-        """Returns a tape with the same content that goes on by itself."""
-        twin = Tape(self._limit)
-        twin._requests, twin._unseen = list(self._requests), set(self._unseen)
-        twin._digest, twin.overflowed = self._digest.copy(), self.overflowed
-        return twin
-
-    def add(self, request: bytes, answer: Digested | None) -> None:
-        """Takes a request, and what counts of its answer; None when nobody saw it."""
-        if len(self._requests) >= self._limit or self.overflowed:
-            self.overflowed = True
-            self._requests.clear()
-            return
-        if answer is None:
-            self._unseen.add(len(self._requests))
-        self._digest.add_digested(answer)
-        self._requests.append(request)
-
-    def lasting(self) -> Tape:
-        """Returns a tape with what outlasts episodes: what attributes were set to, and which methods were called."""
-        kept = Tape(self._limit)
-        for each in self._requests:
-            if REQUESTS.kind(each) in _KEPT:
-                kept.add(each, None)
-        return kept
-
-    def part(self, position: int, body: pb.ReplayRequest) -> None:
+    def part(self, position: int, body: pb.ReplayRequest, /) -> None:
         """Writes the requests from `position` on, as many as go into one message."""
-        body.position = position
-        for request in self._bare(position):
-            body.requests.append(request)
-        end = position + len(body.requests)
-        body.unseen.extend(sorted(each for each in self._unseen if position <= each < end))
+        ...
 
-    def _bare(self, position: int) -> Iterator[bytes]:
-        total = 0
-        for raw in self._requests[position:]:
-            total += len(raw)
-            if total > _PART_BYTES and total > len(raw):
-                return
-            yield without_number(raw)
-
-    def check(self, position: int, answer: pb.ReplayResponse) -> None:
+    def check(self, position: int, answer: pb.ReplayResponse, /) -> None:
         """Compares what the new environment answered with what the lost one did.
 
         Raises:
             ReplayMismatchError: They differ.
         """
-        first = position // CHECKPOINT
-        expected = self._digest.checkpoints[first : answer.served // CHECKPOINT]
-        for index, (ours, theirs) in enumerate(zip(expected, answer.checkpoints, strict=False)):
-            if ours != theirs:
-                raise _mismatch((first + index) * CHECKPOINT, (first + index + 1) * CHECKPOINT)
-        if len(expected) != len(answer.checkpoints):
-            raise _mismatch(position, answer.served)
-        if answer.served == len(self) and answer.digest != self._digest.value():
-            raise _mismatch(len(self) // CHECKPOINT * CHECKPOINT, len(self))
+        ...
 
 
 class Recording:
@@ -161,7 +99,7 @@ class Recording:
         """Whether there were more requests than are recorded: nothing can be replayed then."""
         return not self.tapes()
 
-    def tapes(self) -> list[Tape]:
+    def tapes(self) -> Sequence[Replayable]:
         """Returns the tapes that are whole, in the order to try."""
         tapes = (self._short, self._long)
         return [tape for tape in tapes if tape is not None and not tape.overflowed]
@@ -205,21 +143,21 @@ class Recording:
         self._saves = self._saves or kind == "save_state"
         # An answer that was too large to send counts for nothing: where it is not sent, it is not too large.
         self._add(request, None if reason is Reason.MESSAGE_TOO_LARGE else reply)
-        if kind in _KEPT or (kind == "reset" and _is_seeded(request)):
+        if outlasts_episodes(request):
             self._lasting.add(request, None)
 
     def _reset(self, request: pb.ResetRequest) -> None:
         """Begins a tape where nothing that came before a reset matters."""
-        seeded, known = _seeds_all(request), request.HasField("np_random")
+        seeded, known = seeds_all(request), request.HasField("np_random")
         self.rooted = self.rooted or seeded or known
         if (
             self._saves
         ):  # states that were saved are to be found again, so everything has to happen again
             self._short = None
         elif seeded:
-            self._short, self._long = None, self._long.lasting()
+            self._short, self._long = None, self._lasting.lasting()
             self._lasting = self._long.copy()
-        elif known and not _is_masked(request):
+        elif known and not is_masked(request):
             self._short = self._lasting.copy()
 
     def _add(self, request: bytes, reply: Reply | None) -> None:
@@ -245,20 +183,24 @@ class Recording:
             ) from loss
 
 
-def _seeds_all(request: pb.ResetRequest) -> bool:
+def seeds_all(request: pb.ResetRequest) -> bool:
     """Tells whether nothing that came before a reset matters: in a vector environment it may leave members out."""
-    if not request.HasField("seed") or _is_masked(request):
+    if not request.HasField("seed") or is_masked(request):
         return False
     seed = decode_value(request.seed, envwire_family())
     return not is_tuple_or_list(seed) or None not in seed
 
 
-def _is_masked(request: pb.ResetRequest) -> bool:
+def is_masked(request: pb.ResetRequest) -> bool:
+    """Tells whether members of a vector environment may be left out."""
     return any(entry.name == RESET_MASK for entry in request.options.entries)
 
 
-def _is_seeded(raw: bytes) -> bool:
-    return pb.InteractRequest.FromString(raw).reset.HasField("seed")
+def outlasts_episodes(raw: bytes) -> bool:
+    """Tells whether a request has effects behind the end of an episode; of a seed that is `np_random_seed`."""
+    kind = REQUESTS.kind(raw)
+    seeded = kind == "reset" and pb.InteractRequest.FromString(raw).reset.HasField("seed")
+    return kind in KEPT or seeded
 
 
 def _reason(reply: Reply) -> Reason | None:
@@ -266,13 +208,3 @@ def _reason(reply: Reply) -> Reason | None:
         return None
     error = pb.InteractResponse.FromString(reply.message).error
     return decode_fault(error, envwire_family()).reason
-
-
-def _mismatch(first: int, end: int) -> ReplayMismatchError:
-    error = ReplayMismatchError(
-        f"the replayed environment went another way: its answers to requests {first + 1} to {end} since the last reset "
-        "with a seed are not those of the lost one. It is not deterministic, or was made in another version; reset() "
-        "begins anew"
-    )
-    error.first, error.last = first + 1, end
-    return error

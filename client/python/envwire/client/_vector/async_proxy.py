@@ -172,7 +172,7 @@ class AsyncRemoteVectorEnv:
 
     def _handle(self, spec: ShardSpec) -> AsyncSessionHandle:
         options = self._fleet.options
-        strategy = SHARD_STRATEGIES[options.on_lost](options, self._fleet.render_mode)
+        strategy = SHARD_STRATEGIES[options.on_lost](options, self._fleet.render_mode, spec.size)
         label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
         return AsyncSessionHandle(self._fleet.maker(spec, watch=False), strategy, label)
 

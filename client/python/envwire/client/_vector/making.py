@@ -103,6 +103,7 @@ class Fleet:
         request = pb.MakeRequest()
         request.CopyFrom(self._request)
         request.vector.num_envs = spec.size
+        request.vector.report_member_resets = self.options.on_lost == "replay"
         return SessionPlan(request, self._family, self.options.timeout)
 
     def maker(self, spec: ShardSpec, *, watch: bool = True) -> SessionMaker:

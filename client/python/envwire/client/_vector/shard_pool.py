@@ -70,7 +70,7 @@ class ShardPool:
     def _shard(self, spec: ShardSpec, fleet: Fleet) -> Shard:
         options = fleet.options
         kind = TruncatingShard if options.on_lost == "truncate" else Shard
-        strategy = SHARD_STRATEGIES[options.on_lost](options, fleet.render_mode)
+        strategy = SHARD_STRATEGIES[options.on_lost](options, fleet.render_mode, spec.size)
         label = ShardLabel(self, spec)
         return kind(spec, SessionHandle(fleet.maker(spec), strategy, label))
 

@@ -24,10 +24,10 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file envwire/v1/environment.proto.
  */
 export const file_envwire_v1_environment: GenFile = /*@__PURE__*/
-  fileDesc("ChxlbnZ3aXJlL3YxL2Vudmlyb25tZW50LnByb3RvEgplbnZ3aXJlLnYxIjMKDVNlc3Npb25IZWFkZXISEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZzZWNyZXQYAiABKAwiGQoXTGlzdEVudmlyb25tZW50c1JlcXVlc3QiSAoSRW52aXJvbm1lbnRMaXN0aW5nEg8KB2xpYnJhcnkYASABKAkSIQoEc3BlYxgCIAEoCzITLmVudndpcmUudjEuRW52U3BlYyJQChhMaXN0RW52aXJvbm1lbnRzUmVzcG9uc2USNAoMZW52aXJvbm1lbnRzGAEgAygLMh4uZW52d2lyZS52MS5FbnZpcm9ubWVudExpc3RpbmciRAoOV3JhcHBlclJlcXVlc3QSDAoEbmFtZRgBIAEoCRIkCgZrd2FyZ3MYAiABKAsyFC5lbnZ3aXJlLnYxLlZhbHVlTWFwIlUKDVZlY3RvclJlcXVlc3QSEAoIbnVtX2VudnMYASABKA0SGgoSdmVjdG9yaXphdGlvbl9tb2RlGAIgASgJEhYKDmF1dG9yZXNldF9tb2RlGAMgASgJItECCgtNYWtlUmVxdWVzdBIOCgZlbnZfaWQYASABKAkSDwoHbGlicmFyeRgCIAEoCRIYCgtyZW5kZXJfbW9kZRgDIAEoCUgAiAEBEiQKBmt3YXJncxgEIAEoCzIULmVudndpcmUudjEuVmFsdWVNYXASLAoId3JhcHBlcnMYBSADKAsyGi5lbnZ3aXJlLnYxLldyYXBwZXJSZXF1ZXN0EigKBWxlYXNlGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg4KBnByZWZlchgHIAEoCRIpCgZ2ZWN0b3IYCCABKAsyGS5lbnZ3aXJlLnYxLlZlY3RvclJlcXVlc3QSKgoHY29weV9vZhgJIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchISCgpyZXF1ZXN0X2lkGAogASgMQg4KDF9yZW5kZXJfbW9kZSIiCg1EaXJlY3RDaGFubmVsEhEKCWFkZHJlc3NlcxgBIAMoCSKbAQoKVmVjdG9ySW5mbxIQCghudW1fZW52cxgBIAEoDRIzChhzaW5nbGVfb2JzZXJ2YXRpb25fc3BhY2UYAiABKAsyES5lbnZ3aXJlLnYxLlNwYWNlEi4KE3NpbmdsZV9hY3Rpb25fc3BhY2UYAyABKAsyES5lbnZ3aXJlLnYxLlNwYWNlEhYKDmF1dG9yZXNldF9tb2RlGAQgASgJIt4ECgxNYWtlUmVzcG9uc2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZzZWNyZXQYAiABKAwSDwoHYWRkcmVzcxgDIAEoCRIPCgdsaWJyYXJ5GAQgASgJEiwKEW9ic2VydmF0aW9uX3NwYWNlGAUgASgLMhEuZW52d2lyZS52MS5TcGFjZRInCgxhY3Rpb25fc3BhY2UYBiABKAsyES5lbnZ3aXJlLnYxLlNwYWNlEiYKCG1ldGFkYXRhGAcgASgLMhQuZW52d2lyZS52MS5WYWx1ZU1hcBIYCgtyZW5kZXJfbW9kZRgIIAEoCUgAiAEBEicKDHJld2FyZF9yYW5nZRgJIAEoCzIRLmVudndpcmUudjEuVmFsdWUSIQoEc3BlYxgKIAEoCzITLmVudndpcmUudjEuRW52U3BlYxIoCgVsZWFzZRgLIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxzdGVwX3RpbWVvdXQYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEwoLZGVzY3JpcHRpb24YDSABKAkSJQoId2FybmluZ3MYDiADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmcSKQoGZGlyZWN0GA8gASgLMhkuZW52d2lyZS52MS5EaXJlY3RDaGFubmVsEiYKBnZlY3RvchgQIAEoCzIWLmVudndpcmUudjEuVmVjdG9ySW5mbxIUCgxjYXBhYmlsaXRpZXMYESADKAkSEwoLaW5jYXJuYXRpb24YEiABKAlCDgoMX3JlbmRlcl9tb2RlIocCCgxSZXNldFJlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyEhAKCHNlcXVlbmNlGAIgASgEEh8KBHNlZWQYAyABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEiUKB29wdGlvbnMYBCABKAsyFC5lbnZ3aXJlLnYxLlZhbHVlTWFwEioKCW5wX3JhbmRvbRgFIAEoCzIXLmVudndpcmUudjEuUmFuZG9tU3RhdGUSGAoQbWlycm9yX25wX3JhbmRvbRgGIAEoCBIsCg5tZW1iZXJfb3B0aW9ucxgHIAMoCzIULmVudndpcmUudjEuVmFsdWVNYXAirAEKDVJlc2V0UmVzcG9uc2USJgoLb2JzZXJ2YXRpb24YASABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEiIKBGluZm8YAiABKAsyFC5lbnZ3aXJlLnYxLlZhbHVlTWFwEiUKCHdhcm5pbmdzGAMgAygLMhMuZW52d2lyZS52MS5XYXJuaW5nEigKBnJhbmRvbRgEIAEoCzIYLmVudndpcmUudjEuUmFuZG9tTWlycm9yImUKDFJhbmRvbU1pcnJvchIqCglucF9yYW5kb20YASABKAsyFy5lbnZ3aXJlLnYxLlJhbmRvbVN0YXRlEikKDm5wX3JhbmRvbV9zZWVkGAIgASgLMhEuZW52d2lyZS52MS5WYWx1ZSLXAQoLU3RlcFJlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyEhAKCHNlcXVlbmNlGAIgASgEEiEKBmFjdGlvbhgDIAEoCzIRLmVudndpcmUudjEuVmFsdWUSKgoJbnBfcmFuZG9tGAQgASgLMhcuZW52d2lyZS52MS5SYW5kb21TdGF0ZRIYChBtaXJyb3JfbnBfcmFuZG9tGAUgASgIEiIKB2FjdGlvbnMYBiADKAsyES5lbnZ3aXJlLnYxLlZhbHVlIrUDCgxTdGVwUmVzcG9uc2USJgoLb2JzZXJ2YXRpb24YASABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEg4KBnJld2FyZBgCIAEoARISCgp0ZXJtaW5hdGVkGAMgASgIEhEKCXRydW5jYXRlZBgEIAEoCBIiCgRpbmZvGAUgASgLMhQuZW52d2lyZS52MS5WYWx1ZU1hcBInCgx0eXBlZF9yZXdhcmQYBiABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEisKEHR5cGVkX3Rlcm1pbmF0ZWQYByABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEioKD3R5cGVkX3RydW5jYXRlZBgIIAEoCzIRLmVudndpcmUudjEuVmFsdWUSJQoId2FybmluZ3MYCSADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmcSKAoGcmFuZG9tGAogASgLMhguZW52d2lyZS52MS5SYW5kb21NaXJyb3ISJwoFc3RlcHMYCyADKAsyGC5lbnZ3aXJlLnYxLlN0ZXBSZXNwb25zZRImCgVlcnJvchgMIAEoCzIXLmVudndpcmUudjEuRXJyb3JTdGF0dXMiTAoNUmVuZGVyUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQiWQoOUmVuZGVyUmVzcG9uc2USIAoFZnJhbWUYASABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEiUKCHdhcm5pbmdzGAIgAygLMhMuZW52d2lyZS52MS5XYXJuaW5nIksKDENsb3NlUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQiNgoNQ2xvc2VSZXNwb25zZRIlCgh3YXJuaW5ncxgBIAMoCzITLmVudndpcmUudjEuV2FybmluZyKAAQoTR2V0QXR0cmlidXRlUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQSDAoEbmFtZRgDIAEoCRINCgVwcm9iZRgEIAEoCBIPCgdtZW1iZXJzGAUgAygNIuoBChRHZXRBdHRyaWJ1dGVSZXNwb25zZRIiCgV2YWx1ZRgBIAEoCzIRLmVudndpcmUudjEuVmFsdWVIABISCghjYWxsYWJsZRgCIAEoCEgAEg4KBmV4aXN0cxgDIAEoCBIlCgh3YXJuaW5ncxgEIAMoCzITLmVudndpcmUudjEuV2FybmluZxIoCgZyYW5kb20YBSABKAsyGC5lbnZ3aXJlLnYxLlJhbmRvbU1pcnJvchIvCg1tZW1iZXJfcmFuZG9tGAYgAygLMhguZW52d2lyZS52MS5SYW5kb21NaXJyb3JCCAoGcmVzdWx0IqIBChNTZXRBdHRyaWJ1dGVSZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchIQCghzZXF1ZW5jZRgCIAEoBBIMCgRuYW1lGAMgASgJEiAKBXZhbHVlGAQgASgLMhEuZW52d2lyZS52MS5WYWx1ZRINCgVmb3JjZRgFIAEoCBIPCgdtZW1iZXJzGAYgAygNIkoKFFNldEF0dHJpYnV0ZVJlc3BvbnNlEgsKA3NldBgBIAEoCBIlCgh3YXJuaW5ncxgCIAMoCzITLmVudndpcmUudjEuV2FybmluZyK6AQoRQ2FsbE1ldGhvZFJlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyEhAKCHNlcXVlbmNlGAIgASgEEgwKBG5hbWUYAyABKAkSIwoEYXJncxgEIAEoCzIVLmVudndpcmUudjEuVmFsdWVMaXN0EiQKBmt3YXJncxgFIAEoCzIULmVudndpcmUudjEuVmFsdWVNYXASDwoHbWVtYmVycxgGIAMoDSJeChJDYWxsTWV0aG9kUmVzcG9uc2USIQoGcmVzdWx0GAEgASgLMhEuZW52d2lyZS52MS5WYWx1ZRIlCgh3YXJuaW5ncxgCIAMoCzITLmVudndpcmUudjEuV2FybmluZyKAAQoNUmVwbGF5UmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQSEAoIcmVxdWVzdHMYAyADKAwSEAoIcG9zaXRpb24YBCABKAQSDgoGdW5zZWVuGAUgAygEImwKDlJlcGxheVJlc3BvbnNlEg4KBnNlcnZlZBgBIAEoBBITCgtjaGVja3BvaW50cxgCIAMoDBIOCgZkaWdlc3QYAyABKAwSJQoId2FybmluZ3MYBCADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmciTwoQU2F2ZVN0YXRlUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQiSQoRU2F2ZVN0YXRlUmVzcG9uc2USDQoFc3RhdGUYASABKAQSJQoId2FybmluZ3MYAiADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmciYQoTUmVzdG9yZVN0YXRlUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQSDQoFc3RhdGUYAyABKAQiPQoUUmVzdG9yZVN0YXRlUmVzcG9uc2USJQoId2FybmluZ3MYASADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmciPgoRUmVuZXdMZWFzZVJlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyIj4KElJlbmV3TGVhc2VSZXNwb25zZRIoCgVsZWFzZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDChZHZXRTZXNzaW9uU3RhdHNSZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlciKEAQoXR2V0U2Vzc2lvblN0YXRzUmVzcG9uc2USEAoIcmVxdWVzdHMYASABKAQSKgoHc2VydmluZxgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIrCghzdGVwcGluZxgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIWChRHZXRTZXJ2ZXJJbmZvUmVxdWVzdCIsCgtMaWJyYXJ5SW5mbxIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkinQMKFUdldFNlcnZlckluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEhQKDGNhcGFiaWxpdGllcxgCIAMoCRIUCgxtYXhfc2Vzc2lvbnMYAyABKA0SFwoPYWN0aXZlX3Nlc3Npb25zGAQgASgNEhMKC2luY2FybmF0aW9uGAUgASgJEioKCWxpYnJhcmllcxgGIAMoCzIXLmVudndpcmUudjEuTGlicmFyeUluZm8SMAoNZGVmYXVsdF9sZWFzZRgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgltYXhfbGVhc2UYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoMc3RlcF90aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhkKEW1heF9tZXNzYWdlX2J5dGVzGAogASgEEhAKCGRyYWluaW5nGAsgASgIEhEKCWNwdV9jb3VudBgMIAEoDRIcChRtYXhfZW52c19wZXJfc2Vzc2lvbhgNIAEoDSKyBgoPSW50ZXJhY3RSZXF1ZXN0EkAKEWxpc3RfZW52aXJvbm1lbnRzGAEgASgLMiMuZW52d2lyZS52MS5MaXN0RW52aXJvbm1lbnRzUmVxdWVzdEgAEicKBG1ha2UYAiABKAsyFy5lbnZ3aXJlLnYxLk1ha2VSZXF1ZXN0SAASKQoFcmVzZXQYAyABKAsyGC5lbnZ3aXJlLnYxLlJlc2V0UmVxdWVzdEgAEicKBHN0ZXAYBCABKAsyFy5lbnZ3aXJlLnYxLlN0ZXBSZXF1ZXN0SAASKwoGcmVuZGVyGAUgASgLMhkuZW52d2lyZS52MS5SZW5kZXJSZXF1ZXN0SAASKQoFY2xvc2UYBiABKAsyGC5lbnZ3aXJlLnYxLkNsb3NlUmVxdWVzdEgAEjgKDWdldF9hdHRyaWJ1dGUYByABKAsyHy5lbnZ3aXJlLnYxLkdldEF0dHJpYnV0ZVJlcXVlc3RIABI4Cg1zZXRfYXR0cmlidXRlGAggASgLMh8uZW52d2lyZS52MS5TZXRBdHRyaWJ1dGVSZXF1ZXN0SAASNAoLY2FsbF9tZXRob2QYCSABKAsyHS5lbnZ3aXJlLnYxLkNhbGxNZXRob2RSZXF1ZXN0SAASNAoLcmVuZXdfbGVhc2UYCiABKAsyHS5lbnZ3aXJlLnYxLlJlbmV3TGVhc2VSZXF1ZXN0SAASOwoPZ2V0X3NlcnZlcl9pbmZvGAsgASgLMiAuZW52d2lyZS52MS5HZXRTZXJ2ZXJJbmZvUmVxdWVzdEgAEisKBnJlcGxheRgMIAEoCzIZLmVudndpcmUudjEuUmVwbGF5UmVxdWVzdEgAEjIKCnNhdmVfc3RhdGUYDSABKAsyHC5lbnZ3aXJlLnYxLlNhdmVTdGF0ZVJlcXVlc3RIABI4Cg1yZXN0b3JlX3N0YXRlGA4gASgLMh8uZW52d2lyZS52MS5SZXN0b3JlU3RhdGVSZXF1ZXN0SAASPwoRZ2V0X3Nlc3Npb25fc3RhdHMYECABKAsyIi5lbnZ3aXJlLnYxLkdldFNlc3Npb25TdGF0c1JlcXVlc3RIAEIJCgdyZXF1ZXN0SgQIDxAQIowHChBJbnRlcmFjdFJlc3BvbnNlEkEKEWxpc3RfZW52aXJvbm1lbnRzGAEgASgLMiQuZW52d2lyZS52MS5MaXN0RW52aXJvbm1lbnRzUmVzcG9uc2VIABIoCgRtYWtlGAIgASgLMhguZW52d2lyZS52MS5NYWtlUmVzcG9uc2VIABIqCgVyZXNldBgDIAEoCzIZLmVudndpcmUudjEuUmVzZXRSZXNwb25zZUgAEigKBHN0ZXAYBCABKAsyGC5lbnZ3aXJlLnYxLlN0ZXBSZXNwb25zZUgAEiwKBnJlbmRlchgFIAEoCzIaLmVudndpcmUudjEuUmVuZGVyUmVzcG9uc2VIABIqCgVjbG9zZRgGIAEoCzIZLmVudndpcmUudjEuQ2xvc2VSZXNwb25zZUgAEjkKDWdldF9hdHRyaWJ1dGUYByABKAsyIC5lbnZ3aXJlLnYxLkdldEF0dHJpYnV0ZVJlc3BvbnNlSAASOQoNc2V0X2F0dHJpYnV0ZRgIIAEoCzIgLmVudndpcmUudjEuU2V0QXR0cmlidXRlUmVzcG9uc2VIABI1CgtjYWxsX21ldGhvZBgJIAEoCzIeLmVudndpcmUudjEuQ2FsbE1ldGhvZFJlc3BvbnNlSAASNQoLcmVuZXdfbGVhc2UYCiABKAsyHi5lbnZ3aXJlLnYxLlJlbmV3TGVhc2VSZXNwb25zZUgAEjwKD2dldF9zZXJ2ZXJfaW5mbxgLIAEoCzIhLmVudndpcmUudjEuR2V0U2VydmVySW5mb1Jlc3BvbnNlSAASLAoGcmVwbGF5GAwgASgLMhouZW52d2lyZS52MS5SZXBsYXlSZXNwb25zZUgAEjMKCnNhdmVfc3RhdGUYDSABKAsyHS5lbnZ3aXJlLnYxLlNhdmVTdGF0ZVJlc3BvbnNlSAASOQoNcmVzdG9yZV9zdGF0ZRgOIAEoCzIgLmVudndpcmUudjEuUmVzdG9yZVN0YXRlUmVzcG9uc2VIABJAChFnZXRfc2Vzc2lvbl9zdGF0cxgQIAEoCzIjLmVudndpcmUudjEuR2V0U2Vzc2lvblN0YXRzUmVzcG9uc2VIABIoCgVlcnJvchgPIAEoCzIXLmVudndpcmUudjEuRXJyb3JTdGF0dXNIABIjCgdub3RpY2VzGBEgAygLMhIuZW52d2lyZS52MS5Ob3RpY2VCCgoIcmVzcG9uc2UywQkKEkVudmlyb25tZW50U2VydmljZRJdChBMaXN0RW52aXJvbm1lbnRzEiMuZW52d2lyZS52MS5MaXN0RW52aXJvbm1lbnRzUmVxdWVzdBokLmVudndpcmUudjEuTGlzdEVudmlyb25tZW50c1Jlc3BvbnNlEjkKBE1ha2USFy5lbnZ3aXJlLnYxLk1ha2VSZXF1ZXN0GhguZW52d2lyZS52MS5NYWtlUmVzcG9uc2USPAoFUmVzZXQSGC5lbnZ3aXJlLnYxLlJlc2V0UmVxdWVzdBoZLmVudndpcmUudjEuUmVzZXRSZXNwb25zZRI5CgRTdGVwEhcuZW52d2lyZS52MS5TdGVwUmVxdWVzdBoYLmVudndpcmUudjEuU3RlcFJlc3BvbnNlEj8KBlJlbmRlchIZLmVudndpcmUudjEuUmVuZGVyUmVxdWVzdBoaLmVudndpcmUudjEuUmVuZGVyUmVzcG9uc2USPAoFQ2xvc2USGC5lbnZ3aXJlLnYxLkNsb3NlUmVxdWVzdBoZLmVudndpcmUudjEuQ2xvc2VSZXNwb25zZRJRCgxHZXRBdHRyaWJ1dGUSHy5lbnZ3aXJlLnYxLkdldEF0dHJpYnV0ZVJlcXVlc3QaIC5lbnZ3aXJlLnYxLkdldEF0dHJpYnV0ZVJlc3BvbnNlElEKDFNldEF0dHJpYnV0ZRIfLmVudndpcmUudjEuU2V0QXR0cmlidXRlUmVxdWVzdBogLmVudndpcmUudjEuU2V0QXR0cmlidXRlUmVzcG9uc2USSwoKQ2FsbE1ldGhvZBIdLmVudndpcmUudjEuQ2FsbE1ldGhvZFJlcXVlc3QaHi5lbnZ3aXJlLnYxLkNhbGxNZXRob2RSZXNwb25zZRI/CgZSZXBsYXkSGS5lbnZ3aXJlLnYxLlJlcGxheVJlcXVlc3QaGi5lbnZ3aXJlLnYxLlJlcGxheVJlc3BvbnNlEkgKCVNhdmVTdGF0ZRIcLmVudndpcmUudjEuU2F2ZVN0YXRlUmVxdWVzdBodLmVudndpcmUudjEuU2F2ZVN0YXRlUmVzcG9uc2USUQoMUmVzdG9yZVN0YXRlEh8uZW52d2lyZS52MS5SZXN0b3JlU3RhdGVSZXF1ZXN0GiAuZW52d2lyZS52MS5SZXN0b3JlU3RhdGVSZXNwb25zZRJLCgpSZW5ld0xlYXNlEh0uZW52d2lyZS52MS5SZW5ld0xlYXNlUmVxdWVzdBoeLmVudndpcmUudjEuUmVuZXdMZWFzZVJlc3BvbnNlEloKD0dldFNlc3Npb25TdGF0cxIiLmVudndpcmUudjEuR2V0U2Vzc2lvblN0YXRzUmVxdWVzdBojLmVudndpcmUudjEuR2V0U2Vzc2lvblN0YXRzUmVzcG9uc2USVAoNR2V0U2VydmVySW5mbxIgLmVudndpcmUudjEuR2V0U2VydmVySW5mb1JlcXVlc3QaIS5lbnZ3aXJlLnYxLkdldFNlcnZlckluZm9SZXNwb25zZRJJCghJbnRlcmFjdBIbLmVudndpcmUudjEuSW50ZXJhY3RSZXF1ZXN0GhwuZW52d2lyZS52MS5JbnRlcmFjdFJlc3BvbnNlKAEwAUJVChJleGFtcGxlLmVudndpcmUudjFQAVokZW52d2lyZS5leGFtcGxlL2VudndpcmUvdjE7ZW52d2lyZXYxogIDRVdWqgIKRW52d2lyZS5WMboCA0VXVmIGcHJvdG8z", [file_envwire_v1_spaces, file_envwire_v1_specs, file_envwire_v1_status, file_envwire_v1_values, file_google_protobuf_duration]);
+  fileDesc("ChxlbnZ3aXJlL3YxL2Vudmlyb25tZW50LnByb3RvEgplbnZ3aXJlLnYxIjMKDVNlc3Npb25IZWFkZXISEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZzZWNyZXQYAiABKAwiGQoXTGlzdEVudmlyb25tZW50c1JlcXVlc3QiSAoSRW52aXJvbm1lbnRMaXN0aW5nEg8KB2xpYnJhcnkYASABKAkSIQoEc3BlYxgCIAEoCzITLmVudndpcmUudjEuRW52U3BlYyJQChhMaXN0RW52aXJvbm1lbnRzUmVzcG9uc2USNAoMZW52aXJvbm1lbnRzGAEgAygLMh4uZW52d2lyZS52MS5FbnZpcm9ubWVudExpc3RpbmciRAoOV3JhcHBlclJlcXVlc3QSDAoEbmFtZRgBIAEoCRIkCgZrd2FyZ3MYAiABKAsyFC5lbnZ3aXJlLnYxLlZhbHVlTWFwInMKDVZlY3RvclJlcXVlc3QSEAoIbnVtX2VudnMYASABKA0SGgoSdmVjdG9yaXphdGlvbl9tb2RlGAIgASgJEhYKDmF1dG9yZXNldF9tb2RlGAMgASgJEhwKFHJlcG9ydF9tZW1iZXJfcmVzZXRzGAQgASgIItECCgtNYWtlUmVxdWVzdBIOCgZlbnZfaWQYASABKAkSDwoHbGlicmFyeRgCIAEoCRIYCgtyZW5kZXJfbW9kZRgDIAEoCUgAiAEBEiQKBmt3YXJncxgEIAEoCzIULmVudndpcmUudjEuVmFsdWVNYXASLAoId3JhcHBlcnMYBSADKAsyGi5lbnZ3aXJlLnYxLldyYXBwZXJSZXF1ZXN0EigKBWxlYXNlGAYgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg4KBnByZWZlchgHIAEoCRIpCgZ2ZWN0b3IYCCABKAsyGS5lbnZ3aXJlLnYxLlZlY3RvclJlcXVlc3QSKgoHY29weV9vZhgJIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchISCgpyZXF1ZXN0X2lkGAogASgMQg4KDF9yZW5kZXJfbW9kZSIiCg1EaXJlY3RDaGFubmVsEhEKCWFkZHJlc3NlcxgBIAMoCSKbAQoKVmVjdG9ySW5mbxIQCghudW1fZW52cxgBIAEoDRIzChhzaW5nbGVfb2JzZXJ2YXRpb25fc3BhY2UYAiABKAsyES5lbnZ3aXJlLnYxLlNwYWNlEi4KE3NpbmdsZV9hY3Rpb25fc3BhY2UYAyABKAsyES5lbnZ3aXJlLnYxLlNwYWNlEhYKDmF1dG9yZXNldF9tb2RlGAQgASgJIt4ECgxNYWtlUmVzcG9uc2USEgoKc2Vzc2lvbl9pZBgBIAEoCRIOCgZzZWNyZXQYAiABKAwSDwoHYWRkcmVzcxgDIAEoCRIPCgdsaWJyYXJ5GAQgASgJEiwKEW9ic2VydmF0aW9uX3NwYWNlGAUgASgLMhEuZW52d2lyZS52MS5TcGFjZRInCgxhY3Rpb25fc3BhY2UYBiABKAsyES5lbnZ3aXJlLnYxLlNwYWNlEiYKCG1ldGFkYXRhGAcgASgLMhQuZW52d2lyZS52MS5WYWx1ZU1hcBIYCgtyZW5kZXJfbW9kZRgIIAEoCUgAiAEBEicKDHJld2FyZF9yYW5nZRgJIAEoCzIRLmVudndpcmUudjEuVmFsdWUSIQoEc3BlYxgKIAEoCzITLmVudndpcmUudjEuRW52U3BlYxIoCgVsZWFzZRgLIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIvCgxzdGVwX3RpbWVvdXQYDCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SEwoLZGVzY3JpcHRpb24YDSABKAkSJQoId2FybmluZ3MYDiADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmcSKQoGZGlyZWN0GA8gASgLMhkuZW52d2lyZS52MS5EaXJlY3RDaGFubmVsEiYKBnZlY3RvchgQIAEoCzIWLmVudndpcmUudjEuVmVjdG9ySW5mbxIUCgxjYXBhYmlsaXRpZXMYESADKAkSEwoLaW5jYXJuYXRpb24YEiABKAlCDgoMX3JlbmRlcl9tb2RlIocCCgxSZXNldFJlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyEhAKCHNlcXVlbmNlGAIgASgEEh8KBHNlZWQYAyABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEiUKB29wdGlvbnMYBCABKAsyFC5lbnZ3aXJlLnYxLlZhbHVlTWFwEioKCW5wX3JhbmRvbRgFIAEoCzIXLmVudndpcmUudjEuUmFuZG9tU3RhdGUSGAoQbWlycm9yX25wX3JhbmRvbRgGIAEoCBIsCg5tZW1iZXJfb3B0aW9ucxgHIAMoCzIULmVudndpcmUudjEuVmFsdWVNYXAi3AEKDVJlc2V0UmVzcG9uc2USJgoLb2JzZXJ2YXRpb24YASABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEiIKBGluZm8YAiABKAsyFC5lbnZ3aXJlLnYxLlZhbHVlTWFwEiUKCHdhcm5pbmdzGAMgAygLMhMuZW52d2lyZS52MS5XYXJuaW5nEigKBnJhbmRvbRgEIAEoCzIYLmVudndpcmUudjEuUmFuZG9tTWlycm9yEi4KDW1lbWJlcl9yZXNldHMYBSADKAsyFy5lbnZ3aXJlLnYxLk1lbWJlclJlc2V0IkkKC01lbWJlclJlc2V0Eg4KBm1lbWJlchgBIAEoDRIqCglucF9yYW5kb20YAiABKAsyFy5lbnZ3aXJlLnYxLlJhbmRvbVN0YXRlImUKDFJhbmRvbU1pcnJvchIqCglucF9yYW5kb20YASABKAsyFy5lbnZ3aXJlLnYxLlJhbmRvbVN0YXRlEikKDm5wX3JhbmRvbV9zZWVkGAIgASgLMhEuZW52d2lyZS52MS5WYWx1ZSLXAQoLU3RlcFJlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyEhAKCHNlcXVlbmNlGAIgASgEEiEKBmFjdGlvbhgDIAEoCzIRLmVudndpcmUudjEuVmFsdWUSKgoJbnBfcmFuZG9tGAQgASgLMhcuZW52d2lyZS52MS5SYW5kb21TdGF0ZRIYChBtaXJyb3JfbnBfcmFuZG9tGAUgASgIEiIKB2FjdGlvbnMYBiADKAsyES5lbnZ3aXJlLnYxLlZhbHVlIuUDCgxTdGVwUmVzcG9uc2USJgoLb2JzZXJ2YXRpb24YASABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEg4KBnJld2FyZBgCIAEoARISCgp0ZXJtaW5hdGVkGAMgASgIEhEKCXRydW5jYXRlZBgEIAEoCBIiCgRpbmZvGAUgASgLMhQuZW52d2lyZS52MS5WYWx1ZU1hcBInCgx0eXBlZF9yZXdhcmQYBiABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEisKEHR5cGVkX3Rlcm1pbmF0ZWQYByABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEioKD3R5cGVkX3RydW5jYXRlZBgIIAEoCzIRLmVudndpcmUudjEuVmFsdWUSJQoId2FybmluZ3MYCSADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmcSKAoGcmFuZG9tGAogASgLMhguZW52d2lyZS52MS5SYW5kb21NaXJyb3ISJwoFc3RlcHMYCyADKAsyGC5lbnZ3aXJlLnYxLlN0ZXBSZXNwb25zZRImCgVlcnJvchgMIAEoCzIXLmVudndpcmUudjEuRXJyb3JTdGF0dXMSLgoNbWVtYmVyX3Jlc2V0cxgNIAMoCzIXLmVudndpcmUudjEuTWVtYmVyUmVzZXQiTAoNUmVuZGVyUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQiWQoOUmVuZGVyUmVzcG9uc2USIAoFZnJhbWUYASABKAsyES5lbnZ3aXJlLnYxLlZhbHVlEiUKCHdhcm5pbmdzGAIgAygLMhMuZW52d2lyZS52MS5XYXJuaW5nIksKDENsb3NlUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQiNgoNQ2xvc2VSZXNwb25zZRIlCgh3YXJuaW5ncxgBIAMoCzITLmVudndpcmUudjEuV2FybmluZyKAAQoTR2V0QXR0cmlidXRlUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQSDAoEbmFtZRgDIAEoCRINCgVwcm9iZRgEIAEoCBIPCgdtZW1iZXJzGAUgAygNIuoBChRHZXRBdHRyaWJ1dGVSZXNwb25zZRIiCgV2YWx1ZRgBIAEoCzIRLmVudndpcmUudjEuVmFsdWVIABISCghjYWxsYWJsZRgCIAEoCEgAEg4KBmV4aXN0cxgDIAEoCBIlCgh3YXJuaW5ncxgEIAMoCzITLmVudndpcmUudjEuV2FybmluZxIoCgZyYW5kb20YBSABKAsyGC5lbnZ3aXJlLnYxLlJhbmRvbU1pcnJvchIvCg1tZW1iZXJfcmFuZG9tGAYgAygLMhguZW52d2lyZS52MS5SYW5kb21NaXJyb3JCCAoGcmVzdWx0IqIBChNTZXRBdHRyaWJ1dGVSZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlchIQCghzZXF1ZW5jZRgCIAEoBBIMCgRuYW1lGAMgASgJEiAKBXZhbHVlGAQgASgLMhEuZW52d2lyZS52MS5WYWx1ZRINCgVmb3JjZRgFIAEoCBIPCgdtZW1iZXJzGAYgAygNIkoKFFNldEF0dHJpYnV0ZVJlc3BvbnNlEgsKA3NldBgBIAEoCBIlCgh3YXJuaW5ncxgCIAMoCzITLmVudndpcmUudjEuV2FybmluZyK6AQoRQ2FsbE1ldGhvZFJlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyEhAKCHNlcXVlbmNlGAIgASgEEgwKBG5hbWUYAyABKAkSIwoEYXJncxgEIAEoCzIVLmVudndpcmUudjEuVmFsdWVMaXN0EiQKBmt3YXJncxgFIAEoCzIULmVudndpcmUudjEuVmFsdWVNYXASDwoHbWVtYmVycxgGIAMoDSJeChJDYWxsTWV0aG9kUmVzcG9uc2USIQoGcmVzdWx0GAEgASgLMhEuZW52d2lyZS52MS5WYWx1ZRIlCgh3YXJuaW5ncxgCIAMoCzITLmVudndpcmUudjEuV2FybmluZyKwAQoNUmVwbGF5UmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQSEAoIcmVxdWVzdHMYAyADKAwSEAoIcG9zaXRpb24YBCABKAQSDgoGdW5zZWVuGAUgAygEEi4KDW1lbWJlcl9zdGFydHMYBiADKAsyFy5lbnZ3aXJlLnYxLk1lbWJlclN0YXJ0IlsKC01lbWJlclN0YXJ0Eg4KBm1lbWJlchgBIAEoDRIQCghwb3NpdGlvbhgCIAEoBBIqCglucF9yYW5kb20YAyABKAsyFy5lbnZ3aXJlLnYxLlJhbmRvbVN0YXRlImwKDlJlcGxheVJlc3BvbnNlEg4KBnNlcnZlZBgBIAEoBBITCgtjaGVja3BvaW50cxgCIAMoDBIOCgZkaWdlc3QYAyABKAwSJQoId2FybmluZ3MYBCADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmciTwoQU2F2ZVN0YXRlUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQiSQoRU2F2ZVN0YXRlUmVzcG9uc2USDQoFc3RhdGUYASABKAQSJQoId2FybmluZ3MYAiADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmciYQoTUmVzdG9yZVN0YXRlUmVxdWVzdBIpCgZoZWFkZXIYASABKAsyGS5lbnZ3aXJlLnYxLlNlc3Npb25IZWFkZXISEAoIc2VxdWVuY2UYAiABKAQSDQoFc3RhdGUYAyABKAQiPQoUUmVzdG9yZVN0YXRlUmVzcG9uc2USJQoId2FybmluZ3MYASADKAsyEy5lbnZ3aXJlLnYxLldhcm5pbmciPgoRUmVuZXdMZWFzZVJlcXVlc3QSKQoGaGVhZGVyGAEgASgLMhkuZW52d2lyZS52MS5TZXNzaW9uSGVhZGVyIj4KElJlbmV3TGVhc2VSZXNwb25zZRIoCgVsZWFzZRgBIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiJDChZHZXRTZXNzaW9uU3RhdHNSZXF1ZXN0EikKBmhlYWRlchgBIAEoCzIZLmVudndpcmUudjEuU2Vzc2lvbkhlYWRlciKEAQoXR2V0U2Vzc2lvblN0YXRzUmVzcG9uc2USEAoIcmVxdWVzdHMYASABKAQSKgoHc2VydmluZxgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIrCghzdGVwcGluZxgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiIWChRHZXRTZXJ2ZXJJbmZvUmVxdWVzdCIsCgtMaWJyYXJ5SW5mbxIMCgRuYW1lGAEgASgJEg8KB3ZlcnNpb24YAiABKAkinQMKFUdldFNlcnZlckluZm9SZXNwb25zZRIPCgd2ZXJzaW9uGAEgASgJEhQKDGNhcGFiaWxpdGllcxgCIAMoCRIUCgxtYXhfc2Vzc2lvbnMYAyABKA0SFwoPYWN0aXZlX3Nlc3Npb25zGAQgASgNEhMKC2luY2FybmF0aW9uGAUgASgJEioKCWxpYnJhcmllcxgGIAMoCzIXLmVudndpcmUudjEuTGlicmFyeUluZm8SMAoNZGVmYXVsdF9sZWFzZRgHIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhIsCgltYXhfbGVhc2UYCCABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SLwoMc3RlcF90aW1lb3V0GAkgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEhkKEW1heF9tZXNzYWdlX2J5dGVzGAogASgEEhAKCGRyYWluaW5nGAsgASgIEhEKCWNwdV9jb3VudBgMIAEoDRIcChRtYXhfZW52c19wZXJfc2Vzc2lvbhgNIAEoDSKyBgoPSW50ZXJhY3RSZXF1ZXN0EkAKEWxpc3RfZW52aXJvbm1lbnRzGAEgASgLMiMuZW52d2lyZS52MS5MaXN0RW52aXJvbm1lbnRzUmVxdWVzdEgAEicKBG1ha2UYAiABKAsyFy5lbnZ3aXJlLnYxLk1ha2VSZXF1ZXN0SAASKQoFcmVzZXQYAyABKAsyGC5lbnZ3aXJlLnYxLlJlc2V0UmVxdWVzdEgAEicKBHN0ZXAYBCABKAsyFy5lbnZ3aXJlLnYxLlN0ZXBSZXF1ZXN0SAASKwoGcmVuZGVyGAUgASgLMhkuZW52d2lyZS52MS5SZW5kZXJSZXF1ZXN0SAASKQoFY2xvc2UYBiABKAsyGC5lbnZ3aXJlLnYxLkNsb3NlUmVxdWVzdEgAEjgKDWdldF9hdHRyaWJ1dGUYByABKAsyHy5lbnZ3aXJlLnYxLkdldEF0dHJpYnV0ZVJlcXVlc3RIABI4Cg1zZXRfYXR0cmlidXRlGAggASgLMh8uZW52d2lyZS52MS5TZXRBdHRyaWJ1dGVSZXF1ZXN0SAASNAoLY2FsbF9tZXRob2QYCSABKAsyHS5lbnZ3aXJlLnYxLkNhbGxNZXRob2RSZXF1ZXN0SAASNAoLcmVuZXdfbGVhc2UYCiABKAsyHS5lbnZ3aXJlLnYxLlJlbmV3TGVhc2VSZXF1ZXN0SAASOwoPZ2V0X3NlcnZlcl9pbmZvGAsgASgLMiAuZW52d2lyZS52MS5HZXRTZXJ2ZXJJbmZvUmVxdWVzdEgAEisKBnJlcGxheRgMIAEoCzIZLmVudndpcmUudjEuUmVwbGF5UmVxdWVzdEgAEjIKCnNhdmVfc3RhdGUYDSABKAsyHC5lbnZ3aXJlLnYxLlNhdmVTdGF0ZVJlcXVlc3RIABI4Cg1yZXN0b3JlX3N0YXRlGA4gASgLMh8uZW52d2lyZS52MS5SZXN0b3JlU3RhdGVSZXF1ZXN0SAASPwoRZ2V0X3Nlc3Npb25fc3RhdHMYECABKAsyIi5lbnZ3aXJlLnYxLkdldFNlc3Npb25TdGF0c1JlcXVlc3RIAEIJCgdyZXF1ZXN0SgQIDxAQIowHChBJbnRlcmFjdFJlc3BvbnNlEkEKEWxpc3RfZW52aXJvbm1lbnRzGAEgASgLMiQuZW52d2lyZS52MS5MaXN0RW52aXJvbm1lbnRzUmVzcG9uc2VIABIoCgRtYWtlGAIgASgLMhguZW52d2lyZS52MS5NYWtlUmVzcG9uc2VIABIqCgVyZXNldBgDIAEoCzIZLmVudndpcmUudjEuUmVzZXRSZXNwb25zZUgAEigKBHN0ZXAYBCABKAsyGC5lbnZ3aXJlLnYxLlN0ZXBSZXNwb25zZUgAEiwKBnJlbmRlchgFIAEoCzIaLmVudndpcmUudjEuUmVuZGVyUmVzcG9uc2VIABIqCgVjbG9zZRgGIAEoCzIZLmVudndpcmUudjEuQ2xvc2VSZXNwb25zZUgAEjkKDWdldF9hdHRyaWJ1dGUYByABKAsyIC5lbnZ3aXJlLnYxLkdldEF0dHJpYnV0ZVJlc3BvbnNlSAASOQoNc2V0X2F0dHJpYnV0ZRgIIAEoCzIgLmVudndpcmUudjEuU2V0QXR0cmlidXRlUmVzcG9uc2VIABI1CgtjYWxsX21ldGhvZBgJIAEoCzIeLmVudndpcmUudjEuQ2FsbE1ldGhvZFJlc3BvbnNlSAASNQoLcmVuZXdfbGVhc2UYCiABKAsyHi5lbnZ3aXJlLnYxLlJlbmV3TGVhc2VSZXNwb25zZUgAEjwKD2dldF9zZXJ2ZXJfaW5mbxgLIAEoCzIhLmVudndpcmUudjEuR2V0U2VydmVySW5mb1Jlc3BvbnNlSAASLAoGcmVwbGF5GAwgASgLMhouZW52d2lyZS52MS5SZXBsYXlSZXNwb25zZUgAEjMKCnNhdmVfc3RhdGUYDSABKAsyHS5lbnZ3aXJlLnYxLlNhdmVTdGF0ZVJlc3BvbnNlSAASOQoNcmVzdG9yZV9zdGF0ZRgOIAEoCzIgLmVudndpcmUudjEuUmVzdG9yZVN0YXRlUmVzcG9uc2VIABJAChFnZXRfc2Vzc2lvbl9zdGF0cxgQIAEoCzIjLmVudndpcmUudjEuR2V0U2Vzc2lvblN0YXRzUmVzcG9uc2VIABIoCgVlcnJvchgPIAEoCzIXLmVudndpcmUudjEuRXJyb3JTdGF0dXNIABIjCgdub3RpY2VzGBEgAygLMhIuZW52d2lyZS52MS5Ob3RpY2VCCgoIcmVzcG9uc2UywQkKEkVudmlyb25tZW50U2VydmljZRJdChBMaXN0RW52aXJvbm1lbnRzEiMuZW52d2lyZS52MS5MaXN0RW52aXJvbm1lbnRzUmVxdWVzdBokLmVudndpcmUudjEuTGlzdEVudmlyb25tZW50c1Jlc3BvbnNlEjkKBE1ha2USFy5lbnZ3aXJlLnYxLk1ha2VSZXF1ZXN0GhguZW52d2lyZS52MS5NYWtlUmVzcG9uc2USPAoFUmVzZXQSGC5lbnZ3aXJlLnYxLlJlc2V0UmVxdWVzdBoZLmVudndpcmUudjEuUmVzZXRSZXNwb25zZRI5CgRTdGVwEhcuZW52d2lyZS52MS5TdGVwUmVxdWVzdBoYLmVudndpcmUudjEuU3RlcFJlc3BvbnNlEj8KBlJlbmRlchIZLmVudndpcmUudjEuUmVuZGVyUmVxdWVzdBoaLmVudndpcmUudjEuUmVuZGVyUmVzcG9uc2USPAoFQ2xvc2USGC5lbnZ3aXJlLnYxLkNsb3NlUmVxdWVzdBoZLmVudndpcmUudjEuQ2xvc2VSZXNwb25zZRJRCgxHZXRBdHRyaWJ1dGUSHy5lbnZ3aXJlLnYxLkdldEF0dHJpYnV0ZVJlcXVlc3QaIC5lbnZ3aXJlLnYxLkdldEF0dHJpYnV0ZVJlc3BvbnNlElEKDFNldEF0dHJpYnV0ZRIfLmVudndpcmUudjEuU2V0QXR0cmlidXRlUmVxdWVzdBogLmVudndpcmUudjEuU2V0QXR0cmlidXRlUmVzcG9uc2USSwoKQ2FsbE1ldGhvZBIdLmVudndpcmUudjEuQ2FsbE1ldGhvZFJlcXVlc3QaHi5lbnZ3aXJlLnYxLkNhbGxNZXRob2RSZXNwb25zZRI/CgZSZXBsYXkSGS5lbnZ3aXJlLnYxLlJlcGxheVJlcXVlc3QaGi5lbnZ3aXJlLnYxLlJlcGxheVJlc3BvbnNlEkgKCVNhdmVTdGF0ZRIcLmVudndpcmUudjEuU2F2ZVN0YXRlUmVxdWVzdBodLmVudndpcmUudjEuU2F2ZVN0YXRlUmVzcG9uc2USUQoMUmVzdG9yZVN0YXRlEh8uZW52d2lyZS52MS5SZXN0b3JlU3RhdGVSZXF1ZXN0GiAuZW52d2lyZS52MS5SZXN0b3JlU3RhdGVSZXNwb25zZRJLCgpSZW5ld0xlYXNlEh0uZW52d2lyZS52MS5SZW5ld0xlYXNlUmVxdWVzdBoeLmVudndpcmUudjEuUmVuZXdMZWFzZVJlc3BvbnNlEloKD0dldFNlc3Npb25TdGF0cxIiLmVudndpcmUudjEuR2V0U2Vzc2lvblN0YXRzUmVxdWVzdBojLmVudndpcmUudjEuR2V0U2Vzc2lvblN0YXRzUmVzcG9uc2USVAoNR2V0U2VydmVySW5mbxIgLmVudndpcmUudjEuR2V0U2VydmVySW5mb1JlcXVlc3QaIS5lbnZ3aXJlLnYxLkdldFNlcnZlckluZm9SZXNwb25zZRJJCghJbnRlcmFjdBIbLmVudndpcmUudjEuSW50ZXJhY3RSZXF1ZXN0GhwuZW52d2lyZS52MS5JbnRlcmFjdFJlc3BvbnNlKAEwAUJVChJleGFtcGxlLmVudndpcmUudjFQAVokZW52d2lyZS5leGFtcGxlL2VudndpcmUvdjE7ZW52d2lyZXYxogIDRVdWqgIKRW52d2lyZS5WMboCA0VXVmIGcHJvdG8z", [file_envwire_v1_spaces, file_envwire_v1_specs, file_envwire_v1_status, file_envwire_v1_values, file_google_protobuf_duration]);
 
 /**
- * Whose request it is: the first field of every request of a session, so that whoever relays it reads no more.
+ * Whose request it is: the first field of every request of a session, so that a relay reads no further.
  *
  * It does not count when requests are compared: a repeated request may show another header than the first one. On a
  * direct channel, which belongs to one session, requests have none.
@@ -176,6 +176,14 @@ export type VectorRequest = Message<"envwire.v1.VectorRequest"> & {
    * @generated from field: string autoreset_mode = 3;
    */
   autoresetMode: string;
+
+  /**
+   * Whether answers tell the resets of members, so that a client can bring each of them back by its own episode. Where
+   * the environments of a session cannot be told apart, no answer does.
+   *
+   * @generated from field: bool report_member_resets = 4;
+   */
+  reportMemberResets: boolean;
 };
 
 /**
@@ -574,6 +582,13 @@ export type ResetResponse = Message<"envwire.v1.ResetResponse"> & {
    * @generated from field: envwire.v1.RandomMirror random = 4;
    */
   random?: RandomMirror | undefined;
+
+  /**
+   * Of a vector environment that was asked for them at Make: the members that were reset without a seed.
+   *
+   * @generated from field: repeated envwire.v1.MemberReset member_resets = 5;
+   */
+  memberResets: MemberReset[];
 };
 
 /**
@@ -582,6 +597,34 @@ export type ResetResponse = Message<"envwire.v1.ResetResponse"> & {
  */
 export const ResetResponseSchema: GenMessage<ResetResponse> = /*@__PURE__*/
   messageDesc(file_envwire_v1_environment, 11);
+
+/**
+ * A member of a vector environment was reset without a seed: by a request, or by itself at the end of an episode.
+ *
+ * @generated from message envwire.v1.MemberReset
+ */
+export type MemberReset = Message<"envwire.v1.MemberReset"> & {
+  /**
+   * Its index.
+   *
+   * @generated from field: uint32 member = 1;
+   */
+  member: number;
+
+  /**
+   * State of its generator before; absent when it has none that can be sent.
+   *
+   * @generated from field: envwire.v1.RandomState np_random = 2;
+   */
+  npRandom?: RandomState | undefined;
+};
+
+/**
+ * Describes the message envwire.v1.MemberReset.
+ * Use `create(MemberResetSchema)` to create a new message.
+ */
+export const MemberResetSchema: GenMessage<MemberReset> = /*@__PURE__*/
+  messageDesc(file_envwire_v1_environment, 12);
 
 /**
  * The environment's random number generator.
@@ -609,7 +652,7 @@ export type RandomMirror = Message<"envwire.v1.RandomMirror"> & {
  * Use `create(RandomMirrorSchema)` to create a new message.
  */
 export const RandomMirrorSchema: GenMessage<RandomMirror> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 12);
+  messageDesc(file_envwire_v1_environment, 13);
 
 /**
  * Asks for one step.
@@ -666,7 +709,7 @@ export type StepRequest = Message<"envwire.v1.StepRequest"> & {
  * Use `create(StepRequestSchema)` to create a new message.
  */
 export const StepRequestSchema: GenMessage<StepRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 13);
+  messageDesc(file_envwire_v1_environment, 14);
 
 /**
  * What one step led to.
@@ -758,6 +801,13 @@ export type StepResponse = Message<"envwire.v1.StepResponse"> & {
    * @generated from field: envwire.v1.ErrorStatus error = 12;
    */
   error?: ErrorStatus | undefined;
+
+  /**
+   * Of a vector environment that was asked for them at Make: the members that were reset in this step.
+   *
+   * @generated from field: repeated envwire.v1.MemberReset member_resets = 13;
+   */
+  memberResets: MemberReset[];
 };
 
 /**
@@ -765,7 +815,7 @@ export type StepResponse = Message<"envwire.v1.StepResponse"> & {
  * Use `create(StepResponseSchema)` to create a new message.
  */
 export const StepResponseSchema: GenMessage<StepResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 14);
+  messageDesc(file_envwire_v1_environment, 15);
 
 /**
  * Asks for a frame.
@@ -793,7 +843,7 @@ export type RenderRequest = Message<"envwire.v1.RenderRequest"> & {
  * Use `create(RenderRequestSchema)` to create a new message.
  */
 export const RenderRequestSchema: GenMessage<RenderRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 15);
+  messageDesc(file_envwire_v1_environment, 16);
 
 /**
  * A frame.
@@ -821,7 +871,7 @@ export type RenderResponse = Message<"envwire.v1.RenderResponse"> & {
  * Use `create(RenderResponseSchema)` to create a new message.
  */
 export const RenderResponseSchema: GenMessage<RenderResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 16);
+  messageDesc(file_envwire_v1_environment, 17);
 
 /**
  * Asks to close.
@@ -849,7 +899,7 @@ export type CloseRequest = Message<"envwire.v1.CloseRequest"> & {
  * Use `create(CloseRequestSchema)` to create a new message.
  */
 export const CloseRequestSchema: GenMessage<CloseRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 17);
+  messageDesc(file_envwire_v1_environment, 18);
 
 /**
  * The session is closed and its slot is free.
@@ -870,7 +920,7 @@ export type CloseResponse = Message<"envwire.v1.CloseResponse"> & {
  * Use `create(CloseResponseSchema)` to create a new message.
  */
 export const CloseResponseSchema: GenMessage<CloseResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 18);
+  messageDesc(file_envwire_v1_environment, 19);
 
 /**
  * Asks for an attribute.
@@ -919,7 +969,7 @@ export type GetAttributeRequest = Message<"envwire.v1.GetAttributeRequest"> & {
  * Use `create(GetAttributeRequestSchema)` to create a new message.
  */
 export const GetAttributeRequestSchema: GenMessage<GetAttributeRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 19);
+  messageDesc(file_envwire_v1_environment, 20);
 
 /**
  * An attribute.
@@ -984,7 +1034,7 @@ export type GetAttributeResponse = Message<"envwire.v1.GetAttributeResponse"> & 
  * Use `create(GetAttributeResponseSchema)` to create a new message.
  */
 export const GetAttributeResponseSchema: GenMessage<GetAttributeResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 20);
+  messageDesc(file_envwire_v1_environment, 21);
 
 /**
  * Asks to set an attribute.
@@ -1040,7 +1090,7 @@ export type SetAttributeRequest = Message<"envwire.v1.SetAttributeRequest"> & {
  * Use `create(SetAttributeRequestSchema)` to create a new message.
  */
 export const SetAttributeRequestSchema: GenMessage<SetAttributeRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 21);
+  messageDesc(file_envwire_v1_environment, 22);
 
 /**
  * What became of it.
@@ -1068,7 +1118,7 @@ export type SetAttributeResponse = Message<"envwire.v1.SetAttributeResponse"> & 
  * Use `create(SetAttributeResponseSchema)` to create a new message.
  */
 export const SetAttributeResponseSchema: GenMessage<SetAttributeResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 22);
+  messageDesc(file_envwire_v1_environment, 23);
 
 /**
  * Asks to call a method.
@@ -1124,7 +1174,7 @@ export type CallMethodRequest = Message<"envwire.v1.CallMethodRequest"> & {
  * Use `create(CallMethodRequestSchema)` to create a new message.
  */
 export const CallMethodRequestSchema: GenMessage<CallMethodRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 23);
+  messageDesc(file_envwire_v1_environment, 24);
 
 /**
  * What the method returned.
@@ -1152,7 +1202,7 @@ export type CallMethodResponse = Message<"envwire.v1.CallMethodResponse"> & {
  * Use `create(CallMethodResponseSchema)` to create a new message.
  */
 export const CallMethodResponseSchema: GenMessage<CallMethodResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 24);
+  messageDesc(file_envwire_v1_environment, 25);
 
 /**
  * Asks to apply recorded requests, as if each came by itself, and to say whether their answers are those of before.
@@ -1197,6 +1247,14 @@ export type ReplayRequest = Message<"envwire.v1.ReplayRequest"> & {
    * @generated from field: repeated uint64 unseen = 5;
    */
   unseen: bigint[];
+
+  /**
+   * Of a vector environment: where its members begin, from the first of these requests on. Until then a member is left
+   * out: it is neither stepped nor reset, and its part of the answers is anything. Others take part in all requests.
+   *
+   * @generated from field: repeated envwire.v1.MemberStart member_starts = 6;
+   */
+  memberStarts: MemberStart[];
 };
 
 /**
@@ -1204,7 +1262,42 @@ export type ReplayRequest = Message<"envwire.v1.ReplayRequest"> & {
  * Use `create(ReplayRequestSchema)` to create a new message.
  */
 export const ReplayRequestSchema: GenMessage<ReplayRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 25);
+  messageDesc(file_envwire_v1_environment, 26);
+
+/**
+ * Where a member of a vector environment begins in a recording: with a reset of its own.
+ *
+ * @generated from message envwire.v1.MemberStart
+ */
+export type MemberStart = Message<"envwire.v1.MemberStart"> & {
+  /**
+   * Its index.
+   *
+   * @generated from field: uint32 member = 1;
+   */
+  member: number;
+
+  /**
+   * Position of the request that reset it, or in which it was reset by itself.
+   *
+   * @generated from field: uint64 position = 2;
+   */
+  position: bigint;
+
+  /**
+   * State to give its generator before that reset; absent to leave it.
+   *
+   * @generated from field: envwire.v1.RandomState np_random = 3;
+   */
+  npRandom?: RandomState | undefined;
+};
+
+/**
+ * Describes the message envwire.v1.MemberStart.
+ * Use `create(MemberStartSchema)` to create a new message.
+ */
+export const MemberStartSchema: GenMessage<MemberStart> = /*@__PURE__*/
+  messageDesc(file_envwire_v1_environment, 27);
 
 /**
  * How far a recording was served, and the digest of the answers.
@@ -1248,7 +1341,7 @@ export type ReplayResponse = Message<"envwire.v1.ReplayResponse"> & {
  * Use `create(ReplayResponseSchema)` to create a new message.
  */
 export const ReplayResponseSchema: GenMessage<ReplayResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 26);
+  messageDesc(file_envwire_v1_environment, 28);
 
 /**
  * Asks to keep the present state.
@@ -1276,7 +1369,7 @@ export type SaveStateRequest = Message<"envwire.v1.SaveStateRequest"> & {
  * Use `create(SaveStateRequestSchema)` to create a new message.
  */
 export const SaveStateRequestSchema: GenMessage<SaveStateRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 27);
+  messageDesc(file_envwire_v1_environment, 29);
 
 /**
  * The state is kept. It never leaves the server, and ends with the session.
@@ -1304,7 +1397,7 @@ export type SaveStateResponse = Message<"envwire.v1.SaveStateResponse"> & {
  * Use `create(SaveStateResponseSchema)` to create a new message.
  */
 export const SaveStateResponseSchema: GenMessage<SaveStateResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 28);
+  messageDesc(file_envwire_v1_environment, 30);
 
 /**
  * Asks to go back to a state.
@@ -1339,7 +1432,7 @@ export type RestoreStateRequest = Message<"envwire.v1.RestoreStateRequest"> & {
  * Use `create(RestoreStateRequestSchema)` to create a new message.
  */
 export const RestoreStateRequestSchema: GenMessage<RestoreStateRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 29);
+  messageDesc(file_envwire_v1_environment, 31);
 
 /**
  * The environment is where it was.
@@ -1360,7 +1453,7 @@ export type RestoreStateResponse = Message<"envwire.v1.RestoreStateResponse"> & 
  * Use `create(RestoreStateResponseSchema)` to create a new message.
  */
 export const RestoreStateResponseSchema: GenMessage<RestoreStateResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 30);
+  messageDesc(file_envwire_v1_environment, 32);
 
 /**
  * Asks to renew a lease.
@@ -1381,7 +1474,7 @@ export type RenewLeaseRequest = Message<"envwire.v1.RenewLeaseRequest"> & {
  * Use `create(RenewLeaseRequestSchema)` to create a new message.
  */
 export const RenewLeaseRequestSchema: GenMessage<RenewLeaseRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 31);
+  messageDesc(file_envwire_v1_environment, 33);
 
 /**
  * The lease runs anew.
@@ -1402,7 +1495,7 @@ export type RenewLeaseResponse = Message<"envwire.v1.RenewLeaseResponse"> & {
  * Use `create(RenewLeaseResponseSchema)` to create a new message.
  */
 export const RenewLeaseResponseSchema: GenMessage<RenewLeaseResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 32);
+  messageDesc(file_envwire_v1_environment, 34);
 
 /**
  * Asks how a session's time was spent.
@@ -1423,7 +1516,7 @@ export type GetSessionStatsRequest = Message<"envwire.v1.GetSessionStatsRequest"
  * Use `create(GetSessionStatsRequestSchema)` to create a new message.
  */
 export const GetSessionStatsRequestSchema: GenMessage<GetSessionStatsRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 33);
+  messageDesc(file_envwire_v1_environment, 35);
 
 /**
  * What a session did since it was made.
@@ -1458,7 +1551,7 @@ export type GetSessionStatsResponse = Message<"envwire.v1.GetSessionStatsRespons
  * Use `create(GetSessionStatsResponseSchema)` to create a new message.
  */
 export const GetSessionStatsResponseSchema: GenMessage<GetSessionStatsResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 34);
+  messageDesc(file_envwire_v1_environment, 36);
 
 /**
  * Asks about the server.
@@ -1473,7 +1566,7 @@ export type GetServerInfoRequest = Message<"envwire.v1.GetServerInfoRequest"> & 
  * Use `create(GetServerInfoRequestSchema)` to create a new message.
  */
 export const GetServerInfoRequestSchema: GenMessage<GetServerInfoRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 35);
+  messageDesc(file_envwire_v1_environment, 37);
 
 /**
  * A library that the server makes environments with.
@@ -1501,7 +1594,7 @@ export type LibraryInfo = Message<"envwire.v1.LibraryInfo"> & {
  * Use `create(LibraryInfoSchema)` to create a new message.
  */
 export const LibraryInfoSchema: GenMessage<LibraryInfo> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 36);
+  messageDesc(file_envwire_v1_environment, 38);
 
 /**
  * About the server.
@@ -1607,7 +1700,7 @@ export type GetServerInfoResponse = Message<"envwire.v1.GetServerInfoResponse"> 
  * Use `create(GetServerInfoResponseSchema)` to create a new message.
  */
 export const GetServerInfoResponseSchema: GenMessage<GetServerInfoResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 37);
+  messageDesc(file_envwire_v1_environment, 39);
 
 /**
  * One request on the stream.
@@ -1748,7 +1841,7 @@ export type InteractRequest = Message<"envwire.v1.InteractRequest"> & {
  * Use `create(InteractRequestSchema)` to create a new message.
  */
 export const InteractRequestSchema: GenMessage<InteractRequest> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 38);
+  messageDesc(file_envwire_v1_environment, 40);
 
 /**
  * One answer on the stream.
@@ -1905,7 +1998,7 @@ export type InteractResponse = Message<"envwire.v1.InteractResponse"> & {
  * Use `create(InteractResponseSchema)` to create a new message.
  */
 export const InteractResponseSchema: GenMessage<InteractResponse> = /*@__PURE__*/
-  messageDesc(file_envwire_v1_environment, 39);
+  messageDesc(file_envwire_v1_environment, 41);
 
 /**
  * Hosts environments. Every call is answered once; a call that changes a session carries a sequence number, and

@@ -1,4 +1,4 @@
-"""Mirrors the environment's random number generator to its client."""
+"""The random number generator of an environment: its state is told to the client, and set by it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ from envwire.v1 import environment_pb2, spaces_pb2
 
 def mirror(env: Any, message: environment_pb2.RandomMirror) -> None:
     """Fills `message` with the state and seed of the innermost environment's generator, creating neither."""
-    bare = env.unwrapped
-    generator = getattr(bare, "_np_random", None)
-    if isinstance(generator, np.random.Generator):
-        with contextlib.suppress(
-            CodecError
-        ):  # a bit generator of somebody's own has no name on the other side
-            encode_random_state(generator, message.np_random)
-    seed = getattr(bare, "_np_random_seed", None)
+    tell(env, message)
+    seed = getattr(env.unwrapped, "_np_random_seed", None)
     if seed is not None:
         encode_value(seed, message.np_random_seed, "np_random_seed", opaque=True)
+
+
+def tell(env: Any, message: environment_pb2.RandomMirror | environment_pb2.MemberReset) -> None:
+    """Writes the state of the innermost environment's generator, where it has one that can be sent."""
+    generator = getattr(env.unwrapped, "_np_random", None)
+    if isinstance(generator, np.random.Generator):
+        # A bit generator of somebody's own has no name on the other side.
+        with contextlib.suppress(CodecError):
+            encode_random_state(generator, message.np_random)
 
 
 def restore(env: Any, state: spaces_pb2.RandomState) -> None:

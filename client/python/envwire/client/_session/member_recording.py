@@ -1,0 +1,113 @@
+"""The recording of a vector environment whose server tells the resets of its members: it costs an episode of each."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from envwire.client._session.member_tape import MemberTape
+from envwire.client._session.recording import RESET_MASK, Recording, Replayable, seeds_all
+from envwire.codec import decode_value, envwire_family
+from envwire.codec.digests import digested_message
+from envwire.envs.type_guards import is_tuple_or_list
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import spaces_pb2
+from envwire.wire.frames import Reply
+
+_log = logging.getLogger("envwire.client")
+
+
+class MemberRecording(Recording):
+    """The recording of one session of a vector environment.
+
+    Args:
+        limit: How many requests a tape takes at most.
+        size: How many members there are.
+        render_mode: The environments' render mode.
+    """
+
+    def __init__(self, limit: int, size: int, render_mode: str | None = None) -> None:
+        self._size = size
+        super().__init__(limit, render_mode)
+
+    def begin(self) -> None:
+        """Forgets everything: the environments are new ones."""
+        super().begin()
+        self._members = MemberTape(self._size, self._limit, self._lasting.copy())
+
+    def tapes(self) -> Sequence[Replayable]:
+        """Returns the tapes that are whole, in the order to try."""
+        if self._saves or self._members.overflowed:
+            return super().tapes()
+        return [self._members, *super().tapes()]
+
+    def _reset(self, request: pb.ResetRequest) -> None:
+        super()._reset(request)
+        if seeds_all(request):
+            self._members = MemberTape(self._size, self._limit, self._lasting.copy())
+
+    def _add(self, request: bytes, reply: Reply | None) -> None:
+        if reply is None:
+            self._long.add(request, None)
+            self._members.add(request, None, {})
+            return
+        response = pb.InteractResponse.FromString(reply.message)
+        starts = _starts(request, response, self._size)
+        answer = digested_message(response, len(reply.message), reply.area)
+        if not self._long.overflowed:
+            self._long.add(request, answer)
+        self._members.add(request, answer, starts)
+
+    def check_whole(self, loss: Exception) -> None:
+        """Refuses to replay a part, and says why it is not an episode that is replayed.
+
+        Raises:
+            ReplayError: There were more requests than are recorded.
+        """
+        super().check_whole(loss)
+        if self._members.overflowed:
+            _log.info(
+                "environments %s of the session cannot be brought back by an episode of theirs: since %d requests "
+                "their resets told no state of a NumPy generator. All requests since the last reset with seeds are "
+                "replayed",
+                self._members.unknown(),
+                len(self._members),
+            )
+
+
+def _starts(
+    raw: bytes, response: pb.InteractResponse, size: int
+) -> dict[int, spaces_pb2.RandomState | None]:
+    """Returns the members that a request reset, with the state that their generators had before; None for a seed."""
+    kind = response.WhichOneof("response")
+    if kind not in ("reset", "step"):
+        return {}
+    found: dict[int, spaces_pb2.RandomState | None] = {}
+    if kind == "reset":
+        found.update(dict.fromkeys(_seeded(pb.InteractRequest.FromString(raw).reset, size)))
+    for each in getattr(response, kind).member_resets:
+        if each.HasField("np_random") and each.member < size:
+            found[each.member] = each.np_random
+    return found
+
+
+def _seeded(request: pb.ResetRequest, size: int) -> list[int]:
+    """Returns the members that a reset gave a seed."""
+    if not request.HasField("seed"):
+        return []
+    seed = decode_value(request.seed, envwire_family())
+    chosen = _mask(request)
+    return [
+        index
+        for index in range(size)
+        if (chosen is None or chosen[index])
+        and (not is_tuple_or_list(seed) or seed[index] is not None)
+    ]
+
+
+def _mask(request: pb.ResetRequest) -> Any:
+    for entry in request.options.entries:
+        if entry.name == RESET_MASK:
+            return decode_value(entry.value, envwire_family())
+    return None

@@ -1,0 +1,162 @@
+"""The tape of a vector environment: it begins with the present episode of each member, whose ends do not fall together.
+
+The requests begin with the earliest of those episodes. In each of them take part the members whose episode has begun by
+then: where that was, and the state of their generators before, goes with the requests (`MemberStart`). Answers to
+requests in which all take part are compared, as many as one block of them at least: a member whose episode began later
+than that begins with an episode before it.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from envwire.client._session.recording import outlasts_episodes
+from envwire.client._session.tape import MOST_BYTES, Tape, memory_of, mismatch, one_part
+from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import spaces_pb2
+
+#: States of generators by members that were reset; None for one that was seeded.
+Starts = Mapping[int, "spaces_pb2.RandomState | None"]
+
+
+class _Start(NamedTuple):
+    """A reset from which a member can be brought back."""
+
+    position: int
+    np_random: spaces_pb2.RandomState | None
+
+
+@dataclass
+class _Proof:
+    """The digest of all answers from a position on."""
+
+    begin: int
+    digest: RollingDigest = field(default_factory=RollingDigest)
+
+
+class MemberTape:
+    """Requests to a vector environment since its members' present episodes began. Positions count all requests.
+
+    Args:
+        size: How many members there are.
+        limit: How many requests it takes at most. When there are more, it begins again, with the next episodes.
+        lasting: What goes before them, because it outlasts episodes.
+    """
+
+    def __init__(self, size: int, limit: int, lasting: Tape) -> None:
+        self._limit = limit
+        self._block = min(CHECKPOINT, max(1, limit // 4))
+        self._lasting = lasting
+        self._requests: deque[bytes] = deque()
+        self._first = 0
+        self._bytes = 0
+        self._unseen: deque[int] = deque()
+        self._starts: list[deque[_Start]] = [deque() for _ in range(size)]
+        self._proofs = deque([_Proof(0)])
+
+    @property
+    def _end(self) -> int:
+        return self._first + len(self._requests)
+
+    def __len__(self) -> int:
+        """Returns how many requests would be replayed."""
+        return len(self._lasting) + len(self._requests)
+
+    def unknown(self) -> list[int]:
+        """Returns the members that it cannot bring back: no reset is on it from which they could begin."""
+        begin = self._proofs[0].begin
+        return [
+            index
+            for index, starts in enumerate(self._starts)
+            if not starts or starts[0].position >= begin
+        ]
+
+    @property
+    def overflowed(self) -> bool:
+        """Whether it cannot be replayed, for now."""
+        return self._lasting.overflowed or bool(self.unknown())
+
+    def add(self, request: bytes, answer: Digested | None, starts: Starts) -> None:
+        """Takes a request, what counts of its answer (None when nobody saw it), and which members it reset."""
+        for index, state in starts.items():
+            self._starts[index].append(_Start(self._end, state))
+        for proof in self._proofs:
+            proof.digest.add_digested(answer)
+        if answer is None:
+            self._unseen.append(self._end)
+        self._requests.append(request)
+        self._bytes += memory_of(request)
+        if self._end - self._proofs[-1].begin >= self._block:
+            self._begin_proof()
+        if len(self) > self._limit or self._bytes > MOST_BYTES:
+            self._begin_again()
+
+    def _begin_proof(self) -> None:
+        """Begins another digest; of two the older one has a whole block of answers at least."""
+        self._proofs.append(_Proof(self._end))
+        if len(self._proofs) > 2:
+            self._proofs.popleft()
+        begin = self._proofs[0].begin
+        for starts in self._starts:
+            while len(starts) > 1 and starts[1].position < begin:
+                starts.popleft()
+        self._forget(min(starts[0].position if starts else self._end for starts in self._starts))
+
+    def _begin_again(self) -> None:
+        self._forget(self._end)
+        for starts in self._starts:
+            starts.clear()
+        self._proofs = deque([_Proof(self._end)])
+
+    def _forget(self, begin: int) -> None:
+        """Forgets the requests before a position, but for what outlasts episodes."""
+        while self._first < begin:
+            request = self._requests.popleft()
+            self._first += 1
+            self._bytes -= memory_of(request)
+            if outlasts_episodes(request):
+                self._lasting.add(request, None)
+        while self._unseen and self._unseen[0] < begin:
+            self._unseen.popleft()
+
+    def part(self, position: int, body: pb.ReplayRequest) -> None:
+        """Writes the requests from `position` on, as many as go into one message."""
+        ahead = len(self._lasting)
+        if position < ahead:
+            self._lasting.part(position, body)
+            return
+        body.position = position
+        body.requests.extend(one_part(islice(self._requests, position - ahead, None)))
+        if position == ahead:
+            body.member_starts.extend(self._member_starts(ahead))
+        seen_from, offset = self._proofs[0].begin, self._first - ahead
+        first, end = position + offset, position + offset + len(body.requests)
+        body.unseen.extend(range(position, min(end, seen_from) - offset))
+        body.unseen.extend(
+            each - offset for each in self._unseen if max(first, seen_from) <= each < end
+        )
+
+    def _member_starts(self, ahead: int) -> list[pb.MemberStart]:
+        return [
+            pb.MemberStart(
+                member=index,
+                position=ahead + starts[0].position - self._first,
+                np_random=starts[0].np_random,
+            )
+            for index, starts in enumerate(self._starts)
+        ]
+
+    def check(self, position: int, answer: pb.ReplayResponse) -> None:
+        """Compares what the new environment answered with what the lost one did.
+
+        Raises:
+            ReplayMismatchError: They differ.
+        """
+        proof = self._proofs[0]
+        if answer.served == len(self) and answer.digest != proof.digest.value():
+            raise mismatch(max(position, len(self) - proof.digest.count), len(self))

@@ -1,0 +1,121 @@
+"""Tapes: requests in order, and the digest of their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from envwire.client._session.identity import without_number
+from envwire.client.errors import ReplayMismatchError
+from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import REQUESTS
+
+#: Bytes of requests in one message; more go in further messages.
+_PART_BYTES = 1024 * 1024
+#: Bytes that the requests of one tape take at most, whatever their number.
+MOST_BYTES = 256 * 1024 * 1024
+#: What Python adds to the content of a request in a list.
+_OVERHEAD_BYTES = 48
+#: Requests whose effects outlast episodes.
+KEPT = ("set_attribute", "call_method")
+
+
+class Tape:
+    """Requests in order, and the digest of their answers.
+
+    Args:
+        limit: How many requests it takes at most; they take no more than 256 MiB, either.
+
+    Attributes:
+        overflowed: Whether there were more: it cannot be replayed then.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._requests: list[bytes] = []
+        self._bytes = 0
+        self._unseen: set[int] = set()
+        self._digest = RollingDigest()
+        self.overflowed = False
+
+    def __len__(self) -> int:
+        """Returns how many requests are recorded."""
+        return len(self._requests)
+
+    def copy(self) -> Tape:
+        """Returns a tape with the same content that goes on by itself."""
+        twin = Tape(self._limit)
+        twin._requests, twin._unseen = list(self._requests), set(self._unseen)
+        twin._bytes = self._bytes
+        twin._digest, twin.overflowed = self._digest.copy(), self.overflowed
+        return twin
+
+    def add(self, request: bytes, answer: Digested | None) -> None:
+        """Takes a request, and what counts of its answer; None when nobody saw it."""
+        self._bytes += memory_of(request)
+        if len(self._requests) >= self._limit or self._bytes > MOST_BYTES or self.overflowed:
+            self.overflowed = True
+            self._requests.clear()
+            return
+        if answer is None:
+            self._unseen.add(len(self._requests))
+        self._digest.add_digested(answer)
+        self._requests.append(request)
+
+    def lasting(self) -> Tape:
+        """Returns a tape with what outlasts episodes: what attributes were set to, and which methods were called."""
+        kept = Tape(self._limit)
+        kept.overflowed = self.overflowed
+        for each in self._requests:
+            if REQUESTS.kind(each) in KEPT:
+                kept.add(each, None)
+        return kept
+
+    def part(self, position: int, body: pb.ReplayRequest) -> None:
+        """Writes the requests from `position` on, as many as go into one message."""
+        body.position = position
+        body.requests.extend(one_part(self._requests[position:]))
+        end = position + len(body.requests)
+        body.unseen.extend(sorted(each for each in self._unseen if position <= each < end))
+
+    def check(self, position: int, answer: pb.ReplayResponse) -> None:
+        """Compares what the new environment answered with what the lost one did.
+
+        Raises:
+            ReplayMismatchError: They differ.
+        """
+        first = position // CHECKPOINT
+        expected = self._digest.checkpoints[first : answer.served // CHECKPOINT]
+        for index, (ours, theirs) in enumerate(zip(expected, answer.checkpoints, strict=False)):
+            if ours != theirs:
+                raise mismatch((first + index) * CHECKPOINT, (first + index + 1) * CHECKPOINT)
+        if len(expected) != len(answer.checkpoints):
+            raise mismatch(position, answer.served)
+        if answer.served == len(self) and answer.digest != self._digest.value():
+            raise mismatch(len(self) // CHECKPOINT * CHECKPOINT, len(self))
+
+
+def one_part(requests: Iterable[bytes]) -> Iterator[bytes]:
+    """Yields as many requests as go into one message, without what was the lost session's in them."""
+    total = 0
+    for raw in requests:
+        total += len(raw)
+        if total > _PART_BYTES and total > len(raw):
+            return
+        yield without_number(raw)
+
+
+def memory_of(request: bytes) -> int:
+    """Returns how many bytes a request takes on a tape."""
+    return len(request) + _OVERHEAD_BYTES
+
+
+def mismatch(first: int, end: int) -> ReplayMismatchError:
+    """Returns the error for answers that are not those of before, to the requests from `first` up to `end`."""
+    error = ReplayMismatchError(
+        f"the replayed environment went another way: its answers to requests {first + 1} to {end} since the last reset "
+        "with a seed are not those of the lost one. It is not deterministic, or was made in another version; reset() "
+        "begins anew"
+    )
+    error.first, error.last = first + 1, end
+    return error

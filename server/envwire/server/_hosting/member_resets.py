@@ -1,0 +1,40 @@
+"""Notes when members of a vector environment are reset, and the state that their generators had before.
+
+A client that has both can bring each member back by its own episode (see `member_starts`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire.server._hosting.np_random import tell
+from envwire.v1 import environment_pb2
+
+
+class ReportingMember:
+    """A member of a vector environment that notes its resets without a seed.
+
+    Args:
+        index: Which it is.
+        member: The environment.
+        resets: Takes its resets.
+    """
+
+    def __init__(self, index: int, member: Any, resets: list[environment_pb2.MemberReset]) -> None:
+        self._index = index
+        self._member = member
+        self._resets = resets
+        self.step = member.step  # as fast as without
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        """Resets it. What a seed leads to depends on nothing before."""
+        noted = environment_pb2.MemberReset(member=self._index)
+        if seed is None:
+            tell(self._member, noted)
+        result = self._member.reset(seed=seed, options=options)
+        if seed is None:
+            self._resets.append(noted)
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._member, name)

@@ -1,0 +1,129 @@
+"""Brings members of a vector environment back each from its own position in a recording on.
+
+The episodes of members begin and end at different times. A recording from the earliest of them on has requests from
+before the others' episodes; in these requests the others are left out, and each joins in with the reset that began its
+episode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterable
+from typing import Any, Protocol
+
+from envwire.codec import CodecError, Family, FaultError, Reason
+from envwire.server._hosting.np_random import restore
+from envwire.server._hosting.vector_hosts import MembersHost
+from envwire.v1 import environment_pb2
+
+
+class Members(Protocol):
+    """Who takes part in the requests of a recording."""
+
+    def at(self, position: int) -> contextlib.AbstractContextManager[None]:
+        """Sees to it that those take part in a request who did when it was recorded."""
+        ...
+
+
+class Everybody:
+    """All members take part in every request."""
+
+    def at(self, position: int) -> contextlib.AbstractContextManager[None]:
+        """Changes nothing."""
+        del position
+        return contextlib.nullcontext()
+
+
+class MemberStarts:
+    """Members that begin at different positions.
+
+    Args:
+        host: The vector environment.
+        starts: Where they begin. Members without one take part in all.
+        family: Its library.
+
+    Raises:
+        FaultError: INVALID_VALUE: there is no such member, or nothing to show of one that is left out.
+    """
+
+    def __init__(
+        self, host: MembersHost, starts: Iterable[environment_pb2.MemberStart], family: Family
+    ) -> None:
+        self._env = host.env
+        self._starts = {start.member: start for start in starts}
+        self._last = max(start.position for start in self._starts.values())
+        self._rows = host.rows(family)
+        host.some(list(self._starts))
+
+    @contextlib.contextmanager
+    def at(self, position: int) -> Generator[None]:
+        """Leaves out the members that begin later, and lets begin those whose position it is.
+
+        Raises:
+            FaultError: INVALID_VALUE: there is no such state of a generator.
+        """
+        if position > self._last:
+            yield
+            return
+        members = self._env.envs
+        self._env.envs = [self._taking_part(*each, position) for each in enumerate(members)]
+        try:
+            yield
+        finally:
+            self._env.envs = members
+
+    def _taking_part(self, index: int, member: Any, position: int) -> Any:
+        start = self._starts.get(index)
+        if start is None or position > start.position:
+            return member
+        if position < start.position:
+            return _LeftOut(member, self._row(index))
+        if start.HasField("np_random"):
+            try:
+                restore(member, start.np_random)
+            except CodecError as error:
+                raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+        return _Beginning(member)
+
+    def _row(self, index: int) -> Any:
+        if not self._rows:
+            raise FaultError(
+                Reason.INVALID_VALUE,
+                f"member {index} is left out of a recording before any reset; reset all members first",
+            )
+        return self._rows[index]
+
+
+class _LeftOut:
+    """A member that is neither stepped nor reset."""
+
+    def __init__(self, member: Any, observation: Any) -> None:
+        self._member = member
+        self._observation = observation
+
+    def step(self, _: Any) -> tuple[Any, float, bool, bool, dict[Any, Any]]:
+        return self._observation, 0.0, False, False, {}
+
+    def reset(self, **_: Any) -> tuple[Any, dict[Any, Any]]:
+        return self._observation, {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._member, name)
+
+
+class _Beginning:
+    """A member that is reset by whatever comes: a step in which it was reset by itself did nothing else that lasts."""
+
+    def __init__(self, member: Any) -> None:
+        self._member = member
+
+    def step(self, _: Any) -> tuple[Any, float, bool, bool, dict[Any, Any]]:
+        observation, info = self._member.reset()
+        return observation, 0.0, False, False, info
+
+    def reset(self, **kwargs: Any) -> tuple[Any, dict[Any, Any]]:
+        observation, info = self._member.reset(**kwargs)
+        return observation, info
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._member, name)
