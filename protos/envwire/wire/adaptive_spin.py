@@ -62,6 +62,16 @@ class AdaptiveSpin:
                 _give_way()
         return []
 
+    def begin(self) -> bool:
+        """Begins the wait of an event loop, and tells whether to look for a moment: for as long as it `goes_on`."""
+        self._begun = self._clock()
+        return self._short
+
+    def goes_on(self) -> bool:
+        """Gives way, and tells whether to look once more."""
+        _give_way()
+        return self._clock() - self._begun < _MOMENT
+
     def woke(self) -> None:
         """Ends a wait."""
         self._short = not self._alone and self._clock() - self._begun < _MOMENT

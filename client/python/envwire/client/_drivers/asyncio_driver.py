@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import logging
 from typing import TypeVar
 
-from envwire.client._drivers import silence
+from envwire.client._drivers.async_silence import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.outcome import Outcome
-from envwire.client._session.events import Answered, Event, Refused, RetryAfter, SendAgain
+from envwire.client._session.events import Answered
+from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Close, Operation
-from envwire.client._session.states import State
+from envwire.client._session.repeating import Effect, Send, discarded, settled, tried_again
+from envwire.client._session.states import ProtocolError, State
 from envwire.client._transports.async_transports import AsyncTransport, async_transport
 from envwire.client._transports.transport import Probeable
-from envwire.client.errors import (
-    InvalidRequestError,
-    RemoteError,
-    RequestTimeoutError,
-    ServerUnavailableError,
-)
+from envwire.client.errors import InvalidRequestError
 from envwire.wire.frames import Reply
 
-_log = logging.getLogger("envwire.client")
 #: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
 _READY = State.READY
 _T = TypeVar("_T")
 
 
 class AsyncDriver:
-    """A session and the connection to it.
+    """A session and the connection to it. It serves one request at a time, which its callers see to.
 
     Args:
         made: A blocking driver that made the session. It is used no more, but to close a session that nobody closed.
@@ -48,8 +42,8 @@ class AsyncDriver:
         self.blocking = made
         self._label = made.label
         self._outcome = Outcome(made.label)
+        self._loop = asyncio.get_running_loop()
         self._transport = _watched(made, async_transport(made.transport), moves)
-        self._lock = asyncio.Lock()
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Sends a request and returns what its answer says.
@@ -61,90 +55,45 @@ class AsyncDriver:
             Exception: Whatever the environment raised.
         """
         session = self.session
-        async with self._lock:
-            if session.state is not _READY and session.pending:
-                await self._drop_pending()
-            request = session.next_request(operation)
-            try:
-                reply = await self._transport.exchange(request, session.timeout, session.header)
-            except BaseException as failure:
-                event = await self._try_again(failure)
-            else:
-                event = session.receive(reply.message, reply.area)
-                if type(event) is Answered and not event.warnings:
-                    return event.result  # type: ignore[no-any-return]
-            if type(event) is not Answered:
-                event = await self._settled(event)
+        if self._loop is not asyncio.get_running_loop():
+            self._change_loop()
+        if session.state is not _READY and session.pending:
+            await run_async(discarded(session, self._label), self._perform)
+        request = session.next_request(operation)
+        try:
+            reply = await self._transport.exchange(request, session.timeout, session.header)
+        except BaseException as failure:
+            event = await run_async(tried_again(session, failure, self._label), self._perform)
+        else:
+            event = session.receive(reply.message, reply.area)
+            if type(event) is Answered and not event.warnings:
+                return event.result  # type: ignore[no-any-return]
+        if type(event) is not Answered:
+            event = await run_async(settled(session, event, self._label), self._perform)
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
-    async def _drop_pending(self) -> None:
-        """Sends a request once more whose caller was cancelled or gave up; nobody comes for the answer.
-
-        Raises:
-            RemoteError: The answer says that the session is no more, or there is none still.
-        """
-        session = self.session
-        try:
-            event = await self._repeated()
-        except (ServerUnavailableError, RequestTimeoutError):
-            raise
-        except RemoteError:  # it will not be answered, however often it is sent
-            if session.in_doubt:
-                session.take_back()
-            return
-        if isinstance(event, Refused) and not session.closable:
-            raise event.error
-
-    async def _repeated(self) -> Event:
-        session = self.session
-        try:
-            reply = await self._transport.exchange(
-                session.repeat(), session.timeout, session.header
+    async def _perform(self, effect: Effect) -> Reply | None:
+        if isinstance(effect, Send):
+            return await self._transport.exchange(
+                effect.request, effect.timeout, self.session.header
             )
-        except BaseException as failure:
-            return await self._settled(await self._try_again(failure))
-        return await self._settled(session.receive(*reply))
+        if isinstance(effect, Pause):
+            await asyncio.sleep(effect.seconds)
+            return None
+        raise ProtocolError("nothing is sent here before it is waited for")
 
-    async def _settled(self, event: Event) -> Event:
-        """Sends the pending request under other numbers for as long as the server asks for them."""
-        session = self.session
-        while isinstance(event, SendAgain):
-            try:
-                reply = await self._transport.exchange(
-                    event.request, session.time_left(), session.header
-                )
-            except BaseException as failure:  # noqa: PERF203 - it is sent again on another connection
-                event = await self._try_again(failure)
-            else:
-                event = session.receive(*reply)
-        return event
-
-    async def _try_again(self, failure: BaseException) -> Event:
-        """Sends the pending request again, on new connections, for as long as that makes sense.
+    def _change_loop(self) -> None:
+        """Goes on in another event loop than before.
 
         Raises:
-            BaseException: The last failure.
+            InvalidRequestError: The one before is there still.
         """
-        session = self.session
-        while True:
-            if isinstance(failure, InvalidRequestError):
-                session.take_back()
-            elif not isinstance(failure, ServerUnavailableError):
-                session.give_up()
-            if not isinstance(failure, ServerUnavailableError):
-                raise failure
-            event = session.connection_lost(failure)
-            if not isinstance(event, RetryAfter):
-                raise failure
-            _log.info("%s: %s; trying to go on with it", self._label, failure)
-            try:
-                await asyncio.sleep(event.pause)
-                request = session.repeat()
-                reply = await self._transport.exchange(request, session.time_left(), session.header)
-            except BaseException as again:
-                failure = again
-            else:
-                return session.receive(*reply)
+        if not self._loop.is_closed():
+            raise InvalidRequestError(
+                f"{self._label} belongs to another event loop; make an environment in each loop"
+            )
+        self._transport.leave_loop()
+        self._loop = asyncio.get_running_loop()
 
     async def close(self) -> None:
         """Closes the environment and frees the connection.
@@ -163,52 +112,8 @@ class AsyncDriver:
         self._transport.close()
 
 
-class WatchedAsyncTransport:
-    """A transport that ends a wait when the server has fallen silent (see `envwire.client._drivers.silence`).
-
-    Args:
-        transport: The transport.
-        server: What probes the server.
-    """
-
-    def __init__(self, transport: AsyncTransport, server: Probeable) -> None:
-        self._transport = transport
-        self._server = server
-
-    async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
-        """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
-        task = asyncio.ensure_future(self._transport.exchange(request, timeout, header))
-        try:
-            while not (await asyncio.wait({task}, timeout=silence.LATE_SECONDS))[0]:
-                if await self._is_silent(task):
-                    raise _silent()
-            return task.result()
-        finally:
-            if not task.done():
-                task.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Exception):
-                    await task
-
-    async def _is_silent(self, task: asyncio.Future[Reply]) -> bool:
-        for _ in range(silence.PROBES):
-            alive = await asyncio.to_thread(self._server.probe, silence.PROBE_SECONDS)
-            if alive or task.done():
-                return False
-        return True
-
-    def close(self) -> None:
-        """Frees what the transport holds (see `AsyncTransport.close`)."""
-        self._transport.close()
-
-
 def _watched(made: BlockingDriver, transport: AsyncTransport, moves: bool) -> AsyncTransport:
     server = made.transport
     if moves and isinstance(server, Probeable):
         return WatchedAsyncTransport(transport, server)
     return transport
-
-
-def _silent() -> ServerUnavailableError:
-    failure = ServerUnavailableError("the server has fallen silent: it answers no sign of life")
-    failure.silent = True
-    return failure

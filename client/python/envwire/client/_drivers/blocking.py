@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
@@ -10,21 +9,25 @@ from typing import Any, TypeVar
 
 from envwire.client._drivers.outcome import Outcome
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Answered, Event, Refused, RetryAfter, SendAgain
+from envwire.client._session.events import Answered, Event
+from envwire.client._session.flows import run
 from envwire.client._session.operations import Close, Operation
+from envwire.client._session.repeating import (
+    Effect,
+    Send,
+    Take,
+    awaited,
+    discarded,
+    settled,
+    tried_again,
+)
 from envwire.client._session.states import State
 from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._transports.transport import InPlace, Transport
-from envwire.client.errors import (
-    InvalidRequestError,
-    RemoteError,
-    RequestTimeoutError,
-    ServerUnavailableError,
-)
+from envwire.client.errors import ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area, Reply
 
-_log = logging.getLogger("envwire.client")
 #: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
 _READY = State.READY
 _T = TypeVar("_T")
@@ -107,7 +110,7 @@ class BlockingDriver:
                 if type(event) is Answered and not event.warnings:
                     return event.result  # type: ignore[no-any-return]
             if type(event) is not Answered:
-                event = self._settled(event)
+                event = run(settled(session, event, self._label), self._perform)
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
     def begin(self, operation: Operation[Any]) -> None:
@@ -134,18 +137,9 @@ class BlockingDriver:
             Exception: Whatever the environment raised.
         """
         with self._lock:
-            event = self._receive()
+            self.await_reply()
+            event = run(awaited(self.session, Take(), self._label), self._perform)
         return self._outcome.of(event)
-
-    def _receive(self) -> Event:
-        """Waits for the answer to the pending request."""
-        self.await_reply()
-        failure, self._failure = self._failure, None
-        reply, self._reply = self._reply, None
-        if reply is not None:
-            return self._settled(self.session.receive(reply.message, reply.area))
-        assert failure is not None  # noqa: S101 - it is one or the other
-        return self._settled(self._try_again(failure))
 
     def await_reply(self) -> bool:
         """Waits until the answer to what was begun is here, or the connection broke.
@@ -164,77 +158,29 @@ class BlockingDriver:
         return self._failure is None
 
     def _drop_pending(self) -> None:
-        """Discards the pending answer of a caller that was interrupted or gave up.
-
-        Raises:
-            RemoteError: It says that the session is no more, or there is none still.
-        """
-        session = self.session
-        try:
-            event = self._repeated() if session.in_doubt else self._receive()
-        except (ServerUnavailableError, RequestTimeoutError):
-            raise
-        except RemoteError:  # it will not be answered, however often it is sent
-            if session.in_doubt:
-                session.take_back()
-            return
-        if isinstance(event, Refused) and not session.closable:
-            raise event.error
-
-    def _repeated(self) -> Event:
-        """Sends a request whose number is in doubt once more."""
-        session = self.session
-        try:
-            reply = self._transport.exchange(session.repeat(), session.timeout, session.header)
-        except BaseException as failure:
-            return self._settled(self._try_again(failure))
-        return self._settled(session.receive(*reply))
-
-    def _settled(self, event: Event) -> Event:
-        """Sends the pending request under other numbers for as long as the server asks for them."""
-        session = self.session
-        while isinstance(event, SendAgain):
-            try:
-                reply = self._transport.exchange(event.request, session.time_left(), session.header)
-            except BaseException as failure:  # noqa: PERF203 - it is sent again on another connection
-                event = self._try_again(failure)
-            else:
-                event = session.receive(*reply)
-        return event
+        """Discards the pending answer of a caller that was interrupted or gave up (see `discarded`)."""
+        if not self.session.in_doubt:
+            self.await_reply()
+        run(discarded(self.session, self._label), self._perform)
 
     def _try_again(self, failure: BaseException) -> Event:
-        """Sends the pending request again, on new connections, for as long as that makes sense.
+        return run(tried_again(self.session, failure, self._label), self._perform)
 
-        Raises:
-            BaseException: The last failure.
-        """
-        session = self.session
-        told = False
-        while True:
-            if isinstance(failure, InvalidRequestError):
-                session.take_back()
-            elif not isinstance(failure, ServerUnavailableError):
-                session.give_up()
-            if not isinstance(failure, ServerUnavailableError):
-                raise failure
-            event = session.connection_lost(failure)
-            if not isinstance(event, RetryAfter):
-                raise failure
-            if not told and session.lease:
-                span = min(session.lease, session.timeout)
-                _log.warning("%s: %s; trying to go on with it for %g s", self._label, failure, span)
-                told = True
-            time.sleep(event.pause)
-            outage = session.outage
-            try:
-                reply = self._transport.exchange(
-                    session.repeat(), session.time_left(), session.header
-                )
-            except BaseException as again:
-                failure = again
-            else:
-                _log.info("%s: goes on after %.1f s", self._label, outage)
-                return session.receive(*reply)
+    def _perform(self, effect: Effect) -> Reply | None:
+        if isinstance(effect, Send):
+            return self._transport.exchange(effect.request, effect.timeout, self.session.header)
+        if isinstance(effect, Take):
+            return self._taken()
+        time.sleep(effect.seconds)
+        return None
+
+    def _taken(self) -> Reply | None:
+        """Returns the reply that was waited for, or raises how it failed."""
+        failure, self._failure = self._failure, None
+        reply, self._reply = self._reply, None
+        if failure is not None:
+            raise failure
+        return reply
 
     def fileno(self) -> int:
         """Returns what is readable once `finish` need not wait; -1 where only `finish` can tell."""

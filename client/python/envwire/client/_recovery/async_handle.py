@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 from envwire.client._drivers import keeper
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._drivers.closing import is_news
-from envwire.client._recovery.flows import Ask, Effect, Flow, LetGo, MakeAgain, run_async
+from envwire.client._recovery.flows import Ask, Effect, Flow, LetGo, MakeAgain
 from envwire.client._recovery.lives import Lives
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
+from envwire.client._session.flows import run_async
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb

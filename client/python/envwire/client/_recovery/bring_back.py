@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import time
 
-from envwire.client._recovery.flows import Ask, Flow, LetGo, MakeAgain, Pause
+from envwire.client._recovery.flows import Ask, Flow, LetGo, MakeAgain
+from envwire.client._session.flows import Pause
 from envwire.client._session.operations import Replay
 from envwire.client._session.recording import Recording, Replayable
 from envwire.client.errors import ENDS, RemoteError, ReplayError, ReplayMismatchError, is_lost

@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._recovery.flows import Ask, Effect, Flow, LetGo, MakeAgain, run
+from envwire.client._recovery.flows import Ask, Effect, Flow, LetGo, MakeAgain
 from envwire.client._recovery.lives import Lives
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.attribute_operations import HasAttribute
+from envwire.client._session.flows import run
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb

@@ -1,16 +1,20 @@
-"""Frames of a direct channel in an event loop: one request out, one reply in."""
+"""Frames of a direct channel in an event loop: one request out, one reply in.
+
+The loop watches the socket for as long as the channel is open, so that a step costs no registration, no timer, and no
+turn of the loop but the one that its reply comes in.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-
-import numpy as np
+from collections.abc import Callable
 
 from envwire.client._transports.direct_channel import Channel
-from envwire.wire.frames import HEADER, HEADER_BYTES, Reply
-
-_CHUNK_BYTES = 256 * 1024
+from envwire.client._transports.loop_waits import Arrival, LoopDeadline
+from envwire.client._transports.reply_reader import ReplyReader
+from envwire.wire.adaptive_spin import AdaptiveSpin
+from envwire.wire.frames import HEADER, Reply
 
 
 class AsyncFrames:
@@ -18,39 +22,41 @@ class AsyncFrames:
 
     Args:
         channel: A plain channel.
+        given_up: Ends the channel after a failure, whose reply would belong to nobody, and returns what to raise.
 
     Attributes:
         channel: The channel.
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(
+        self, channel: Channel, given_up: Callable[[BaseException, float], BaseException]
+    ) -> None:
         self.channel = channel
+        self._given_up = given_up
         self._socket = channel.connection
         self._descriptor = channel.fileno()
-        self._loop: asyncio.AbstractEventLoop = asyncio.get_running_loop()
-        self._waiter: asyncio.Future[Reply] | None = None
-        self._data = bytearray()
-        self._deadline = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self._reader = ReplyReader(channel)
+        self._reply: Arrival[Reply] = Arrival(self._loop)
+        self._deadline = LoopDeadline(self._on_late)
+        self._spin = AdaptiveSpin()
         self._loop.add_reader(self._descriptor, self._on_readable)
 
     async def exchange(self, request: bytes, timeout: float) -> Reply:
-        """Sends a request and returns its reply.
-
-        Raises:
-            TimeoutError: None came in time.
-            OSError: The connection broke.
-        """
-        self._deadline = self._loop.time() + timeout
-        if self._timer is None:
-            self._timer = self._loop.call_at(self._deadline, self._on_time)
-        waiter: asyncio.Future[Reply] = self._loop.create_future()
-        self._waiter = waiter
-        frame = HEADER.pack(len(request), 0, 0) + request
-        sent = self._send(frame)
-        if sent < len(frame):
-            await self._send_rest(memoryview(frame)[sent:])
-        return await waiter
+        """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
+        try:
+            self._deadline.start(timeout)
+            self._reply.begin()
+            frame = HEADER.pack(len(request), 0, 0) + request
+            sent = self._send(frame)
+            if sent < len(frame):
+                await self._send_rest(memoryview(frame)[sent:])
+            if self._spin.begin():
+                self._loop.call_soon(self._look)
+            return await self._reply
+        except BaseException as error:
+            self.release()
+            raise self._given_up(error, timeout) from None
 
     def _send(self, data: bytes | memoryview) -> int:
         try:
@@ -60,95 +66,55 @@ class AsyncFrames:
 
     async def _send_rest(self, data: memoryview) -> None:
         """Sends what the socket has no room for yet."""
-        while data:
+        while data and self._reply.waiting:
             room: asyncio.Future[None] = self._loop.create_future()
             self._loop.add_writer(self._descriptor, _wake, room)
             try:
-                left = self._deadline - self._loop.time()
-                await asyncio.wait_for(room, max(left, 0.0))
+                await asyncio.wait_for(room, self._deadline.left())
             except asyncio.TimeoutError:
                 raise TimeoutError from None
             finally:
                 self._loop.remove_writer(self._descriptor)
             data = data[self._send(data) :]
 
+    def _look(self) -> None:
+        """Keeps the loop from going to sleep for a moment (see `AdaptiveSpin`); all else in it takes its turn."""
+        if self._reply.waiting and self._spin.goes_on():
+            self._loop.call_soon(self._look)
+
     def _on_readable(self) -> None:
+        arrival = self._reply
         try:
-            data = self._socket.recv(_CHUNK_BYTES, socket.MSG_DONTWAIT)
+            reply = self._reader.receive()
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
             self._fail(error)
             return
-        waiter = self._waiter
-        if not data or waiter is None:  # an end, or what nobody asked for
-            self._fail(ConnectionResetError("the server closed the connection"))
-            return
-        try:
-            reply = self._taken(data)
-        except OSError as error:
-            self._fail(error)
-            return
-        if reply is not None:
-            self._waiter = None
-            if not waiter.done():
-                waiter.set_result(reply)
+        if not arrival.waiting:
+            self._fail(ConnectionResetError("the server sent what nobody asked for"))
+        elif reply is not None:
+            self._spin.woke()
+            self._deadline.stop()
+            arrival.come(reply)
 
-    def _taken(self, data: bytes) -> Reply | None:
-        """Takes what arrived; returns the reply once all of it is there."""
-        if self._data or len(data) < HEADER_BYTES:
-            self._data += data
-            data = bytes(self._data) if self._is_whole() else b""
-        if len(data) < HEADER_BYTES:
-            return None
-        length, slot, attached = HEADER.unpack_from(data)
-        self.channel.check_size(length, slot, attached)
-        end = HEADER_BYTES + length
-        total = end + (0 if slot else attached)
-        if len(data) < total:
-            self._data[:] = data
-            return None
-        if len(data) > total:
-            raise ConnectionResetError("the server sent more than a reply")
-        self._data.clear()
-        if slot:
-            return Reply(data[HEADER_BYTES:end], self.channel.in_memory(slot, attached))
-        area = np.frombuffer(bytearray(memoryview(data)[end:]), np.uint8) if attached else None
-        return Reply(data[HEADER_BYTES:end], area)
-
-    def _is_whole(self) -> bool:
-        """Tells whether the frame that is gathered may be whole, so that it is worth a copy."""
-        if len(self._data) < HEADER_BYTES:
-            return False
-        length, slot, attached = HEADER.unpack_from(self._data)
-        self.channel.check_size(length, slot, attached)
-        total: int = HEADER_BYTES + length + (0 if slot else attached)
-        return len(self._data) >= total
-
-    def _on_time(self) -> None:
-        """Looks whether time is up: one timer for all exchanges, since most are answered long before."""
-        self._timer = None
-        if self._waiter is None:
-            return
-        if self._loop.time() >= self._deadline:
-            self._fail(TimeoutError())
-        else:
-            self._timer = self._loop.call_at(self._deadline, self._on_time)
+    def _on_late(self) -> None:
+        self._fail(TimeoutError())
 
     def _fail(self, error: OSError) -> None:
-        waiter, self._waiter = self._waiter, None
         self._loop.remove_reader(self._descriptor)
-        if waiter is None:
+        if self._reply.waiting:
+            self._reply.fail(error)
+        else:
             self._socket.close()  # noticed at the next exchange
-        elif not waiter.done():
-            waiter.set_exception(error)
+
+    def interrupt(self) -> None:
+        """Breaks the exchange, if there is one."""
+        self._fail(ConnectionResetError("the wait was ended"))
 
     def release(self) -> None:
         """Lets go of the channel, in the loop or behind its end."""
-        self._waiter = None
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._deadline.close()
         if not self._loop.is_closed():
             self._loop.remove_reader(self._descriptor)
 

@@ -7,23 +7,31 @@ clients. What is done once a step, sending a request and waiting for its reply, 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from envwire.client._transports.async_frames import AsyncFrames
 from envwire.client._transports.direct import DirectTransport
-from envwire.client._transports.transport import Transport
+from envwire.client._transports.transport import Probeable, Transport
 from envwire.wire.frames import Reply
 
 
 class AsyncTransport(Protocol):
     """Carries requests to a server, one at a time, in order."""
 
-    async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes) -> Awaitable[Reply]:
         """Sends an InteractRequest and returns the InteractResponse (see `Transport.exchange`).
 
         When it is cancelled, the reply that is still to come belongs to nobody, and the connection is given up.
         """
+        ...
+
+    def interrupt(self) -> None:
+        """Breaks the connection: `exchange`, if it waits, raises ServerUnavailableError."""
+        ...
+
+    def leave_loop(self) -> None:
+        """Lets go of the event loop; the next `exchange` may come in another one."""
         ...
 
     def close(self) -> None:
@@ -76,6 +84,15 @@ class ThreadedTransport:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
         return await self._threads.call(self._transport.exchange, request, timeout, header)
 
+    def interrupt(self) -> None:
+        """Breaks the connection (see `AsyncTransport.interrupt`)."""
+        if isinstance(self._transport, Probeable):
+            self._transport.interrupt()
+
+    def leave_loop(self) -> None:
+        """Lets go of the event loop (see `AsyncTransport.leave_loop`)."""
+        self._threads = InTurn()
+
     def close(self) -> None:
         """Frees what the transport holds (see `AsyncTransport.close`)."""
         self._transport.close()
@@ -94,40 +111,48 @@ class AsyncDirectTransport:
         self._stream: AsyncTransport | None = None
         self._threads = InTurn()
 
-    async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
+    def exchange(self, request: bytes, timeout: float, header: bytes) -> Awaitable[Reply]:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
+        frames = self._frames
+        if frames is not None and frames.channel is self._transport.plain_channel(request):
+            return frames.exchange(request, timeout)
+        return self._exchange(request, timeout, header)
+
+    async def _exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
+        """Does as `exchange`, where something has to be opened first."""
         if self._stream is not None:
             return await self._stream.exchange(request, timeout, header)
-        if self._threads.busy:
-            await self._threads.idle()
+        await self._threads.idle()
+        self.leave_loop()
         channel = self._transport.plain_channel(request)
-        if channel is None:
-            return await self._exchange_in_thread(request, timeout, header)
-        frames = self._frames
-        if frames is None or frames.channel is not channel:
-            frames = self._frames = AsyncFrames(channel)
-        try:
-            return await frames.exchange(request, timeout)
-        except BaseException as error:
-            frames.release()
-            self._frames = None
-            raise self._transport.given_up(error, timeout) from None
-
-    async def _exchange_in_thread(self, request: bytes, timeout: float, header: bytes) -> Reply:
-        self._release()
+        if channel is not None:
+            self._frames = AsyncFrames(channel, self._transport.given_up)
+            return await self._frames.exchange(request, timeout)
         reply = await self._threads.call(self._transport.exchange, request, timeout, header)
         if (stream := self._transport.stream) is not None:
             self._stream = async_transport(stream)
         return reply
 
-    def _release(self) -> None:
+    def interrupt(self) -> None:
+        """Breaks whatever connection waits (see `AsyncTransport.interrupt`)."""
+        if self._stream is not None:
+            self._stream.interrupt()
+        elif self._threads.busy:
+            self._transport.interrupt()
+        elif self._frames is not None:
+            self._frames.interrupt()
+
+    def leave_loop(self) -> None:
+        """Lets go of the event loop (see `AsyncTransport.leave_loop`)."""
         frames, self._frames = self._frames, None
         if frames is not None:
             frames.release()
+        if self._stream is not None:
+            self._stream.leave_loop()
 
     def close(self) -> None:
         """Ends the channel (see `AsyncTransport.close`)."""
-        self._release()
+        self.leave_loop()
         if self._stream is not None:
             self._stream.close()
         self._transport.close()

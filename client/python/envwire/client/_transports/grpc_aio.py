@@ -10,6 +10,7 @@ import grpc.aio
 
 from envwire.client._transports.grpc_connection import INTERACT, channel_settings, status_of
 from envwire.client._transports.grpc_transports import StreamTransport
+from envwire.client._transports.loop_waits import LoopDeadline
 from envwire.client.errors import ServerUnavailableError, timed_out
 from envwire.codec.fastpath.outlining import outlined
 from envwire.wire.envelope import RESPONSES, with_header
@@ -28,9 +29,16 @@ class AsyncStreamTransport:
         self._connection = transport.connection
         self._channel: Any = None
         self._call: Any = None
+        self._loop = asyncio.get_running_loop()
+        # Reading cannot be given a deadline; a timer that cancels the call costs less than a task to wait for.
+        self._deadline = LoopDeadline(self._on_late)
+        self._timeout = 0.0
+        #: Why the call was cancelled here.
+        self._reason: Exception | None = None
 
     def _open(self) -> Any:
         connection = self._connection
+        self._loop = asyncio.get_running_loop()
         if self._channel is None:
             options, certificates = channel_settings(connection.credentials)
             target = connection.target
@@ -46,23 +54,23 @@ class AsyncStreamTransport:
         if self._call is None:
             self._call = self._open()
         call = self._call
-        # Reading cannot be given a deadline; a timer that cancels the call costs less than a task to wait for.
-        late = asyncio.get_running_loop().call_later(timeout, call.cancel)
+        self._timeout, self._reason = timeout, None
+        self._deadline.start(timeout)
         try:
             await call.write(with_header(request, header))
             message = await call.read()
         except asyncio.CancelledError:
             self._end()
-            if late.when() > asyncio.get_running_loop().time():
+            if self._reason is None:
                 raise
-            raise timed_out(self._connection.target, timeout) from None
+            raise self._reason from None
         except (grpc.RpcError, asyncio.InvalidStateError) as error:
             self._end()
             if isinstance(error, grpc.RpcError) and (status := status_of(error)):
                 return Reply(RESPONSES.wrap("error", status))
             raise self._failure(error, timeout) from error
         finally:
-            late.cancel()
+            self._deadline.stop()
         if message is grpc.aio.EOF:
             self._end()
             ended = ServerUnavailableError(f"{self._connection.target} ended the stream")
@@ -70,20 +78,40 @@ class AsyncStreamTransport:
             raise ended
         return outlined(message)
 
+    def _on_late(self) -> None:
+        self._cancel(timed_out(self._connection.target, self._timeout))
+
+    def interrupt(self) -> None:
+        """Breaks the stream (see `AsyncTransport.interrupt`)."""
+        self._cancel(self._broken("the wait was ended"))
+
+    def _cancel(self, reason: Exception) -> None:
+        self._reason = reason
+        if self._call is not None:
+            self._call.cancel()
+
     def _failure(self, error: Exception, timeout: float) -> Exception:
         if isinstance(error, grpc.RpcError):
             return self._connection.failure(error, timeout)
+        return self._broken(error)
+
+    def _broken(self, error: object) -> ServerUnavailableError:
         broken = ServerUnavailableError(f"the stream to {self._connection.target} broke: {error}")
         broken.connected = True
         return broken
 
     def _end(self) -> None:
         call, self._call = self._call, None
-        if call is not None:
+        if call is not None and not self._loop.is_closed():
             call.cancel()
 
-    def close(self) -> None:
-        """Ends the stream; the channel goes with the last reference to it."""
+    def leave_loop(self) -> None:
+        """Lets go of the event loop, and of the channel (see `AsyncTransport.leave_loop`)."""
+        self._deadline.close()
         self._end()
         self._channel = None
+
+    def close(self) -> None:
+        """Ends the stream (see `AsyncTransport.close`)."""
+        self.leave_loop()
         self._blocking.close()

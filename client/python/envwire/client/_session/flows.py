@@ -1,0 +1,60 @@
+"""Flows: decisions without I/O, written once for blocking and asyncio clients.
+
+A flow is a generator. It yields what has to be done, and is resumed with what came of it, or with the exception that it
+ended in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+_E = TypeVar("_E")
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """Wait.
+
+    Attributes:
+        seconds: How long.
+    """
+
+    seconds: float
+
+
+def run(flow: Generator[_E, Any, _T], perform: Callable[[_E], Any]) -> _T:
+    """Runs a flow to its end and returns its result.
+
+    Args:
+        flow: The flow.
+        perform: Does what it yields, and returns or raises what came of it.
+    """
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                value = perform(effect)
+            except BaseException as error:  # noqa: PERF203 - it is the flow's to handle
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(value)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]
+
+
+async def run_async(flow: Generator[_E, Any, _T], perform: Callable[[_E], Awaitable[Any]]) -> _T:
+    """Does as `run`, with a coroutine that does what the flow yields."""
+    try:
+        effect = next(flow)
+        while True:
+            try:
+                value = await perform(effect)
+            except BaseException as error:  # noqa: PERF203 - it is the flow's to handle
+                effect = flow.throw(error)
+            else:
+                effect = flow.send(value)
+    except StopIteration as end:
+        return end.value  # type: ignore[no-any-return]

@@ -1,0 +1,141 @@
+"""What follows when a request is not simply answered: it is sent once more, under another number, or given up. No I/O.
+
+Both drivers run these flows; an answer that comes at once needs none of them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from envwire.client._session.client_session import ClientSession
+from envwire.client._session.events import Event, Refused, RetryAfter, SendAgain
+from envwire.client._session.flows import Pause
+from envwire.client.errors import (
+    InvalidRequestError,
+    RemoteError,
+    RequestTimeoutError,
+    ServerUnavailableError,
+)
+from envwire.wire.frames import Reply
+
+_log = logging.getLogger("envwire.client")
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a request; its reply comes back.
+
+    Attributes:
+        request: The request.
+        timeout: Seconds to wait for the reply.
+    """
+
+    request: bytes
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Take the reply to a request that was sent before, which has been waited for."""
+
+
+Effect: TypeAlias = Send | Take | Pause
+Repeating: TypeAlias = Generator[Effect, Reply, Event]
+
+
+def settled(session: ClientSession, event: Event, label: str) -> Repeating:
+    """Sends the pending request under other numbers for as long as the server asks for them.
+
+    Args:
+        session: The session.
+        event: What came of the request so far.
+        label: Names the session in the log.
+    """
+    while isinstance(event, SendAgain):
+        try:
+            reply = yield Send(event.request, session.time_left())
+        except BaseException as failure:  # noqa: PERF203 - it is sent again on another connection
+            event = yield from tried_again(session, failure, label)
+        else:
+            event = session.receive(*reply)
+    return event
+
+
+def tried_again(session: ClientSession, failure: BaseException, label: str) -> Repeating:
+    """Sends the pending request again, on new connections, for as long as that makes sense.
+
+    Args:
+        session: The session.
+        failure: How it failed.
+        label: Names the session in the log.
+
+    Raises:
+        BaseException: The last failure.
+    """
+    told = False
+    while True:
+        if isinstance(failure, InvalidRequestError):
+            session.take_back()
+        elif not isinstance(failure, ServerUnavailableError):
+            session.give_up()
+        if not isinstance(failure, ServerUnavailableError):
+            raise failure
+        event = session.connection_lost(failure)
+        if not isinstance(event, RetryAfter):
+            raise failure
+        if not told and session.lease:
+            span = min(session.lease, session.timeout)
+            _log.warning("%s: %s; trying to go on with it for %g s", label, failure, span)
+            told = True
+        try:
+            yield Pause(event.pause)
+            outage = session.outage
+            reply = yield Send(session.repeat(), session.time_left())
+        except BaseException as again:
+            failure = again
+        else:
+            _log.info("%s: goes on after %.1f s", label, outage)
+            return session.receive(*reply)
+
+
+def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeating:
+    """Gets a reply, and does what follows until the request is answered.
+
+    Args:
+        session: The session.
+        effect: What gets the reply.
+        label: Names the session in the log.
+    """
+    try:
+        reply = yield effect
+    except BaseException as failure:
+        event = yield from tried_again(session, failure, label)
+    else:
+        event = session.receive(*reply)
+    return (yield from settled(session, event, label))
+
+
+def discarded(session: ClientSession, label: str) -> Generator[Effect, Reply, None]:
+    """Discards the pending answer of a caller that was interrupted or gave up.
+
+    Args:
+        session: The session.
+        label: Names the session in the log.
+
+    Raises:
+        RemoteError: It says that the session is no more, or there is none still.
+    """
+    effect = Send(session.repeat(), session.timeout) if session.in_doubt else Take()
+    try:
+        event = yield from awaited(session, effect, label)
+    except (ServerUnavailableError, RequestTimeoutError):
+        raise
+    except RemoteError:  # it will not be answered, however often it is sent
+        if session.in_doubt:
+            session.take_back()
+        return
+    if isinstance(event, Refused) and not session.closable:
+        raise event.error

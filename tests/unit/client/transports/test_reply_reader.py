@@ -1,0 +1,85 @@
+"""Replies that arrive piece by piece, in whatever pieces, without a wait."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from envwire.client._transports.direct_channel import Channel
+from envwire.client._transports.reply_reader import ReplyReader
+from envwire.wire.frames import HEADER, Reply
+
+Ends = tuple[ReplyReader, socket.socket]
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours)
+    with theirs:
+        yield ReplyReader(channel), theirs
+    channel.close()
+
+
+def frame(message: bytes, attached: bytes = b"") -> bytes:
+    return HEADER.pack(len(message), 0, len(attached)) + message + attached
+
+
+def received(reader: ReplyReader) -> Reply | None:
+    try:
+        return reader.receive()
+    except BlockingIOError:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("length", "attached"), [(0, 0), (1, 0), (100, 0), (9000, 0), (0, 7), (50, 5000), (6000, 70000)]
+)
+def test_any_reply_in_any_pieces(ends: Ends, length: int, attached: int) -> None:
+    reader, peer = ends
+    dice = random.Random(length + attached)
+    for _ in range(20):
+        message, area = dice.randbytes(length), dice.randbytes(attached)
+        data = frame(message, area)
+        cuts = sorted({0, len(data), *(dice.randrange(len(data) + 1) for _ in range(5))})
+        reply = None
+        for begin, end in pairwise(cuts):
+            assert reply is None
+            peer.sendall(data[begin:end])
+            for _ in range(40):
+                reply = reply or received(reader)
+        assert reply is not None
+        assert reply.message == message
+        got = b"" if reply.area is None else np.asarray(reply.area).tobytes()
+        assert got == area
+
+
+def test_nothing_there_is_no_wait(ends: Ends) -> None:
+    with pytest.raises(BlockingIOError):
+        ends[0].receive()
+
+
+@pytest.mark.parametrize("sent", [b"", frame(b"abc")[:10], frame(b"abc")[:-1]])
+def test_a_connection_that_ends(ends: Ends, sent: bytes) -> None:
+    reader, peer = ends
+    if sent:
+        peer.sendall(sent)
+        assert received(reader) is None
+    peer.close()
+    with pytest.raises(ConnectionResetError):
+        reader.receive()
+
+
+def test_more_than_a_reply_and_replies_beyond_the_limit_are_refused(ends: Ends) -> None:
+    reader, peer = ends
+    peer.sendall(frame(b"abc") + b"x")
+    with pytest.raises(ConnectionResetError, match="more than a reply"):
+        reader.receive()
+    peer.sendall(HEADER.pack(2**31, 0, 0))
+    with pytest.raises(ConnectionResetError, match="not a frame"):
+        reader.receive()
