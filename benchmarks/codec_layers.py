@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, NamedTuple
 from unittest.mock import patch
@@ -27,7 +27,6 @@ from envwire.codec.fastpath.inlining import pieces
 from envwire.codec.fastpath.leaves import Leaf, Unknown
 from envwire.codec.fastpath.outlining import outlined
 from envwire.codec.fastpath.step_codec import FixedPartsStepCodec
-from envwire.codec.fastpath.step_reader import StepResponseReader
 from envwire.codec.steps.messages import MessageStepCodec
 from envwire.codec.steps.step_codec import StepCodec, StepResult
 from envwire.envs import spaces
@@ -93,13 +92,17 @@ def record(env: Any, vector: bool = False) -> Recording:
 
 def recordings() -> dict[str, Recording]:
     """Returns the steps that layers are measured with."""
-    cart_poles = envwire.envs.make_vec("CartPole-v1", 64, vectorization_mode="sync")
+    in_turn, as_one = (
+        envwire.envs.make_vec("CartPole-v1", 64, vectorization_mode=mode)
+        for mode in ("sync", "vector_entry_point")
+    )
     images = envwire.envs.vector.SyncVectorEnv([Atari] * 64)
     return {
         "CartPole": record(envwire.envs.make("CartPole-v1")),
         "Dict grid": record(envwire.envs.make("GridWorld-v0")),
         "image 84x84x4": record(Atari()),
-        "vector of 64": record(cart_poles, vector=True),
+        "vector of 64": record(in_turn, vector=True),
+        "64 in one program": record(as_one, vector=True),
         "vector of 64 images": Recording(record(images, vector=True).steps[:16], True, 1e-3),
     }
 
@@ -161,32 +164,36 @@ def received_inline(*_: Any) -> object:
 def _nothing(*_: Any) -> None: ...
 
 
+def _otherwise(_: bytes, otherwise: Any) -> Any:
+    return otherwise
+
+
 @contextmanager
-def without_arrays() -> Iterator[None]:
+def without_arrays() -> Generator[None]:
     """Leaves arrays and scalars to protobuf."""
     with patch.object(values, "layout_of", _nothing), patch.object(leaves, "layout_of", _nothing):
         yield
 
 
 @contextmanager
-def without_plain_values() -> Iterator[None]:
+def without_plain_values() -> Generator[None]:
     """Leaves plain values, and what they are in, to protobuf."""
 
     def refuse(self: Leaf, value: Any = None) -> None:
         original(self, value)
-        if value is not None and self._layout is None:
+        if value is not None and self._layout is None:  # pyright: ignore[reportPrivateUsage]
             raise Unknown
 
     original = Leaf.__init__
     with ExitStack() as stack:
         stack.enter_context(patch.object(Leaf, "__init__", refuse))
         stack.enter_context(patch.object(values, "_spelled", _nothing))
-        stack.enter_context(patch.object(values, "_said", lambda _, otherwise: otherwise))
+        stack.enter_context(patch.object(values, "_said", _otherwise))
         yield
 
 
 @contextmanager
-def without_trees() -> Iterator[None]:
+def without_trees() -> Generator[None]:
     """Leaves dictionaries, lists and tuples to protobuf."""
     grow = values.grow
 
@@ -199,9 +206,16 @@ def without_trees() -> Iterator[None]:
         yield
 
 
-def without_memory() -> AbstractContextManager[Any]:
-    """Reads each answer part by part, though it differs from the last one in its elements only."""
-    return patch.object(StepResponseReader, "_remember", _nothing)
+def _codec(vector: bool) -> StepCodec:
+    return FixedPartsStepCodec(FAMILY, vector=vector)
+
+
+def _reference(_: bool) -> StepCodec:
+    return MessageStepCodec(FAMILY)
+
+
+def _without_batches(_: bool) -> StepCodec:
+    return FixedPartsStepCodec(FAMILY)
 
 
 class Case(NamedTuple):
@@ -217,21 +231,20 @@ class Case(NamedTuple):
 
     of: tuple[str, ...]
     off: Callable[[], AbstractContextManager[Any]] = nullcontext
-    codec: Callable[[bool], StepCodec] = lambda vector: FixedPartsStepCodec(FAMILY, vector=vector)
+    codec: Callable[[bool], StepCodec] = _codec
     drive: Drive = direct
     without: Drive = direct
 
 
 SINGLE = ("CartPole", "Dict grid", "image 84x84x4")
-VECTOR = ("vector of 64", "vector of 64 images")
+VECTOR = ("vector of 64", "64 in one program", "vector of 64 images")
 LAYERS = {
-    "all": Case((*SINGLE, *VECTOR), codec=lambda _: MessageStepCodec(FAMILY)),
+    "all": Case((*SINGLE, *VECTOR), codec=_reference),
     "array layouts": Case(SINGLE, without_arrays),
     "plain values": Case(SINGLE, without_plain_values),
     "trees": Case(SINGLE, without_trees),
-    "whole answers": Case(SINGLE, without_memory),
-    "batches": Case(VECTOR, codec=lambda _: FixedPartsStepCodec(FAMILY)),
-    "inlining": Case(VECTOR[1:], drive=link, without=link_inline),
+    "batches": Case(VECTOR, codec=_without_batches),
+    "inlining": Case(VECTOR[2:], drive=link, without=link_inline),
     "outlining, a frame 600x400": Case(SINGLE[:1], drive=received, without=received_inline),
 }
 
@@ -248,7 +261,7 @@ def _timed(drive: Drive, ends: tuple[StepCodec, StepCodec], recording: Recording
 def measure(case: Case, recording: Recording, rounds: int) -> list[tuple[float, float]]:
     """Returns microseconds a step with a layer and without it, a pair for each round."""
     vector = recording.vector
-    whole = FixedPartsStepCodec(FAMILY, vector=vector), FixedPartsStepCodec(FAMILY, vector=vector)
+    whole = _codec(vector), _codec(vector)
     pairs: list[tuple[float, float]] = []
     with case.off():
         partial = case.codec(vector), case.codec(vector)

@@ -110,10 +110,6 @@ class ArrayLayout:
         copied: Array = view.copy()
         return copied
 
-    def read_beside(self, area: Area) -> Array:
-        """Returns the array whose elements are the first that was attached."""
-        return attached(self._shape, self._dtype, area, 0)
-
     def _offset_of(self, raw: bytes, start: int, end: int) -> int:
         """Returns where an array is attached; -1 for what is no array like this one."""
         value = raw[start:end]

@@ -1,7 +1,8 @@
-"""Reads a large message without attachments as if its arrays had been attached: without copying them.
+"""Takes large arrays out of the answers to Reset and Render before protobuf parses the rest.
 
-Protobuf copies the elements of an array several times. Cut out of the message first they are copied once, into the
-memory that becomes the array; the way of reading is that of a carrier with attachments.
+Protobuf copies the elements of an array several times. Cut out of the message first, they are copied once, into the
+memory that becomes the array, and are then read like attachments. Answers to Step are left whole: they are read by
+their fixed parts, where an array costs one copy as well, and taking it out first made reading 1.6 to 3.6 times slower.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from envwire.wire.frames import Area
 
 OUTLINED_FROM: Final = 1 << 18
-"""Smaller messages are read faster as they are.
+"""Smaller messages are read faster whole.
 
-At 270 KB there is little between the two ways. A rendered frame of 720 KB took 29 us instead of 43, and 60 us instead
+At 270 KB there is little difference. A rendered frame of 720 KB took 29 us instead of 43, and 60 us instead
 of 1,100 in a process whose allocator gave the memory of such messages back each time.
 """
 
@@ -34,8 +35,7 @@ _DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)[0]
 
 #: Where to look for large arrays; whatever else is large stays in the message.
 _FIELDS: Final = {
-    _RESPONSE: frozenset({"step", "reset", "render"}),
-    environment_pb2.StepResponse.DESCRIPTOR: frozenset({"observation"}),
+    _RESPONSE: frozenset({"reset", "render"}),
     environment_pb2.ResetResponse.DESCRIPTOR: frozenset({"observation"}),
     environment_pb2.RenderResponse.DESCRIPTOR: frozenset({"frame"}),
 }

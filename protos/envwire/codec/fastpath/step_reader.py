@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from google.protobuf.message import DecodeError
 
-from envwire.codec.fastpath.array_layouts import UNKNOWN, ArrayLayout
+from envwire.codec.fastpath.array_layouts import UNKNOWN
 from envwire.codec.fastpath.step_parts import (
     DOUBLE,
     FLAG_BYTES,
@@ -45,9 +45,6 @@ class StepResponseReader:
         self._observation = ValueReader()
         self._typed = tuple(ValueReader() for _ in TYPED)
         self._info = TreeReader(INFO)
-        self._length = -1
-        self._before = b""
-        self._layout: ArrayLayout | None = None
 
     def read(self, raw: bytes, area: Area | None = None) -> StepResult | None:
         """Returns what `Env.step` returned; None for one that is left to protobuf.
@@ -59,10 +56,6 @@ class StepResponseReader:
         Raises:
             CodecError: The answer breaks the contract.
         """
-        if len(raw) == self._length and raw.startswith(self._before):
-            result = self._plain(raw, area)
-            if result is not None:
-                return result
         start = behind_length(raw) if raw[:1] == RESPONSE else 0
         if start == 0 or raw[start : start + 1] != OBSERVATION:
             return None
@@ -71,50 +64,22 @@ class StepResponseReader:
         except (DecodeError, struct.error):  # protobuf says better what is wrong
             return None
 
-    def _plain(self, raw: bytes, area: Area | None) -> StepResult | None:
-        """Reads an answer that differs from the last one in the observation, of the same length, reward and flags."""
-        start, end = len(self._before), len(raw) - TAIL.size
-        mark, reward, flags, rest = TAIL.unpack_from(raw, end)
-        outcome, layout = FLAGS_READ.get(flags), self._layout
-        if outcome is None or mark != REWARD or rest != NO_INFO:
-            return None
-        if layout is None:
-            observation = self._observation.read(raw, start, end, area)
-        elif start < end:
-            observation = layout.read_inline(raw, start)
-        elif area is not None and area.size == layout.length:
-            observation = layout.read_beside(area)
-        else:
-            return None
-        return None if observation is UNKNOWN else (observation, reward, *outcome, {})
-
-    def _remember(self, raw: bytes, begin: int, observation: Any) -> None:
-        """Takes a plain answer, whose observation is a Value from `begin` on, as what those to come are like."""
-        self._length = -1  # until all is there: whoever interrupts a step leaves one that is whole
-        self._before, self._layout = raw[:begin], None
-        layout, end = self._observation.layout, len(raw) - TAIL.size
-        if layout is not None and layout.fits(observation):
-            for start, head in ((end - layout.length, layout.inline), (end, layout.beside)):
-                if start > 0 and raw.endswith(head, 0, start):
-                    self._before, self._layout = raw[:start], layout
-                    break
-        self._length = len(raw)
-
     def _read(self, raw: bytes, index: int, area: Area | None) -> StepResult | None:
-        begin = index
-        observation, index = self._value(self._observation, raw, begin, area)
+        observation, index = self._value(self._observation, raw, index, area)
+        if len(raw) - index == TAIL.size:  # neither an info nor types of its own
+            mark, reward, flags, info = TAIL.unpack_from(raw, index)
+            outcome = FLAGS_READ.get(flags)
+            if outcome is None or mark != REWARD or info != NO_INFO:
+                return None
+            return (observation, reward, *outcome, {})
         flags = index + 1 + DOUBLE.size
         outcome = FLAGS_READ.get(raw[flags : flags + FLAG_BYTES])
         if outcome is None or raw[index : index + 1] != REWARD:
             return None
-        plain: _Outcome = (DOUBLE.unpack_from(raw, index + 1)[0], *outcome)
+        values: _Outcome = (DOUBLE.unpack_from(raw, index + 1)[0], *outcome)
         index = flags + FLAG_BYTES
-        if raw[index:] == NO_INFO:
-            self._remember(raw, read_varint(raw, begin)[1], observation)
-            return (observation, *plain, {})
-        values = plain
         if raw[index : index + 1] != INFO:
-            values, index = self._typed_values(raw, index, plain)
+            values, index = self._typed_values(raw, index, values)
         info = self._read_info(raw, index, area)
         return None if info is None else (observation, *values, info)
 
