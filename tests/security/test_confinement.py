@@ -49,6 +49,7 @@ def spies(directory: Path) -> Iterator[tuple[RemoteEnv, RemoteEnv, Server]]:
         tokens=directory / "tokens",
         tls_cert=directory / "server.pem",
         tls_key=directory / "server-key.pem",
+        record=directory / "recordings",
     ) as server:
         envs = [RemoteEnv(server.target, SPY, credentials=credentials) for _ in range(2)]
         for env in envs:
@@ -69,6 +70,15 @@ def test_an_environment_cannot_read_key_and_tokens(
     open_to_it = [str(directory / "server.pem"), "/etc/hosts", __file__]
     secret = [str(directory / "server-key.pem"), str(directory / "tokens")]
     assert ask(spies[0], "opened", [*secret, *open_to_it]) == open_to_it
+
+
+@landlocked
+def test_an_environment_cannot_read_recordings(
+    spies: tuple[RemoteEnv, RemoteEnv, Server], directory: Path
+) -> None:
+    recordings = [str(path) for path in (directory / "recordings").iterdir()]
+    assert len(recordings) == 2
+    assert ask(spies[0], "opened", [*recordings, "/etc/hosts"]) == ["/etc/hosts"]
 
 
 @landlocked
@@ -120,3 +130,13 @@ def test_secrets_where_environments_work_are_told(
     with caplog.at_level(logging.WARNING):
         warn_of_exposed(config)
     assert str(tmp_path / "tokens") in caplog.text
+
+
+def test_recordings_of_other_machines_clients_are_secrets_and_ones_own_are_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        warn_of_exposed(ServerConfig(("*",), record=tmp_path))
+        assert caplog.text == ""
+        warn_of_exposed(ServerConfig(("*",), record=tmp_path, host="0.0.0.0", insecure=True))
+    assert str(tmp_path) in caplog.text

@@ -314,6 +314,7 @@ class MakeResponse(google.protobuf.message.Message):
     VECTOR_FIELD_NUMBER: builtins.int
     CAPABILITIES_FIELD_NUMBER: builtins.int
     INCARNATION_FIELD_NUMBER: builtins.int
+    RECORDING_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """Names the session, and in it the run of the server that made it. Random and never used again: a server that does not
     know it answers NOT_FOUND. There is nothing in it that a client has to read.
@@ -332,6 +333,10 @@ class MakeResponse(google.protobuf.message.Message):
     """How the environment prints."""
     incarnation: builtins.str
     """Names this run of the server, as `incarnation` of GetServerInfo does."""
+    recording: builtins.str
+    """Name of the recording that the server keeps of this session; empty when it keeps none. What the session is asked and
+    answers is written to a file of the operator's.
+    """
     @property
     def observation_space(self) -> envwire.v1.spaces_pb2.Space:
         """Space of observations."""
@@ -397,9 +402,10 @@ class MakeResponse(google.protobuf.message.Message):
         vector: global___VectorInfo | None = ...,
         capabilities: collections.abc.Iterable[builtins.str] | None = ...,
         incarnation: builtins.str = ...,
+        recording: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "direct", b"direct", "lease", b"lease", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "address", b"address", "capabilities", b"capabilities", "description", b"description", "direct", b"direct", "incarnation", b"incarnation", "lease", b"lease", "library", b"library", "metadata", b"metadata", "observation_space", b"observation_space", "render_mode", b"render_mode", "reward_range", b"reward_range", "secret", b"secret", "session_id", b"session_id", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector", "warnings", b"warnings"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_render_mode", b"_render_mode", "action_space", b"action_space", "address", b"address", "capabilities", b"capabilities", "description", b"description", "direct", b"direct", "incarnation", b"incarnation", "lease", b"lease", "library", b"library", "metadata", b"metadata", "observation_space", b"observation_space", "recording", b"recording", "render_mode", b"render_mode", "reward_range", b"reward_range", "secret", b"secret", "session_id", b"session_id", "spec", b"spec", "step_timeout", b"step_timeout", "vector", b"vector", "warnings", b"warnings"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_render_mode", b"_render_mode"]) -> typing.Literal["render_mode"] | None: ...
 
 global___MakeResponse = MakeResponse

@@ -29,6 +29,7 @@ from envwire.server._settings.setting import About, check_all, settings_of
 
 _hosting = partial(About, "Hosting")
 _limits = partial(About, "Limits (times in seconds)")
+_recording = partial(About, "Recording")
 _safety = partial(About, "Safety")
 _farm = partial(About, "Farm")
 
@@ -163,6 +164,41 @@ class ServerConfig:
         _limits("Clients that may wait for a free environment; 0 to refuse them at once.", LIMIT),
     ] = 0
     queue_timeout: Annotated[float, _limits("Time that one of them may wait.", POSITIVE)] = 30.0
+    record: Annotated[
+        FilePath,
+        _recording(
+            "Directory to record sessions in, a file each: all that clients ask and environments answer. Clients are "
+            "told. Empty for no recordings.",
+        ),
+    ] = ""
+    record_redact: Annotated[
+        Sequence[str],
+        _recording(
+            "Name, or pattern such as '*_key', of keyword arguments, options, info entries and attributes whose values "
+            "are not recorded."
+        ),
+    ] = ()
+    record_max_session_bytes: Annotated[
+        int,
+        _recording(
+            "Bytes of one recording, which ends there while its session goes on; 0 for no limit.",
+            LIMIT,
+        ),
+    ] = 1024 * 1024 * 1024
+    record_max_bytes: Annotated[
+        int,
+        _recording(
+            "Bytes of all recordings in the directory, beyond which the oldest finished ones are deleted; 0 for no "
+            "limit.",
+            LIMIT,
+        ),
+    ] = 10 * 1024 * 1024 * 1024
+    record_max_age: Annotated[
+        float,
+        _recording(
+            "Seconds after which a finished recording is deleted; 0 to keep it.", NOT_NEGATIVE
+        ),
+    ] = 0.0
     allow_kwargs: Annotated[
         Sequence[str],
         _safety(

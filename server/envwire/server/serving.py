@@ -11,6 +11,7 @@ from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
 from envwire.server._front.joining import joined
+from envwire.server._recording.retention import check_directory, retained
 from envwire.server.config import ServerConfig
 
 _STOP_GRACE_SECONDS = 1.0
@@ -26,10 +27,11 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
 
     Raises:
         ForkserverError: An id is unknown, or a module cannot be imported.
-        OSError: The address cannot be bound.
+        OSError: The address cannot be bound, or nothing can be written where sessions are to be recorded.
     """
     raise_file_limit()
     warn_of_exposed(config)
+    check_directory(config)
     front = await Front.start(config)  # before gRPC, whose threads a fork would not survive
     try:
         await _serve_front(front, config, ready, stop)
@@ -43,7 +45,7 @@ async def _serve_front(
     server = GrpcServer(front, config)
     try:
         target = await server.start()
-        async with openenv_bridge(config, target), joined(config, front, target):
+        async with retained(config), openenv_bridge(config, target), joined(config, front, target):
             ready(target)
             await stop.wait()
             await server.say_not_serving()

@@ -10,7 +10,15 @@ import pytest
 from google.protobuf import descriptor_pb2
 
 from envwire.farm.v1 import farm_pb2
-from envwire.v1 import direct_pb2, environment_pb2, spaces_pb2, specs_pb2, status_pb2, values_pb2
+from envwire.v1 import (
+    direct_pb2,
+    environment_pb2,
+    recording_pb2,
+    spaces_pb2,
+    specs_pb2,
+    status_pb2,
+    values_pb2,
+)
 
 PROTOS = Path(__file__).parents[3] / "protos"
 NAMES: dict[str, Any] = json.loads((PROTOS / "names.json").read_text(encoding="utf-8"))
@@ -19,6 +27,7 @@ MODULES = (
     direct_pb2,
     environment_pb2,
     farm_pb2,
+    recording_pb2,
     spaces_pb2,
     specs_pb2,
     status_pb2,

@@ -1,7 +1,8 @@
-"""Lists the server's secret files, and warns of those that environments could read."""
+"""Lists the server's files that environments are not to read, and warns of those that environments could read."""
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import tempfile
 from collections.abc import Iterable
@@ -13,10 +14,9 @@ _log = logging.getLogger("envwire.server")
 
 
 def secrets_of(config: ServerConfig) -> list[Path]:
-    """Returns the files that only the front may read."""
-    return [
-        Path(path).resolve() for path in (config.tls_key, config.tokens, config.join_token) if path
-    ]
+    """Returns the files, and the directory of recordings, that only the front may read."""
+    secrets = (config.tls_key, config.tokens, config.join_token, config.record)
+    return [Path(path).resolve() for path in secrets if path]
 
 
 def exposed(secrets: Iterable[Path]) -> list[Path]:
@@ -26,8 +26,9 @@ def exposed(secrets: Iterable[Path]) -> list[Path]:
 
 
 def warn_of_exposed(config: ServerConfig) -> None:
-    """Says in the log which secrets environments can read."""
-    for secret in exposed(secrets_of(config)):
+    """Says in the log which secrets environments can read; recordings of one's own machine are none to its user."""
+    secrets = secrets_of(dataclasses.replace(config, record="") if config.loopback else config)
+    for secret in exposed(secrets):
         _log.warning(
             "%s lies beneath the working, home or temporary directory, where environments may read it; keep it in a "
             "directory of its own, such as /etc/envwire",

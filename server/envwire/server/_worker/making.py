@@ -6,11 +6,14 @@ from envwire.codec import FaultError, Reason, encode_warnings
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
 from envwire.server._ipc.worker_frames import CopyFrame, MakeFrame
+from envwire.server._recording.recording import Recording
+from envwire.server._session.recorded import RecordedSession
 from envwire.server._session.session import Session
 from envwire.server._session.warning_log import WarningLog, WarningRecorder
 from envwire.server._worker.forking import obstacle
 from envwire.server._worker.raised import RaisedLog
 from envwire.server._worker.served_session import ServedSession
+from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 
 
@@ -20,17 +23,16 @@ class SessionMaker:
     Args:
         catalogue: What can be made.
         warnings: Takes the warnings that environments give while they are made.
-        packed: Whether several sessions share the process, which then cannot be forked.
-        max_message_bytes: What a reply may be long.
+        config: The server's settings.
     """
 
     def __init__(
-        self, catalogue: Catalogue, warnings: WarningRecorder, packed: bool, max_message_bytes: int
+        self, catalogue: Catalogue, warnings: WarningRecorder, config: ServerConfig
     ) -> None:
         self._catalogue = catalogue
         self._warnings = warnings
-        self._packed = packed
-        self._max_message_bytes = max_message_bytes
+        self._config = config
+        self._packed = config.sessions_per_process > 1  # such a process cannot be forked
 
     def make(self, frame: MakeFrame) -> ServedSession:
         """Makes the environment that the front ordered.
@@ -43,7 +45,12 @@ class SessionMaker:
         request = environment_pb2.MakeRequest.FromString(frame.request)
         env, family = make_environment(self._catalogue, request)
         access = self._catalogue.attribute_access
-        session = Session(env, family, log, access, RaisedLog().note, self._max_message_bytes)
+        kind = RecordedSession if self._config.record else Session
+        limit = self._config.max_message_bytes
+        session = kind(env, family, log, access, RaisedLog().note, limit)
+        if isinstance(session, RecordedSession):
+            versions = {library.name: library.version for library in self._catalogue.libraries}
+            session.recording = Recording(self._config, request, versions)
         return ServedSession(frame.session, frame.slot, session, log)
 
     def copy(self, frame: CopyFrame, origin: ServedSession | None) -> ServedSession:
@@ -65,4 +72,6 @@ class SessionMaker:
         if not self._packed and not obstacle():
             reply.make.capabilities.append("fork")
         encode_warnings(served.warnings.take(), reply.make.warnings)
+        if isinstance(session, RecordedSession):
+            session.begin_recording(reply.make)
         return reply.SerializeToString()

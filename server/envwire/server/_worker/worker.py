@@ -76,7 +76,7 @@ class Worker:
         self._packed = config.sessions_per_process > 1
         self._limit = config.max_message_bytes
         self._warnings = WarningRecorder()
-        self._maker = SessionMaker(catalogue, self._warnings, self._packed, self._limit)
+        self._maker = SessionMaker(catalogue, self._warnings, config)
         self._sessions: dict[int, ServedSession] = {}
         self._waiting = Waiting()
         self._channels = Channels(self._waiting, self._limit, self._serve_channel)

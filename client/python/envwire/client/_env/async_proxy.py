@@ -135,6 +135,11 @@ class AsyncRemoteEnv(EnvInfo):
         """What the server told beside its answers: that it is about to stop, and how many seconds are left."""
         return self._handle.notices
 
+    @property
+    def recorded_as(self) -> str:
+        """Name of the recording that the server keeps of the present session; empty when it keeps none."""
+        return self._handle.recorded_as
+
     async def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:

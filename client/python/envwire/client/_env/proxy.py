@@ -139,6 +139,11 @@ class RemoteProxy(RemoteAttributes):
         """Notices of the server, such as that it is about to stop and in how many seconds."""
         return self._handle.notices
 
+    @property
+    def recorded_as(self) -> str:
+        """Name of the recording that the server keeps of the present session; empty when it keeps none."""
+        return self._handle.recorded_as
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:

@@ -69,6 +69,11 @@ class Lives(Generic[D]):
         return () if self.session is None else self.session.session.notices
 
     @property
+    def recorded_as(self) -> str:
+        """Name of the recording that the server keeps of the session; empty when it keeps none."""
+        return "" if self.session is None else self.session.session.recorded_as
+
+    @property
     def vacant(self) -> bool:
         """Whether this process has no session here: it is closed or lost, or belongs to a parent process."""
         return self.session is None or self.session.pid != os.getpid()

@@ -67,6 +67,7 @@ class ClientSession:
         identity: Its name, and its secret.
         header: Says whose the requests are; empty until the session is made.
         capabilities: What the server can do with it besides, by name.
+        recorded_as: Name of the recording that the server keeps of it; empty when it keeps none.
         sequence: Number of the last numbered request.
         notices: What the server told beside an answer, the last time that it did.
         on_notices: Called when that is news.
@@ -92,6 +93,7 @@ class ClientSession:
         self._retries = RetrySchedule()
         self.header = b""
         self.capabilities: frozenset[str] = frozenset()
+        self.recorded_as = ""
         self.notices: tuple[Notice, ...] = ()
         self.on_notices: Callable[[tuple[Notice, ...]], None] = lambda _: None
         steps = step_codec(family, vector=vector)
@@ -228,6 +230,7 @@ class ClientSession:
         self.identity = SessionIdentity(made.session_id, made.secret)
         self.header = self.identity.header()
         self.capabilities = frozenset(made.capabilities)
+        self.recorded_as = made.recording
         self._retries.lease = _seconds(made.lease)
         if not self._own_timeout:
             self.timeout = _seconds(made.step_timeout) + _SLACK_SECONDS

@@ -102,8 +102,8 @@ class SessionMaker:
             session.end(Event.CLOSE)
             return reply
         session.on_made(self._config.step_timeout)
-        log_made(session)
         made = reply.make
+        log_made(session, made)
         made.session_id, made.secret = session.id, session.secret
         made.lease.CopyFrom(to_duration(session.lease))
         made.step_timeout.CopyFrom(to_duration(session.timeout))

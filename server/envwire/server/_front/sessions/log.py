@@ -13,9 +13,10 @@ _log = logging.getLogger("envwire.server")
 _LEVELS = {Life.LOST: logging.WARNING, Life.EXPIRED: logging.WARNING}
 
 
-def log_made(session: SessionRecord) -> None:
+def log_made(session: SessionRecord, made: pb.MakeResponse) -> None:
     """Notes a session that was made."""
-    _log.info("%s: made in process %d", session.label, session.process.pid)
+    recorded = f", recorded as {made.recording!r}" if made.recording else ""
+    _log.info("%s: made in process %d%s", session.label, session.process.pid, recorded)
 
 
 def log_not_made(session: SessionRecord, reply: pb.InteractResponse) -> None:

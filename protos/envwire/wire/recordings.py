@@ -1,0 +1,79 @@
+"""Recordings on disk: entries, each behind its length. What was written while a process died is a torn tail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from google.protobuf.message import DecodeError
+
+from envwire.v1 import recording_pb2
+from envwire.wire.varints import LENGTH_DELIMITED, VARINT, read_varint, tag, varint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import BinaryIO
+
+_ENTRY: Final = recording_pb2.RecordingEntry
+_AT: Final = tag(_ENTRY, "at", VARINT)
+_KINDS: Final = {
+    field.name: tag(_ENTRY, field.name, LENGTH_DELIMITED)
+    for field in _ENTRY.DESCRIPTOR.oneofs_by_name["entry"].fields
+}
+#: Digits of the longest length that a file can have.
+_LENGTH_BYTES: Final = 10
+
+
+def framed(
+    kind: str, at: int, content: Sequence[bytes | memoryview]
+) -> tuple[bytes | memoryview, ...]:
+    """Returns an entry in pieces, its length first.
+
+    Args:
+        kind: Its field in RecordingEntry.
+        at: Microseconds since the recording began.
+        content: The message in that field, in pieces, which are not copied.
+    """
+    length = sum(map(len, content))
+    head = _AT + varint(at) + _KINDS[kind] + varint(length)
+    return varint(len(head) + length) + head, *content
+
+
+class EntryReader:
+    """Reads the entries of a recording, up to its end or to where it is torn.
+
+    Args:
+        file: The recording, from its beginning.
+
+    Attributes:
+        torn_at: The byte from which on the file cannot be read; None when all of it was.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.torn_at: int | None = None
+
+    def __iter__(self) -> Iterator[recording_pb2.RecordingEntry]:
+        while self.torn_at is None:
+            begin = self._file.tell()
+            entry = self._read()
+            if entry is not None:
+                yield entry
+            elif self._file.tell() == begin:  # the end
+                return
+            else:
+                self.torn_at = begin
+
+    def _read(self) -> recording_pb2.RecordingEntry | None:
+        begin = self._file.tell()
+        prefix = self._file.read(_LENGTH_BYTES)
+        length, start = read_varint(prefix, 0)
+        if start < 0:
+            return None
+        self._file.seek(begin + start)
+        raw = self._file.read(length)
+        if len(raw) < length or not length:
+            return None
+        try:
+            return _ENTRY.FromString(raw)
+        except DecodeError:
+            return None

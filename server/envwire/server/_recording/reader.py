@@ -1,0 +1,127 @@
+"""Reads recordings: what was asked, and what was answered, one exchange after another."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from envwire.server._recording.files import SUFFIX
+from envwire.server._recording.recording import FORM
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1.recording_pb2 import RecordingEnd, RecordingEntry, RecordingHeader
+from envwire.wire.recordings import EntryReader
+
+_ENDS = {
+    RecordingEnd.REASON_CLOSED: "closed by its client",
+    RecordingEnd.REASON_ENDED: "ended by the server",
+    RecordingEnd.REASON_FULL: "full: the session went on",
+}
+#: Origins of origins that are looked up; a copy may be copied again.
+_DEPTH = 64
+
+
+class RecordingError(Exception):
+    """A file is no recording, or one that cannot be read here."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """A request and its response.
+
+    Attributes:
+        at: Seconds since the recording began.
+        request: What was asked.
+        response: What was answered; None when the process died over it, or is at it.
+        replayed: Whether the request came in a Replay.
+    """
+
+    at: float
+    request: pb.InteractRequest
+    response: pb.InteractResponse | None
+
+    replayed: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The request's field in InteractRequest; empty for none."""
+        return self.request.WhichOneof("request") or ""
+
+
+class RecordedSession:
+    """The recording of one session.
+
+    Args:
+        path: Its file. The origin of a copy lies beside it.
+
+    Attributes:
+        header: What it is of.
+        ending: How it ended, in words, once all exchanges were read.
+
+    Raises:
+        RecordingError: It is none, or of a later form.
+        OSError: It cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            first = next(iter(EntryReader(file)), None)
+        if first is None or not first.HasField("header"):
+            raise RecordingError(f"{path} is no recording: it does not begin with a header")
+        self.header: RecordingHeader = first.header
+        if self.header.form != FORM:
+            raise RecordingError(
+                f"{path} is a recording of form {self.header.form}; this version reads form {FORM}"
+            )
+        self.ending = ""
+
+    def exchanges(self) -> Iterator[Exchange]:
+        """Yields the exchanges in the order of their responses; for a copy of a session its origin's come first.
+
+        Those in a Replay come before it.
+
+        Raises:
+            RecordingError: The recording of the origin is not there.
+        """
+        asked: list[RecordingEntry] = []
+        with closing(self._entries(_DEPTH)) as entries:
+            for entry in entries:
+                if entry.HasField("request"):
+                    asked.append(entry)
+                elif entry.HasField("response") and asked:
+                    yield _exchange(asked, entry.response)
+        while asked:
+            yield _exchange(asked, None)
+
+    def _entries(self, depth: int) -> Generator[RecordingEntry, None, None]:
+        if self.header.copy_of:
+            yield from itertools.islice(
+                self._origin(depth)._entries(depth - 1), 1, self.header.copied_entries
+            )
+        self.ending = "not ended: it is being written, or its process was killed"
+        with self.path.open("rb") as file:
+            reader = EntryReader(file)
+            for entry in reader:
+                if entry.HasField("end"):
+                    self.ending = _ENDS.get(entry.end.reason, "ended")
+                yield entry
+        if reader.torn_at is not None:
+            self.ending = f"torn at byte {reader.torn_at}: its process died while it wrote"
+
+    def _origin(self, depth: int) -> RecordedSession:
+        name = self.header.copy_of
+        path = self.path.with_name(f"{Path(name).name}{SUFFIX}")
+        if not depth or not path.is_file():
+            raise RecordingError(
+                f"{self.path} is of a copy of a session, and the recording {name} of that session is not beside it"
+            )
+        return RecordedSession(path)
+
+
+def _exchange(asked: list[RecordingEntry], response: pb.InteractResponse | None) -> Exchange:
+    """Takes the last request that was asked, which this is the response to."""
+    entry = asked.pop()
+    return Exchange(entry.at / 1e6, entry.request, response, bool(asked))

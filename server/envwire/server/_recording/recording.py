@@ -1,0 +1,134 @@
+"""Writes the recording of one session.
+
+It never fails the session: what cannot be recorded is said in the operator's log.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+
+from envwire.codec.fastpath.inlining import pieces
+from envwire.server._recording.files import AppendedFile, FullError, new_name, path_of
+from envwire.server._recording.redaction import Redaction
+from envwire.server._version import VERSION
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1.recording_pb2 import RecordingEnd, RecordingHeader
+from envwire.wire.frames import Packet
+from envwire.wire.recordings import framed
+
+FORM = 1
+_STDERR = 2
+
+
+class Recording:
+    """The recording of one session: a header, then each request before it is served, and its response.
+
+    Args:
+        config: The server's settings.
+        make: What the session was asked to make.
+        libraries: Versions of the server's libraries, by name.
+    """
+
+    def __init__(
+        self, config: ServerConfig, make: pb.MakeRequest, libraries: Mapping[str, str]
+    ) -> None:
+        self._config = config
+        self._libraries = libraries
+        self._make = pb.MakeRequest()
+        self._make.CopyFrom(make)
+        self._make.ClearField("request_id")  # by which it can be repeated
+        self._make.ClearField("copy_of")  # holds the secret of another session
+        self._redaction = Redaction(config.record_redact) if config.record_redact else None
+        self._file: AppendedFile | None = None
+        self._copied = ("", 0)
+        self._entries = 0
+        self._begun = 0
+        self.name = ""
+
+    def begin(self, made: pb.MakeResponse) -> None:
+        """Makes the file; without one the name stays empty.
+
+        Args:
+            made: The answer to the Make.
+        """
+        self.name = new_name(self._make.env_id)
+        path = path_of(self._config.record, self.name)
+        self._begun = time.monotonic_ns()
+        header = self._header(made)
+        try:
+            self._file = AppendedFile(path, self._config.record_max_session_bytes)
+        except OSError as error:
+            self._stop(f"not begun: {error}")
+            self.name = ""
+        self._append("header", [header.SerializeToString()])
+
+    def _header(self, made: pb.MakeResponse) -> RecordingHeader:
+        header = RecordingHeader(form=FORM, make=self._make, made=made)
+        if self._redaction is not None:
+            self._redaction.make(header.make, header.made)
+            header.redacted.extend(self._redaction.patterns)
+        header.started.GetCurrentTime()
+        header.copy_of, header.copied_entries = self._copied
+        for name, number in self._versions().items():
+            header.versions.add(name=name, version=number)
+        return header
+
+    def _versions(self) -> dict[str, str]:
+        python = platform.python_version()
+        return {**self._libraries, "envwire": VERSION, "python": python, "numpy": version("numpy")}
+
+    def add_request(self, raw: bytes) -> None:
+        """Records a request that is about to be served."""
+        if self._redaction is not None and self._file is not None:
+            raw = self._redaction.request(raw)
+        self._append("request", [raw])
+
+    def add_response(self, packet: Packet) -> None:
+        """Records the response to it, with its attachments."""
+        content = pieces(packet)
+        if self._redaction is not None and self._file is not None:
+            content = [self._redaction.response(b"".join(content))]
+        self._append("response", content)
+
+    def finish(self, reason: RecordingEnd.Reason.ValueType) -> None:
+        """Ends the recording. Ending it twice is harmless."""
+        self._append("end", [RecordingEnd(reason=reason).SerializeToString()], last=True)
+        self._close()
+
+    def copy(self) -> Recording:
+        """Returns the recording of a copy of the session, in the process that was forked for it."""
+        copy = Recording(self._config, self._make, self._libraries)
+        copy._copied = (self.name, self._entries)
+        self._close()
+        return copy
+
+    def _append(self, kind: str, content: Sequence[bytes | memoryview], last: bool = False) -> None:
+        if self._file is None:
+            return
+        at = (time.monotonic_ns() - self._begun) // 1000
+        try:
+            self._file.append(framed(kind, at, content), last)
+        except FullError:
+            self.finish(RecordingEnd.REASON_FULL)
+            self._stop("is full, see --record-max-session-bytes")
+        except OSError as error:
+            self._stop(f"stopped: {error}")
+        else:
+            self._entries += 1
+
+    def _stop(self, why: str) -> None:
+        with contextlib.suppress(OSError):  # the environment may have closed it
+            os.write(_STDERR, f"recording {self.name} {why}; the session goes on\n".encode())
+        self._close()
+
+    def _close(self) -> None:
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):
+                file.close()

@@ -1,0 +1,73 @@
+"""Leaves out of a recording what the operator named: values of mappings, attributes and arguments of methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, Any
+
+from envwire.codec.nested import nested
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import values_pb2
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+#: What stands in a recording in the place of a value.
+REDACTED = "[redacted]"
+#: Requests that name an attribute or a method, and the fields that hold its value or its arguments.
+_NAMING = {"get_attribute": (), "set_attribute": ("value",), "call_method": ("args", "kwargs")}
+#: What answers them, and the field that holds the value.
+_ANSWERING = {"get_attribute": "value", "call_method": "result"}
+
+
+class Redaction:
+    """Names of which no value is recorded, wherever they occur: in keyword arguments, options, infos, observations.
+
+    The texts of errors and warnings are not looked into.
+
+    Args:
+        patterns: Names, or patterns of names such as "*_key".
+    """
+
+    def __init__(self, patterns: Iterable[str]) -> None:
+        self.patterns = tuple(patterns)
+        self._named = False
+
+    def make(self, request: pb.MakeRequest, made: pb.MakeResponse) -> None:
+        """Redacts how an environment was made."""
+        for message in (request, made):
+            self._redact(message)
+
+    def request(self, raw: bytes) -> bytes:
+        """Returns a request without what is not to be recorded."""
+        request = pb.InteractRequest.FromString(raw)
+        kind = request.WhichOneof("request") or ""
+        body: Any = getattr(request, kind, None)
+        self._named = kind in _NAMING and self._matches(body.name)
+        if self._named:
+            for field in _NAMING[kind]:
+                body.ClearField(field)
+        self._redact(request)
+        return request.SerializeToString()
+
+    def response(self, raw: bytes) -> bytes:
+        """Returns the response to the last request without what is not to be recorded."""
+        response = pb.InteractResponse.FromString(raw)
+        kind = response.WhichOneof("response") or ""
+        if self._named and kind in _ANSWERING:
+            body: Any = getattr(response, kind)
+            getattr(body, _ANSWERING[kind]).string_value = REDACTED
+        self._redact(response)
+        return response.SerializeToString()
+
+    def _matches(self, name: str) -> bool:
+        return any(fnmatchcase(name, pattern) for pattern in self.patterns)
+
+    def _redact(self, message: Message) -> None:
+        """Replaces values in all mappings of a message."""
+        if isinstance(message, values_pb2.ValueEntry) and self._matches(message.name):
+            message.value.string_value = REDACTED
+            return
+        for child in nested(message):
+            self._redact(child)

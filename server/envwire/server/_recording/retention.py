@@ -1,0 +1,110 @@
+"""Deletes recordings that are too old or too many; those that are being written stay."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import logging
+import os
+import tempfile
+import time
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import NamedTuple
+
+from envwire.server._recording.files import SUFFIX
+from envwire.server.config import ServerConfig
+
+_log = logging.getLogger("envwire.server")
+_SECONDS = 10.0
+
+
+class _Kept(NamedTuple):
+    """A recording, with the time of its last entry first: by that they are sorted."""
+
+    written: float
+    size: int
+    path: Path
+
+
+def check_directory(config: ServerConfig) -> None:
+    """Makes the directory of recordings, for its owner alone, unless it is there or nothing is recorded.
+
+    Raises:
+        OSError: It cannot be made, or no file can be made in it.
+    """
+    if config.record:
+        Path(config.record).mkdir(mode=0o700, parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=config.record):
+            pass
+
+
+def prune(config: ServerConfig, now: float) -> list[Path]:
+    """Deletes finished recordings that are too old, and then the oldest, until the others are not too large.
+
+    Args:
+        config: The server's settings.
+        now: The time, in seconds since 1970.
+
+    Returns:
+        What was deleted.
+    """
+    kept = sorted(_recordings(Path(config.record)))
+    total = sum(recording.size for recording in kept)
+    deleted: list[Path] = []
+    for recording in kept:
+        old = config.record_max_age and now - recording.written > config.record_max_age
+        large = config.record_max_bytes and total > config.record_max_bytes
+        if (old or large) and _delete(recording.path):
+            total -= recording.size
+            deleted.append(recording.path)
+    return deleted
+
+
+def _recordings(directory: Path) -> list[_Kept]:
+    """Returns the recordings in a directory; several servers may share it, and each deletes."""
+    found: list[_Kept] = []
+    for entry in os.scandir(directory):
+        with contextlib.suppress(FileNotFoundError):
+            if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
+                status = entry.stat(follow_symlinks=False)
+                found.append(_Kept(status.st_mtime, status.st_size, Path(entry.path)))
+    return found
+
+
+def _delete(path: Path) -> bool:
+    """Deletes a recording unless it is being written; returns whether it did."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink()
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+@contextlib.asynccontextmanager
+async def retained(config: ServerConfig) -> AsyncGenerator[None]:
+    """Keeps the recordings of a server, where it makes any, within their limits for as long as it is entered."""
+    pruning = [asyncio.ensure_future(_prune_forever(config))] if config.record else []
+    try:
+        yield
+    finally:
+        for task in pruning:
+            task.cancel()
+
+
+async def _prune_forever(config: ServerConfig) -> None:
+    while True:
+        try:
+            for path in await asyncio.to_thread(prune, config, time.time()):
+                _log.info("recording %s deleted: see --record-max-bytes, --record-max-age", path)
+        except OSError as error:
+            _log.warning("recordings in %s are not looked after: %s", config.record, error)
+        await asyncio.sleep(_SECONDS)
