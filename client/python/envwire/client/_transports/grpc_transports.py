@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from functools import partial
 from queue import SimpleQueue
@@ -39,8 +40,8 @@ def _methods() -> Iterator[tuple[str, str]]:
                 yield field.name, f"/{SERVICE.full_name}/{method.name}"
 
 
-class UnaryTransport:
-    """One unary call for each request.
+class GrpcTransport(ABC):
+    """What both transports have: one connection, to the server that was dialled or to the one that has the session.
 
     Args:
         target: HOST:PORT, or any gRPC name.
@@ -53,7 +54,31 @@ class UnaryTransport:
 
     def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
         self._credentials = credentials
-        self._use(Connection(target, connect_timeout, credentials))
+        self._connection = Connection(target, connect_timeout, credentials)
+        self._use(self._connection)
+
+    @abstractmethod
+    def _use(self, connection: Connection) -> None:
+        """Makes calls on this connection from now on."""
+
+    def fileno(self) -> int:
+        """Returns -1: gRPC waits in threads of its own."""
+        return -1
+
+    def probe(self, timeout: float) -> bool:
+        """Returns whether the server answers anything (see `Probeable.probe`)."""
+        return probe(self._connection.target, self._connection.credentials, timeout)
+
+    def close(self) -> None:
+        """Closes the channel."""
+        self._connection.channel.close()
+
+
+class UnaryTransport(GrpcTransport):
+    """One unary call for each request; for its arguments see `GrpcTransport`."""
+
+    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+        super().__init__(target, connect_timeout, credentials)
         self._sent: Any = None
         self._expected = "", 0.0
 
@@ -101,10 +126,6 @@ class UnaryTransport:
                 return Reply(RESPONSES.wrap("error", status))
             raise self._connection.failure(error, timeout) from error
 
-    def fileno(self) -> int:
-        """Returns -1: gRPC waits in threads of its own."""
-        return -1
-
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
         kind, message = REQUESTS.unwrap(with_header(request, header))
@@ -112,34 +133,16 @@ class UnaryTransport:
         method = self._methods[kind]
         self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
 
-    def probe(self, timeout: float) -> bool:
-        """Returns whether the server answers anything (see `Probeable.probe`)."""
-        return probe(self._connection.target, self._connection.credentials, timeout)
-
     def interrupt(self) -> None:
         """Ends a call that waits (see `Probeable.interrupt`); a blocking one ends with its channel only."""
         self._connection.channel.close()
 
-    def close(self) -> None:
-        """Closes the channel."""
-        self._connection.channel.close()
 
-
-class StreamTransport:
-    """One bidirectional stream for all requests.
-
-    Args:
-        target: HOST:PORT, or any gRPC name.
-        connect_timeout: Seconds to wait for a server there.
-        credentials: Certificates and token.
-
-    Raises:
-        RemoteError: No connection came about (see `Connection`).
-    """
+class StreamTransport(GrpcTransport):
+    """One bidirectional stream for all requests; for its arguments see `GrpcTransport`."""
 
     def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
-        self._credentials = credentials
-        self._use(Connection(target, connect_timeout, credentials))
+        super().__init__(target, connect_timeout, credentials)
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         self._replies: Any = None
         self._deadline = Deadline()
@@ -198,10 +201,6 @@ class StreamTransport:
         finally:
             self._deadline.stop()
 
-    def fileno(self) -> int:
-        """Returns -1: gRPC waits in threads of its own."""
-        return -1
-
     def _failure(self, error: BaseException, timeout: float) -> BaseException:
         if self._deadline.missed:
             return timed_out(self._connection.target, timeout)
@@ -223,10 +222,6 @@ class StreamTransport:
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Does nothing: the open stream keeps its sessions."""
 
-    def probe(self, timeout: float) -> bool:
-        """Returns whether the server answers anything (see `Probeable.probe`)."""
-        return probe(self._connection.target, self._connection.credentials, timeout)
-
     def interrupt(self) -> None:
         """Ends the stream, if one waits for it (see `Probeable.interrupt`)."""
         if (replies := self._replies) is not None:
@@ -235,7 +230,7 @@ class StreamTransport:
     def close(self) -> None:
         """Ends the stream and closes the channel."""
         self._end()
-        self._connection.channel.close()
+        super().close()
 
 
 def _beside(notices: bytes) -> bytes:

@@ -115,15 +115,13 @@ def _put_array(
     start: int,
     num_envs: int,
 ) -> None:
-    """Puts a column of one type."""
+    """Puts a column of one type: at once where the batch has that type, else one by one."""
     if key not in merged:
         merged[key] = np.zeros((num_envs, *column.shape[1:]), column.dtype)
     whole: npt.NDArray[Any] = merged[key]
     if whole.dtype == column.dtype and whole.shape[1:] == column.shape[1:]:
         whole[start : start + len(column)] = column
         return
-    for index in np.flatnonzero(mask).tolist():
-        value = column[index]
-        whole[start + index] = (
-            value.item() if column.dtype in _PYTHONS and value.ndim == 0 else value
-        )
+    numbers = column.dtype in _PYTHONS and column.ndim == 1
+    values = column.astype(object) if numbers else column
+    _put_values(merged, key, values, mask, start, num_envs)
