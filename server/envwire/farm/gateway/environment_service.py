@@ -24,11 +24,11 @@ from envwire.farm.gateway.streaming import Upstreams
 from envwire.farm.gateway.summaries import describe, list_environments
 from envwire.server._auth.access import Access
 from envwire.server._front.grpc.edge import Context, abort, peer_identity, turn_away
+from envwire.server._front.grpc.service import method_handlers, read_message
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS
 
-_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
 #: A client that names no deadline is answered within it: longer than servers let anything take by default.
 _LONGEST_SECONDS = 900.0
 
@@ -65,26 +65,17 @@ class EnvironmentService:
         self._max_make_bytes = max_make_bytes
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Returns what serves its methods, which take and return bytes."""
-        handlers: dict[str, Any] = {
-            # As streams of requests: what a stranger sends is not read (see `envwire.server._front.grpc.server`).
-            method.name: grpc.stream_unary_rpc_method_handler(
-                partial(self._unary, method.name, _KINDS[method.input_type.name])
-            )
-            for method in _SERVICE.methods
-            if not method.client_streaming
-        }
-        handlers["Interact"] = grpc.stream_stream_rpc_method_handler(self._interact)
-        return grpc.method_handlers_generic_handler(_SERVICE.full_name, handlers)
+        """Returns what serves its methods."""
+        return method_handlers(
+            lambda method, kind: partial(self._unary, method, kind), self._interact
+        )
 
     async def _unary(self, method: str, kind: str, _: Any, context: Context) -> bytes:
         try:
             self._access.identify(peer_identity(context)).check(kind)
         except FaultError as fault:
             await turn_away(context, fault)
-        message: Any = await context.read()
-        if message is grpc.aio.EOF:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
+        message = await read_message(context)
         try:
             answer = await self._answer(method, kind, message, context)
         except FaultError as fault:
@@ -176,14 +167,6 @@ class EnvironmentService:
                 f"a Make of {len(message)} bytes, and {self._max_make_bytes} are accepted; the operator raises the "
                 "number with --max-make-bytes",
             )
-
-
-#: Fields of InteractRequest by the requests' types.
-_KINDS = {
-    field.message_type.name: field.name
-    for field in pb.InteractRequest.DESCRIPTOR.fields
-    if field.message_type is not None
-}
 
 
 def _address_of(member: Member) -> bytes:

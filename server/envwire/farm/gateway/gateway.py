@@ -16,11 +16,11 @@ from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.environment_service import EnvironmentService
 from envwire.farm.gateway.farm_service import FarmService
 from envwire.farm.gateway.links import Link
+from envwire.farm.gateway.make_queue import MakeQueue
 from envwire.farm.gateway.making import Maker
 from envwire.farm.gateway.registry import Registry
 from envwire.farm.gateway.routing import Routes
 from envwire.farm.gateway.upkeep import Upkeep
-from envwire.farm.gateway.waiting import WaitingLine
 from envwire.server._auth.access import Access
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
@@ -47,13 +47,13 @@ async def gateway(
     access, incarnation = Access(config, clock), secrets.token_hex(8)
     registry = Registry(clock())
     routes = Routes(registry, clock, partial(Link, config=config))
-    line = WaitingLine(registry, clock, config.queue, config.queue_timeout)
-    maker = Maker(registry, line)
+    queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
+    maker = Maker(registry, queue)
     health = Health(partial(_is_admitted, access))
     service = EnvironmentService(
         access, registry, routes, maker, incarnation, clock, config.max_make_bytes
     )
-    farm = FarmService(config, access, registry, incarnation, clock, line.__len__)
+    farm = FarmService(config, access, registry, incarnation, clock, queue.__len__)
     server = grpc.aio.server(options=options(config))
     server.add_generic_rpc_handlers((service.handlers(), farm.handlers(), health.handlers()))
     target = bind(server, config, server_tls(config))

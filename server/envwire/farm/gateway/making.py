@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.links import RefusedError, ServerGoneError
+from envwire.farm.gateway.make_queue import MakeQueue
 from envwire.farm.gateway.placement import Want
 from envwire.farm.gateway.registry import Registry
 from envwire.farm.gateway.request_ids import RequestIds
 from envwire.farm.gateway.states import Member
-from envwire.farm.gateway.waiting import WaitingLine
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.farm")
@@ -30,12 +30,12 @@ class Maker:
 
     Args:
         registry: The servers.
-        line: Where Makes wait for room.
+        queue: Where Makes wait for room.
     """
 
-    def __init__(self, registry: Registry, line: WaitingLine) -> None:
+    def __init__(self, registry: Registry, queue: MakeQueue) -> None:
         self._registry = registry
-        self._line = line
+        self._queue = queue
         self._ids = RequestIds()
 
     async def make(self, request: pb.MakeRequest, send: Send[T]) -> T:
@@ -54,7 +54,7 @@ class Maker:
             tried: frozenset[Member] = frozenset()
             want = Want(request.env_id, request.library)
             while True:
-                member = before or await self._line.claim(want, tried)
+                member = before or await self._queue.claim(want, tried)
                 sent.run, before = member.incarnation, None
                 try:
                     return await self._send(member, send)

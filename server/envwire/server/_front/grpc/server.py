@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -24,25 +23,28 @@ from envwire.server._front.grpc.edge import (
     turn_away,
 )
 from envwire.server._front.grpc.health import Health
+from envwire.server._front.grpc.service import (
+    SERVICE,
+    Interact,
+    Unary,
+    method_handlers,
+    read_message,
+)
 from envwire.server._front.sessions.stream import Stream
 from envwire.server.config import ServerConfig
-from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 from envwire.wire.envelope import REQUESTS, RESPONSES
 
-SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
-_UnaryBehaviour = Callable[[Any, Context], Awaitable[bytes]]
 
-
-def _unary(front: Front, kind: str) -> _UnaryBehaviour:
-    async def call(_: Any, context: Context) -> bytes:
+def _unary(front: Front, _: str, kind: str) -> Unary:
+    async def call(__: Any, context: Context) -> bytes:
         try:
             client = front.access.identify(peer_identity(context))
         except FaultError as fault:
             await turn_away(context, fault)
         # Nothing here holds the request: gRPC keeps this frame for a while when the call is aborted.
         reply = await front.exchange(
-            REQUESTS.wrap(kind, await _read_message(context)), client=client
+            REQUESTS.wrap(kind, await read_message(context)), client=client
         )
         answer, response = RESPONSES.unwrap(reply)
         notices = front.notices.trailing()
@@ -55,13 +57,6 @@ def _unary(front: Front, kind: str) -> _UnaryBehaviour:
     return call
 
 
-async def _read_message(context: Context) -> bytes:
-    message: Any = await context.read()
-    if message is grpc.aio.EOF:
-        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
-    return bytes(message)
-
-
 def _is_admitted(front: Front, context: Context) -> bool:
     try:
         front.access.identify(peer_identity(context))
@@ -70,7 +65,7 @@ def _is_admitted(front: Front, context: Context) -> bool:
     return True
 
 
-def _interact(front: Front) -> Callable[[Any, Context], Awaitable[None]]:
+def _interact(front: Front) -> Interact:
     async def interact(_: Any, context: Context) -> None:
         stream = Stream()
         try:
@@ -89,28 +84,6 @@ def _interact(front: Front) -> Callable[[Any, Context], Awaitable[None]]:
     return interact
 
 
-def _field_of(method: str) -> str:
-    """Returns the field of InteractRequest that carries a method's request: GetServerInfo -> get_server_info."""
-    request = (
-        pb.DESCRIPTOR.services_by_name["EnvironmentService"].methods_by_name[method].input_type
-    )
-    fields = pb.InteractRequest.DESCRIPTOR.fields
-    return next(field.name for field in fields if field.message_type is request)
-
-
-def _handlers(front: Front) -> grpc.GenericRpcHandler:
-    methods = pb.DESCRIPTOR.services_by_name["EnvironmentService"].methods
-    # To gRPC they take streams of requests: the message of a unary call it reads, and decompresses, before it calls us
-    # and anybody has asked for a token. On the wire there is no difference.
-    handlers: dict[str, Any] = {
-        method.name: grpc.stream_unary_rpc_method_handler(_unary(front, _field_of(method.name)))
-        for method in methods
-        if not method.client_streaming
-    }
-    handlers["Interact"] = grpc.stream_stream_rpc_method_handler(_interact(front))
-    return grpc.method_handlers_generic_handler(SERVICE, handlers)
-
-
 class GrpcServer:
     """The gRPC server of a front.
 
@@ -126,7 +99,9 @@ class GrpcServer:
     def __init__(self, front: Front, config: ServerConfig) -> None:
         self._tls = server_tls(config)
         self._server = grpc.aio.server(options=options(config))
-        self._server.add_generic_rpc_handlers((_handlers(front),))
+        self._server.add_generic_rpc_handlers(
+            (method_handlers(partial(_unary, front), _interact(front)),)
+        )
         self._health = Health(partial(_is_admitted, front))
         self._server.add_generic_rpc_handlers((self._health.handlers(),))
         if not config.tokens:  # strangers are told that the server is there and how it is, no more

@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
-from dataclasses import dataclass, field
-
 from envwire.codec import FaultError
+from envwire.server._front.makes.waiting import WaitingLine
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.fault_replies import afresh
-
-
-@dataclass(eq=False)
-class _Turn:
-    """One that waits."""
-
-    owner: str
-    come: asyncio.Future[None] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
 
 
 class Queue:
@@ -34,54 +21,37 @@ class Queue:
         self._sessions = sessions
         self._length = length
         self._timeout = timeout
-        self._turns: deque[_Turn] = deque()
+        #: Owners of the slots that are waited for.
+        self._line = WaitingLine[str, None](lambda owner, _: sessions.unreserve(owner))
         sessions.on_free = self._advance
 
     def __len__(self) -> int:
-        return len(self._turns)
+        return len(self._line)
 
     async def reserve(self, owner: str) -> None:
-        """Reserves a slot (see `Sessions.reserve`), when there is room here not before one is free.
+        """Reserves a slot (see `Sessions.reserve`), waiting for one if there is room to wait.
 
         Raises:
             FaultError: CLIENT_LIMIT_REACHED; CAPACITY_REACHED: there is no room, or the time is up.
         """
-        self._sessions.check_share(owner, sum(turn.owner == owner for turn in self._turns))
-        if not self._turns and not self._sessions.full:
+        self._sessions.check_share(owner, sum(turn.want == owner for turn in self._line))
+        if not self._line and not self._sessions.full:
             self._sessions.reserve(owner)
-        elif len(self._turns) < self._length:
-            await self._wait(_Turn(owner))
+        elif len(self._line) < self._length:
+            await self._line.wait(owner, self._timeout, self._too_late)
         else:
-            raise self._sessions.no_slot(f"; {len(self._turns)} wait already" * bool(self._length))
+            raise self._sessions.no_slot(f"; {len(self._line)} wait already" * bool(self._length))
 
-    async def _wait(self, turn: _Turn) -> None:
-        self._turns.append(turn)
-        loop = asyncio.get_running_loop()
-        timer = loop.call_later(self._timeout, self._give_up, turn)
-        try:
-            await turn.come
-        except asyncio.CancelledError:
-            if not turn.come.cancelled() and turn.come.exception() is None:  # in the same moment
-                self._sessions.unreserve(turn.owner)
-            raise
-        finally:
-            timer.cancel()
-            if turn in self._turns:
-                self._turns.remove(turn)
-
-    def _give_up(self, turn: _Turn) -> None:
-        if not turn.come.done():
-            waited = f", and none was freed within {self._timeout:g} s"
-            turn.come.set_exception(self._sessions.no_slot(waited))
+    def _too_late(self, _: str) -> FaultError:
+        return self._sessions.no_slot(f", and none was freed within {self._timeout:g} s")
 
     def _advance(self) -> None:
         """Gives slots that are free to those that have waited longest."""
-        while self._turns and not self._sessions.full:
-            turn = self._turns.popleft()
-            if turn.come.done():
-                continue
+        for turn in self._line:
+            if self._sessions.full:
+                return
             try:
-                self._sessions.reserve(turn.owner)
+                self._sessions.reserve(turn.want)
             except FaultError as fault:
                 turn.come.set_exception(fault)
             else:
@@ -89,7 +59,5 @@ class Queue:
 
     def reject_all(self, fault: FaultError) -> None:
         """Sends all away that wait."""
-        while self._turns:
-            turn = self._turns.popleft()
-            if not turn.come.done():
-                turn.come.set_exception(afresh(fault))
+        for turn in self._line:
+            turn.come.set_exception(afresh(fault))

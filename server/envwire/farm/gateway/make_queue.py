@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.placement import Want
 from envwire.farm.gateway.registry import Registry
 from envwire.farm.gateway.states import Member
+from envwire.server._front.makes.waiting import WaitingLine
 from envwire.server._ipc.unknown_environment import unknown_environment
 
 #: A gateway that has just started, or all of whose servers are silent, does not know better. After so many seconds it
@@ -19,18 +19,19 @@ SETTLE_SECONDS = 2.5
 _SETTLING = 4096
 
 
-@dataclass(eq=False)
-class _Turn:
-    """One that waits."""
+class _Request(NamedTuple):
+    """What is waited for.
+
+    Attributes:
+        want: The environment.
+        but: Servers that refused it.
+    """
 
     want: Want
     but: frozenset[Member]
-    come: asyncio.Future[Member] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
 
 
-class WaitingLine:
+class MakeQueue:
     """Takes slots of servers, for those that wait as soon as one is free.
 
     Args:
@@ -48,11 +49,13 @@ class WaitingLine:
         self._length = length
         self._timeout = timeout
         self._settled = clock() + SETTLE_SECONDS
-        self._turns: list[_Turn] = []
+        self._line = WaitingLine[_Request, Member](
+            lambda _, member: registry.settle(member, made=False)
+        )
         registry.on_room = self._advance
 
     def __len__(self) -> int:
-        return len(self._turns)
+        return len(self._line)
 
     async def claim(self, want: Want, but: frozenset[Member] = frozenset()) -> Member:
         """Takes a slot (see `Registry.claim`), waiting for one where that helps.
@@ -64,12 +67,14 @@ class WaitingLine:
         member = self._registry.claim(want, now, but)
         if member is not None:
             return member
-        most, seconds = self._patience(want, now)
-        if seconds <= 0 or len(self._turns) >= most:
+        most, seconds = self._limits(want, now)
+        if seconds <= 0 or len(self._line) >= most:
             raise self._refusal(want)
-        return await self._wait(_Turn(want, but), seconds)
+        return await self._line.wait(
+            _Request(want, but), seconds, lambda request: self._refusal(request.want)
+        )
 
-    def _patience(self, want: Want, now: float) -> tuple[int, float]:
+    def _limits(self, want: Want, now: float) -> tuple[int, float]:
         """Returns how many may wait, and how long."""
         if self._registry.serving(want, now):
             return self._length, self._timeout if self._length else 0.0
@@ -77,32 +82,15 @@ class WaitingLine:
             return _SETTLING, SETTLE_SECONDS
         return _SETTLING, self._settled - now
 
-    async def _wait(self, turn: _Turn, seconds: float) -> Member:
-        self._turns.append(turn)
-        timer = asyncio.get_running_loop().call_later(seconds, self._give_up, turn)
-        try:
-            return await turn.come
-        except asyncio.CancelledError:
-            if turn.come.done() and not turn.come.cancelled() and not turn.come.exception():
-                self._registry.settle(turn.come.result(), made=False)  # in the same moment
-            raise
-        finally:
-            timer.cancel()
-            if turn in self._turns:
-                self._turns.remove(turn)
-
-    def _give_up(self, turn: _Turn) -> None:
-        if not turn.come.done():
-            turn.come.set_exception(self._refusal(turn.want))
-
     def _advance(self) -> None:
         """Gives room to those that have waited longest; where one finds none, others like it find none either."""
         now, in_vain = self._clock(), set[tuple[str, str, frozenset[Member]]]()
-        for turn in list(self._turns):
-            kind = turn.want.env_id, turn.want.library, turn.but
-            if turn.come.done() or kind in in_vain:
+        for turn in self._line:
+            want, but = turn.want
+            kind = want.env_id, want.library, but
+            if kind in in_vain:
                 continue
-            member = self._registry.claim(turn.want, now, turn.but)
+            member = self._registry.claim(want, now, but)
             if member is None:
                 in_vain.add(kind)
             else:

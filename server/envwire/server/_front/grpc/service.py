@@ -1,0 +1,56 @@
+"""The methods of EnvironmentService as gRPC is told of them, by a server and by the gateway of a farm."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+
+from envwire.server._front.grpc.edge import Context
+from envwire.v1 import environment_pb2 as pb
+
+_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
+SERVICE = _SERVICE.full_name
+
+#: Serve a call. A message is read from the context, by `read_message` or one by one.
+Unary = Callable[[Any, Context], Awaitable[bytes]]
+Interact = Callable[[Any, Context], Awaitable[None]]
+
+#: Fields of InteractRequest by the requests' types: GetServerInfoRequest -> get_server_info.
+_FIELDS = {
+    field.message_type.name: field.name
+    for field in pb.InteractRequest.DESCRIPTOR.fields
+    if field.message_type is not None
+}
+
+
+def method_handlers(
+    unary: Callable[[str, str], Unary], interact: Interact
+) -> grpc.GenericRpcHandler:
+    """Returns the service's methods for a gRPC server; they take and return bytes.
+
+    Args:
+        unary: Returns what serves a method, by its name and by the field of InteractRequest for its request.
+        interact: Serves Interact.
+    """
+    # To gRPC they take streams of requests: the message of a unary call it reads, and decompresses, before it calls us
+    # and anybody has asked for a token. On the wire there is no difference.
+    handlers: dict[str, Any] = {
+        method.name: grpc.stream_unary_rpc_method_handler(
+            unary(method.name, _FIELDS[method.input_type.name])
+        )
+        for method in _SERVICE.methods
+        if not method.client_streaming
+    }
+    handlers["Interact"] = grpc.stream_stream_rpc_method_handler(interact)
+    return grpc.method_handlers_generic_handler(SERVICE, handlers)
+
+
+async def read_message(context: Context) -> bytes:
+    """Returns the message of a unary call; ends a call that has none."""
+    message: Any = await context.read()
+    if message is grpc.aio.EOF:
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")
+    return bytes(message)
