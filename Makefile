@@ -14,7 +14,7 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary test-typescript farm-test fuzz lint format protos protos-typescript check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
+.PHONY: help demo docs test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary test-conformance test-typescript farm-test fuzz lint format protos protos-typescript check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -118,6 +118,9 @@ test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAU
 
 test-adversary: $(VENV)/.dev ## Attack servers from outside, in full: lists, memory, processes, neighbours.
 	$(BIN)/python -m pytest -m 'long or not long' tests/adversary
+
+test-conformance: $(VENV)/.dev ## Check the Python server against every sentence of the protocol, and servers with seeded defects.
+	$(BIN)/python -m pytest -m 'long or not long' tests/conformance
 
 farm-test: $(VENV)/.dev ## Kill, stop and restart servers and gateways of a farm.
 	$(BIN)/python -m pytest -m 'long or not long' tests/farm

@@ -27,6 +27,7 @@ def test_no_root_claims_the_namespace(root: str) -> None:
         *(f"protos/envwire/{name}" for name in ("v1", "farm/v1", "wire", "codec")),
         "server/envwire/farm/gateway",
         "server/envwire/farm/engines",
+        "server/envwire/conformance",
         *(f"{root}/envwire/{root.partition('/')[0]}" for root in ROOTS[1:]),
     ],
 )

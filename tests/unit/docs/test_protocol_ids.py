@@ -9,35 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from envwire.conformance.sections import SECTIONS as BY_PREFIX
+
 DOCS = Path(__file__).parents[3] / "docs"
 PAGE = (DOCS / "protocol.md").read_text(encoding="utf-8")
 IDS = (DOCS / "protocol-ids.txt").read_text(encoding="utf-8").split()
 ID = re.compile(r"\[([A-Z]+-\d+)\]")
 
-#: Sections that say what peers do, by the prefix of their ids. The others tell how to begin, show, or advise.
-SECTIONS = {
-    "Methods": "METHOD",
-    "Sessions": "SESSION",
-    "Request numbers: exactly once": "SEQUENCE",
-    "Leases and deadlines": "LEASE",
-    "States of a session": "STATE",
-    "Values": "VALUE",
-    "Driving an environment": "DRIVE",
-    "Vector environments": "VECTOR",
-    "Replay": "REPLAY",
-    "Saved states": "SAVE",
-    "Errors": "ERROR",
-    "Notices": "NOTICE",
-    "Access": "ACCESS",
-    "The direct channel": "DIRECT",
-    "Opening": "OPEN",
-    "Frames": "FRAME",
-    "Shared memory": "MEMORY",
-    "When it ends": "END",
-    "Its limits and its safety": "BOUND",
-    "Limits, health, reflection": "LIMIT",
-    "Compatibility": "COMPAT",
-}
+#: Sections that say what peers do, by their titles. The others tell how to begin, show, or advise.
+SECTIONS = {title: prefix for prefix, title in BY_PREFIX.items()}
 #: Where a sentence ends: behind its period, and the id that follows it.
 _END = re.compile(r"(?<=[.])((?: \[[A-Z]+-\d+\])?) (?=[A-Z`\"*0-9])(?!\[)")
 _ITEM = re.compile(r"^(\* |\d\. )")

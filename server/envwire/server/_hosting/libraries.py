@@ -26,6 +26,9 @@ from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.v1 import environment_pb2
 
+#: Environments of the conformance suite: registered only where the operator names them.
+_CONFORMANCE_PREFIX = "Conformance/"
+
 
 def load_libraries(version: str, patterns: Iterable[str] = ()) -> list[Library]:
     """Returns the installed libraries in the order in which ids are looked up.
@@ -34,6 +37,8 @@ def load_libraries(version: str, patterns: Iterable[str] = ()) -> list[Library]:
         ImportError: A pattern asks for PettingZoo, and it is not installed.
     """
     libraries = [Library(envwire_family(), envs, version)]
+    if any(pattern.startswith(_CONFORMANCE_PREFIX) for pattern in patterns):
+        importlib.import_module("envwire.envs.envs.conformance")
     with contextlib.suppress(ModuleNotFoundError):
         gymnasium = importlib.import_module("gymnasium")
         libraries.append(Library(gymnasium_family(), gymnasium, gymnasium.__version__))

@@ -95,12 +95,12 @@ def _read(raw: bytes) -> tuple[str, Any]:
         request = pb.InteractRequest.FromString(raw)
     except DecodeError as error:
         raise FaultError(
-            Reason.MALFORMED_REQUEST, f"a recorded request is not an InteractRequest: {error}"
+            Reason.INVALID_VALUE, f"a recorded request is not an InteractRequest: {error}"
         ) from error
     kind = request.WhichOneof("request") or ""
     if kind not in RECORDED:
         raise FaultError(
-            Reason.MALFORMED_REQUEST,
+            Reason.INVALID_VALUE,
             f"a {kind or 'request without content'} cannot be in a recording; record {', '.join(sorted(RECORDED))}",
         )
     return kind, getattr(request, kind)

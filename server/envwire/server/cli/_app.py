@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from envwire.conformance.command import conformance
 from envwire.server._version import VERSION
 from envwire.server.cli._drive.bench import bench
 from envwire.server.cli._drive.run import run
@@ -27,6 +28,7 @@ app.command("list")(list_environments)
 app.command()(run)
 app.command()(bench)
 app.command()(health)
+app.command()(conformance)
 app.command()(certs)
 app.command()(token)
 app.command(epilog=EPILOG)(gateway)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from envwire.codec import FaultError
+from envwire.codec import FaultError, Reason
 from envwire.server._hosting.member_starts import Everybody, Members
 from envwire.server._session import replay as _replaying
 from envwire.server._session.replay import Replaying
@@ -42,8 +42,10 @@ def apply(replaying: Replaying, requests: list[bytes], position: int = 0) -> pb.
     ],
 )
 def test_only_what_changes_an_environment_is_replayed(request_: bytes, says: str) -> None:
-    with pytest.raises(FaultError, match=says):
+    with pytest.raises(FaultError, match=says) as refused:
         apply(Replaying(serve, begin), [STEP, request_])
+    # The Replay used its number: MALFORMED_REQUEST would say that it did not.
+    assert refused.value.reason is Reason.INVALID_VALUE
 
 
 def test_parts_come_in_order() -> None:

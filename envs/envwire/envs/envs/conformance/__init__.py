@@ -1,0 +1,26 @@
+"""The environments that the conformance suite drives; docs/conformance.md says what each must do.
+
+They are registered when this package is imported, and a server imports it only when its operator names
+``Conformance/...``: no pattern such as ``*`` lists them.
+"""
+
+from envwire.envs.envs.registration import register
+
+_HERE = "envwire.envs.envs.conformance"
+
+register("Conformance/Counter-v0", entry_point=f"{_HERE}.counter:CounterEnv")
+
+for _id, _entry_point in (
+    ("Big", "big:BigEnv"),
+    ("Crash", "failing:CrashEnv"),
+    ("Echo", "echo:EchoEnv"),
+    ("EverySpace", "every_space:EverySpaceEnv"),
+    ("Raise", "failing:RaiseEnv"),
+    ("Slow", "failing:SlowEnv"),
+):
+    register(
+        f"Conformance/{_id}-v0",
+        entry_point=f"{_HERE}.{_entry_point}",
+        order_enforce=False,
+        disable_env_checker=True,
+    )

@@ -1,0 +1,41 @@
+"""`Conformance/Big-v0`: observations of any size."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from envwire.envs import spaces
+from envwire.envs.core import Env
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class BigEnv(Env[Any, Any]):
+    """An action *n* gives a uint8 array whose element *i* is ``i % 251``; a list gives a tuple of such."""
+
+    observation_space = spaces.Box(0, 255, (2**20,), np.uint8)
+    action_space = spaces.Discrete(2**31)
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Returns an array of one byte."""
+        super().reset(seed=seed, options=options)
+        return _bytes(1), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Returns arrays."""
+        if isinstance(action, list):
+            counts = cast("list[int]", action)
+            return tuple(_bytes(count) for count in counts), 0.0, False, False, {}
+        return _bytes(action), 0.0, False, False, {}
+
+
+def _bytes(count: int) -> NDArray[np.uint8]:
+    return (np.arange(count) % 251).astype(np.uint8)

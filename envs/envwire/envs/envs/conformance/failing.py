@@ -1,0 +1,89 @@
+"""Environments that fail on demand: they raise, sleep, or end their process."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import Any
+
+from envwire.envs import spaces
+from envwire.envs.core import Env
+
+#: What an action or an option can ask `RaiseEnv` to raise.
+_RAISED = {kind.__name__: kind for kind in (ValueError, KeyError, RuntimeError, ZeroDivisionError)}
+
+
+class _FailingEnv(Env[Any, Any]):
+    """Has the spaces and the reset that the environments below share: an observation is 0."""
+
+    observation_space = spaces.Discrete(2)
+    action_space: spaces.Space[Any] = spaces.Discrete(2)
+
+    def __init__(self, render_mode: str | None = None) -> None:
+        self.render_mode = render_mode
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        return 0, {}
+
+
+class RaiseEnv(_FailingEnv):
+    """``Conformance/Raise-v0``: raises the exception that an action names, ``"ValueError"`` for instance.
+
+    The exception has the arguments ``("asked for it", 7)``. The action ``"object"`` returns an observation without a
+    wire form, ``"opaque"`` one in the info. The option ``"raise"`` names the exception of a reset, ``"raise_in_close"``
+    that of `close`.
+    """
+
+    action_space = spaces.Text(20)
+    _raise_in_close: str = ""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Raises what the options name."""
+        asked = options or {}
+        self._raise_in_close = asked.get("raise_in_close", "")
+        _raise(asked.get("raise", ""))
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Raises what the action names."""
+        _raise(action)
+        observation = object() if action == "object" else 0
+        return observation, 0.0, False, False, {"it": object()} if action == "opaque" else {}
+
+    def close(self) -> None:
+        """Raises what the last reset was told."""
+        _raise(self._raise_in_close)
+
+
+def _raise(name: Any) -> None:
+    if kind := _RAISED.get(name):
+        raise kind("asked for it", 7)
+
+
+class SlowEnv(_FailingEnv):
+    """``Conformance/Slow-v0``: an action is a number of seconds, which the step takes. An observation counts steps."""
+
+    _steps = 0
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Sleeps."""
+        time.sleep(float(action))
+        self._steps += 1
+        return self._steps, 0.0, False, False, {}
+
+
+class CrashEnv(_FailingEnv):
+    """``Conformance/Crash-v0``: the action 1 prints "leaving" and ends the process with status 7."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Ends the process, or does nothing."""
+        if action == 1:
+            print("leaving", file=sys.stderr, flush=True)
+            os._exit(7)
+        return 0, 0.0, False, False, {}

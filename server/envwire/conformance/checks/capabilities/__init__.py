@@ -1,0 +1,27 @@
+"""What a server may offer besides."""
+
+from __future__ import annotations
+
+from envwire.conformance.checks.capabilities import (  # isort: skip
+    attributes,
+    np_random,
+    saved_states,
+    replays,
+    forks,
+    vectors,
+    vector_members,
+    health,
+    access,
+)
+
+__all__ = [
+    "access",
+    "attributes",
+    "forks",
+    "health",
+    "np_random",
+    "replays",
+    "saved_states",
+    "vector_members",
+    "vectors",
+]

@@ -1,0 +1,79 @@
+"""Tokens and TLS."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.raw import Access, Answer, Grpc, UnaryLink
+from envwire.conformance.suite import Scene, cases, check
+from envwire.v1 import environment_pb2 as pb
+
+#: gRPC's status UNAVAILABLE.
+_UNAVAILABLE = 14
+
+
+def _asked(scene: Scene, access: Access, request: pb.InteractRequest) -> Answer:
+    channel = Grpc(access, scene.trace)
+    try:
+        return UnaryLink(channel).exchange(request, scene.seconds)
+    finally:
+        channel.close()
+
+
+_INFO = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
+
+
+@cases({"none": "", "unknown": "0" * 32}, "ACCESS-1 ACCESS-2", profile="auth")
+def a_call_needs_the_token(scene: Scene, token: str) -> None:
+    """A call without a token that the server knows answers UNAUTHENTICATED."""
+    make = pb.InteractRequest(make=scene.make_request())
+    for request in (_INFO, make):
+        answer = _asked(scene, replace(scene.access, token=token), request)
+        answer.refused(Reason.UNAUTHENTICATED)
+
+
+@check("ACCESS-2 SEQUENCE-8", profile="auth")
+def a_secret_is_no_token(scene: Scene) -> None:
+    """A request of a session needs the token as well, and uses no number without."""
+    session = scene.make()
+    reset = session.request("reset")
+    reset.reset.header.CopyFrom(session.header)
+    _asked(scene, replace(scene.access, token=""), reset).refused(Reason.UNAUTHENTICATED)
+    session.reset(1)
+
+
+@check("ACCESS-2", over=("stream",), profile="auth")
+def a_stream_needs_the_token(scene: Scene) -> None:
+    """A stream without a token fails with UNAUTHENTICATED."""
+    status = scene.stranger_stream(replace(scene.access, token="")).status()
+    answer = Answer(pb.InteractResponse(error=status))
+    answer.refused(Reason.UNAUTHENTICATED)
+
+
+@check("LIMIT-10", profile="auth")
+def health_needs_no_token(scene: Scene) -> None:
+    """Health answers strangers."""
+    channel = Grpc(replace(scene.access, token=""), scene.trace)
+    answer = channel.call("Check", b"", scene.seconds, "grpc.health.v1.Health")
+    channel.close()
+    expect_equal(answer, b"\x08\x01", "the answer, SERVING")
+
+
+@check("ACCESS-1 BOUND-7", profile="tls")
+def plain_text_is_refused(scene: Scene) -> None:
+    """A client that does not speak TLS gets no answer."""
+    answer = _asked(scene, replace(scene.access, ca="", cert="", key=""), _INFO)
+    expect_equal(answer.response.error.code, _UNAVAILABLE, "the status code")
+
+
+@check("BOUND-7", over=("direct",), profile="tls")
+def the_direct_port_speaks_tls(scene: Scene) -> None:
+    """The TCP port speaks TLS from the first byte, with the same certificates."""
+    session = scene.make()
+    session.reset(1)
+    plain = scene.connect_plain(session.made)
+    plain.send_bytes(b"envwire\x01" + bytes(16))
+    expect(not plain.answers_in_frames(), "no frame in plain text")
+    session.step(1)

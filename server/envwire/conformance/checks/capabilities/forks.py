@@ -1,0 +1,81 @@
+"""Copies of a session."""
+
+from __future__ import annotations
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.raw import Answer, Session
+from envwire.conformance.raw.values import int64s, look_up
+from envwire.conformance.suite import Scene, check
+from envwire.v1 import environment_pb2 as pb
+
+
+def _ask_copy(scene: Scene, header: pb.SessionHeader) -> Answer:
+    request = pb.InteractRequest(make=pb.MakeRequest(copy_of=header))
+    return scene.unary.exchange(request, 60.0)
+
+
+def _copied(scene: Scene, session: Session) -> Session:
+    if "fork" not in session.made.capabilities:
+        raise SkippedError("the session does not name fork among its capabilities")
+    answer = _ask_copy(scene, session.header)
+    if answer.info.reason == Reason.UNSUPPORTED:
+        raise SkippedError(f"it cannot be forked: {answer.response.error.message}")
+    made = scene.made(answer)
+    return scene.attach(made, scene.unary)
+
+
+@check("SESSION-14", profile="fork")
+def a_copy_is_where_the_original_is(scene: Scene) -> None:
+    """A copy goes on from the original's state, under numbers of its own, and apart from it."""
+    session = scene.make()
+    session.reset(1)
+    session.step(1)
+    copy = _copied(scene, session)
+    expect(copy.made.session_id != session.made.session_id, "another id")
+    expect(copy.made.secret != session.made.secret, "another secret")
+    expect_equal(int64s(copy.step(1).observation), [2, 2], "steps and sum of the copy")
+    expect_equal(int64s(session.step(0).observation), [2, 1], "those of the original")
+
+
+@check("SESSION-14", profile="fork")
+def a_copy_has_the_generator(scene: Scene) -> None:
+    """Original and copy draw the same."""
+    session = scene.make()
+    session.reset(1)
+    copy = _copied(scene, session)
+    drawn = [look_up(one.reset().info, "draw") for one in (session, copy)]
+    expect_equal(drawn[1], drawn[0], "the draw")
+
+
+@check("SAVE-5", profile="fork")
+def a_copy_keeps_saved_states(scene: Scene) -> None:
+    """States that the original saved can be restored in the copy."""
+    session = scene.make()
+    session.reset(1)
+    if session.ask("save_state").kind == "error":
+        raise SkippedError("the environment saves no states")
+    session.step(1)
+    copy = _copied(scene, session)
+    copy.ask("restore_state", state=1).of("restore_state")
+    expect_equal(int64s(copy.step(0).observation), [1, 0], "steps and sum")
+
+
+@check("SESSION-14 SESSION-20", profile="fork")
+def a_copy_needs_the_secret(scene: Scene) -> None:
+    """Another's session cannot be copied."""
+    session = scene.make()
+    wrong = pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16))
+    _ask_copy(scene, wrong).refused(Reason.WRONG_SECRET)
+    unknown = pb.SessionHeader(session_id="0" * 32, secret=bytes(16))
+    _ask_copy(scene, unknown).refused(Reason.UNKNOWN_SESSION)
+
+
+@check("SESSION-14 STATE-3", profile="fork")
+def a_copy_outlives_its_original(scene: Scene) -> None:
+    """Closing the original does not end the copy."""
+    session = scene.make()
+    session.reset(1)
+    copy = _copied(scene, session)
+    session.close().of("close")
+    expect_equal(int64s(copy.step(1).observation), [1, 1], "steps and sum of the copy")

@@ -1,0 +1,72 @@
+"""Vector environments: what their members have."""
+
+from __future__ import annotations
+
+from envwire.codec import Reason
+from envwire.conformance.checks.capabilities.vectors import COUNT, actions, vector
+from envwire.conformance.outcomes import expect_equal
+from envwire.conformance.raw.values import int64s, integer, sequence
+from envwire.conformance.suite import Scene, check
+from envwire.v1.values_pb2 import ValueList, ValueMap
+
+
+@check("VECTOR-19", profile="vector")
+def an_attribute_is_everybodys(scene: Scene) -> None:
+    """GetAttribute answers a tuple with one of each member, or of those that are named."""
+    session = vector(scene)
+    answer = session.ask("get_attribute", name="length").of("get_attribute")
+    expect_equal(list(answer.value.tuple.values), [integer(10)] * COUNT, "length")
+    one = session.ask("get_attribute", name="length", members=[1]).of("get_attribute")
+    expect_equal(list(one.value.tuple.values), [integer(10)], "length of member 1")
+
+
+@check("VECTOR-20", profile="vector")
+def an_attribute_is_set_for_each(scene: Scene) -> None:
+    """A list has one value for each member."""
+    session = vector(scene)
+    values = sequence(integer(1), integer(2), integer(3))
+    session.ask("set_attribute", name="length", value=values).of("set_attribute")
+    answer = session.ask("get_attribute", name="length").of("get_attribute")
+    wanted = [integer(1), integer(2), integer(3)]
+    expect_equal(list(answer.value.tuple.values), wanted, "length")
+
+
+@check("VECTOR-19", profile="vector")
+def a_method_is_called_on_members(scene: Scene) -> None:
+    """CallMethod calls it on those that are named, once."""
+    session = vector(scene)
+    session.reset(1)
+    args = ValueList(values=[integer(4)])
+    answer = session.ask("call_method", name="add", args=args, members=[0, 2]).of("call_method")
+    expect_equal(list(answer.result.tuple.values), [integer(4)] * 2, "the sums")
+    observation = session.step(actions(0, 0, 0)).observation
+    expect_equal(int64s(observation), [2, 4, 1, 0, 2, 4], "steps and sums")
+
+
+@check("VECTOR-19", profile="vector")
+def an_unknown_member_is_refused(scene: Scene) -> None:
+    """A member that there is not is refused, and the session goes on."""
+    session = vector(scene)
+    session.reset(1)
+    answer = session.ask("get_attribute", name="length", members=[COUNT])
+    answer.refused(Reason.INVALID_VALUE, Reason.MALFORMED_REQUEST, Reason.ATTRIBUTE_MISSING)
+    if answer.info.reason == Reason.MALFORMED_REQUEST:
+        session.number -= 1
+    session.step(actions(0, 0, 0))
+
+
+@check("VECTOR-22", profile="vector")
+def generators_are_copies(scene: Scene) -> None:
+    """Reading "np_random" answers with the generator of each member."""
+    session = vector(scene)
+    session.reset(1)
+    answer = session.ask("get_attribute", name="np_random").of("get_attribute")
+    expect_equal(len(answer.member_random), COUNT, "the number of generators")
+
+
+@check("VECTOR-10", profile="vector")
+def members_may_have_options_of_their_own(scene: Scene) -> None:
+    """member_options are taken, one for each."""
+    session = vector(scene)
+    answer = session.reset(1, member_options=[ValueMap()] * COUNT)
+    expect_equal(int64s(answer.observation), [0, 0] * COUNT, "steps and sums")

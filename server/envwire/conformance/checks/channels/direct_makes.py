@@ -1,0 +1,107 @@
+"""Make on the direct port: a client that needs no gRPC."""
+
+from __future__ import annotations
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.raw import Answer, DirectLink
+from envwire.conformance.raw.direct_link import PREAMBLE, frame
+from envwire.conformance.raw.values import int64s
+from envwire.conformance.suite import Scene, cases, check
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+
+_DIRECT = ("direct",)
+
+
+def _connected(scene: Scene) -> DirectLink:
+    """Returns a connection to the direct port, which an earlier session told."""
+    return scene.connect(scene.make().made)
+
+
+def _hello(scene: Scene) -> bytes:
+    return frame(direct_pb2.HelloRequest(make=direct_pb2.MakeHello(token=scene.access.token)))
+
+
+def _refusal(link: DirectLink) -> Answer:
+    return Answer(pb.InteractResponse(error=link.receive_hello().error))
+
+
+@check("OPEN-9 OPEN-10 OPEN-11 OPEN-13", over=_DIRECT, profile="direct-make")
+def a_session_is_made_here(scene: Scene) -> None:
+    """`make` in the hello and a MakeRequest behind it get `made`, then `welcome`, and the session is driven."""
+    link = _connected(scene)
+    link.send_bytes(PREAMBLE + _hello(scene) + frame(scene.make_request()))
+    made = link.receive_hello().made
+    expect_equal(len(made.secret), 16, "the length of the secret")
+    expect(link.receive_hello().HasField("welcome"), "a welcome behind it")
+    session = scene.attach(made, link)
+    session.reset(1)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "steps and sum")
+    session.close().of("close")
+
+
+@check("OPEN-11 OPEN-12 FRAME-4", over=_DIRECT, profile="direct-make")
+def its_frames_may_come_apart(scene: Scene) -> None:
+    """The MakeRequest may come after the hello, in pieces."""
+    link = _connected(scene)
+    link.send_bytes(PREAMBLE + _hello(scene))
+    for byte in frame(scene.make_request()):
+        link.send_bytes(bytes([byte]))
+    made = link.receive_hello().made
+    expect(link.receive_hello().HasField("welcome"), "a welcome")
+    scene.attach(made, link).close().of("close")
+
+
+@check("OPEN-13 OPEN-14", over=_DIRECT, profile="direct-make")
+def what_is_unknown_is_refused_here_too(scene: Scene) -> None:
+    """An unknown id answers UNKNOWN_ENVIRONMENT, and the end."""
+    link = _connected(scene)
+    link.send_bytes(PREAMBLE + _hello(scene) + frame(scene.make_request("NoSuchEnvironment")))
+    _refusal(link).refused(Reason.UNKNOWN_ENVIRONMENT)
+    expect(link.ended(5.0), "the end of the connection")
+
+
+@cases({"unparsable": b"\xff\xff\xff"}, "OPEN-13 OPEN-17", over=_DIRECT, profile="direct-make")
+def what_is_no_make_is_refused(scene: Scene, nonsense: bytes) -> None:
+    """A second frame that holds no MakeRequest answers MALFORMED_REQUEST, and the end."""
+    link = _connected(scene)
+    link.send_bytes(PREAMBLE + _hello(scene) + frame(nonsense))
+    _refusal(link).refused(Reason.MALFORMED_REQUEST)
+    expect(link.ended(5.0), "the end of the connection")
+
+
+@check("OPEN-14 OPEN-15 SESSION-32", over=_DIRECT, profile="direct-make")
+def a_lost_make_is_repeated(scene: Scene) -> None:
+    """A connection that ends before the answer does not end the Make: its repetition gets the session."""
+    request = scene.make_request(request_id=scene.random.randbytes(16))
+    first = _connected(scene)
+    first.send_bytes(PREAMBLE + _hello(scene) + frame(request))
+    made = first.receive_hello().made
+    first.close()
+    again = _connected(scene)
+    again.send_bytes(PREAMBLE + _hello(scene) + frame(request))
+    expect_equal(again.receive_hello().made.session_id, made.session_id, "the session")
+    expect(again.receive_hello().HasField("welcome"), "a welcome")
+    scene.attach(made, again).close().of("close")
+
+
+@check("OPEN-8 METHOD-7", over=_DIRECT, profile="direct-make")
+def a_session_made_here_is_served_elsewhere(scene: Scene) -> None:
+    """Unary calls drive it as well."""
+    link = _connected(scene)
+    link.send_bytes(PREAMBLE + _hello(scene) + frame(scene.make_request()))
+    made = scene.made(Answer(pb.InteractResponse(make=link.receive_hello().made)))
+    link.receive_hello()
+    session = scene.attach(made, scene.unary)
+    session.reset(1)
+    session.step(1)
+
+
+@check("OPEN-12 ACCESS-1", over=_DIRECT, profile="auth")
+def a_make_here_needs_the_token(scene: Scene) -> None:
+    """Without the token that the server asks for it answers UNAUTHENTICATED, and the end."""
+    link = _connected(scene)
+    hello = frame(direct_pb2.HelloRequest(make=direct_pb2.MakeHello()))
+    link.send_bytes(PREAMBLE + hello + frame(scene.make_request()))
+    _refusal(link).refused(Reason.UNAUTHENTICATED)

@@ -1,0 +1,110 @@
+"""How a direct channel ends, and what comes after it."""
+
+from __future__ import annotations
+
+import time
+
+from google.protobuf.duration_pb2 import Duration
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.raw import Answer, DirectLink, Session
+from envwire.conformance.raw.values import int64s, integer
+from envwire.conformance.suite import Scene, check
+from envwire.v1 import environment_pb2 as pb
+
+_DIRECT = ("direct",)
+#: Certainly longer than a lease of 0.3 s.
+_LONGER = 1.5
+
+
+def _link(session: Session) -> DirectLink:
+    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
+    return session.link
+
+
+def _refusal(scene: Scene, session: Session) -> Answer:
+    """Opens another channel, and returns the error of its hello."""
+    answer = scene.connect(session.made).hello(session.header)
+    return Answer(pb.InteractResponse(error=answer.error))
+
+
+@check("END-1 END-2", over=_DIRECT)
+def another_channel_closes_the_first(scene: Scene) -> None:
+    """A session has one channel; the episode goes on over the other."""
+    session = scene.make()
+    session.reset(1)
+    first = _link(session)
+    session.link = scene.direct(session.made)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+    expect(first.ended(5.0), "the end of the first channel")
+
+
+@check("END-3 OPEN-7 METHOD-7", over=_DIRECT)
+def unary_calls_may_be_mixed_with_it(scene: Scene) -> None:
+    """Steps alternate between the channel and unary calls."""
+    session = scene.make()
+    session.reset(1)
+    direct = session.link
+    for count in range(1, 7):
+        session.link = direct if count % 2 else scene.unary
+        expect_equal(int64s(session.step(1).observation), [count, count], "steps and sum")
+
+
+@check("END-6", over=_DIRECT)
+def a_client_that_was_cut_off_goes_on(scene: Scene) -> None:
+    """After each of ten cuts the last request is sent again, and was served once."""
+    session = scene.make(lease=Duration(seconds=30))
+    session.reset(1)
+    for count in range(1, 9):
+        step = session.request("step", action=integer(1))
+        if scene.random.random() < 0.5:
+            _link(session).send(step)
+        session.link.close()
+        session.link = scene.direct(session.made)
+        observation = session.send(step).of("step").observation
+        expect_equal(int64s(observation), [count, count], "steps and sum")
+        session.number += 1
+
+
+@check("END-11", over=_DIRECT)
+def close_ends_the_channel(scene: Scene) -> None:
+    """Close is answered, and then the server closes the channel."""
+    session = scene.make()
+    session.reset(1)
+    session.close().of("close")
+    expect(_link(session).ended(5.0), "the end of the channel")
+
+
+@check("END-9 STATE-11", over=_DIRECT)
+def a_closed_session_gets_no_channel(scene: Scene) -> None:
+    """The hello of a session that was closed answers SESSION_CLOSED."""
+    session = scene.make()
+    session.close().of("close")
+    _refusal(scene, session).refused(Reason.SESSION_CLOSED)
+
+
+@check("END-12 END-13", over=_DIRECT)
+def a_crash_ends_the_channel(scene: Scene) -> None:
+    """When the process dies the channel ends, and another hello tells why."""
+    session = scene.make("Crash")
+    session.reset(1)
+    link = _link(session)
+    link.send(session.request("step", action=integer(1)))
+    expect(link.ended(scene.seconds), "the end of the channel, without an answer")
+    _refusal(scene, session).refused(Reason.SESSION_LOST)
+
+
+@check("END-9 LEASE-5", over=_DIRECT)
+def an_expired_session_gets_no_channel(scene: Scene) -> None:
+    """The hello of a session whose lease ran out answers SESSION_EXPIRED."""
+    session = scene.make(lease=Duration(nanos=300_000_000))
+    session.link.close()
+    time.sleep(_LONGER)  # each hello that is welcome would renew the lease
+    _refusal(scene, session).refused(Reason.SESSION_EXPIRED)
+
+
+@check("BOUND-5", over=_DIRECT)
+def no_token_is_asked_for(scene: Scene) -> None:
+    """The session's header is all that a hello shows."""
+    scene.make().reset(1)

@@ -1,0 +1,156 @@
+"""Frames, attachments, and their bounds."""
+
+from __future__ import annotations
+
+import math
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.raw import Answer, DirectLink, Session
+from envwire.conformance.raw.direct_link import HEADER, frame
+from envwire.conformance.raw.values import int64s, integer, sequence
+from envwire.conformance.suite import Scene, cases, check
+from envwire.v1.values_pb2 import Tensor
+
+_DIRECT = ("direct",)
+_SIZES = {str(size): size for size in (0, 1, 4095, 4096, 4097, 65_535, 65_536, 1_000_000)}
+
+
+def elements(answer: Answer, tensor: Tensor) -> bytes:
+    """Returns the elements of a UINT8 tensor of an answer, wherever they are."""
+    count = math.prod(tensor.shape)
+    if not tensor.HasField("attachment_offset"):
+        return tensor.data * count if tensor.fill else tensor.data
+    expect(not tensor.data and not tensor.fill, "neither data nor fill beside attachment_offset")
+    offset = tensor.attachment_offset
+    expect_equal(offset % 64, 0, "attachment_offset modulo 64")
+    expect(offset + count <= len(answer.attachments), "elements inside of the attachments")
+    return answer.attachments[offset : offset + count]
+
+
+def counted(size: int) -> bytes:
+    """Returns what Big's observation holds."""
+    return (bytes(range(251)) * (size // 251 + 1))[:size]
+
+
+def _big(scene: Scene) -> Session:
+    session = scene.make("Big")
+    session.reset(1)
+    return session
+
+
+@cases(_SIZES, "FRAME-1 FRAME-2 FRAME-5 FRAME-6 FRAME-8 FRAME-9", over=_DIRECT)
+def an_array_of_any_size_comes_whole(scene: Scene, size: int) -> None:
+    """Elements are in the message or attached at a multiple of 64, and all there."""
+    session = _big(scene)
+    answer = session.ask("step", action=integer(size))
+    tensor = answer.of("step").observation.array
+    expect_equal(list(tensor.shape), [size], "the shape")
+    expect(elements(answer, tensor) == counted(size), "the elements that the environment returned")
+
+
+@check("FRAME-6 FRAME-7", over=_DIRECT)
+def several_arrays_come_whole(scene: Scene) -> None:
+    """Attached arrays follow one another, and what is between them is zero."""
+    session = _big(scene)
+    sizes = (5000, 10, 4097, 9999)
+    answer = session.ask("step", action=sequence(*map(integer, sizes)))
+    values = answer.of("step").observation.tuple.values
+    for size, value in zip(sizes, values, strict=True):
+        expect(elements(answer, value.array) == counted(size), f"the {size} elements")
+    between = bytearray(answer.attachments)
+    for value in values:
+        if value.array.HasField("attachment_offset"):
+            offset, count = value.array.attachment_offset, math.prod(value.array.shape)
+            between[offset : offset + count] = bytes(count)
+    expect(not any(between), "zeros between the arrays")
+
+
+@check("FRAME-11 OPEN-8", over=_DIRECT)
+def a_kept_answer_is_whole_over_grpc(scene: Scene) -> None:
+    """A repetition as a unary call has in `data` what was attached."""
+    session = _big(scene)
+    step = session.request("step", action=integer(10_000))
+    session.send(step).of("step")
+    tensor = session.send(step, scene.unary).of("step").observation.array
+    expect(not tensor.HasField("attachment_offset"), "no attachment_offset over gRPC")
+    expect(tensor.data == counted(10_000), "the elements that the environment returned")
+
+
+@check("SEQUENCE-4 FRAME-6", over=_DIRECT)
+def a_kept_answer_is_whole_here(scene: Scene) -> None:
+    """A repetition on the channel, and on the next one, has the same elements."""
+    session = _big(scene)
+    step = session.request("step", action=integer(10_000))
+    session.send(step)
+    for _ in range(2):
+        answer = session.send(step)
+        found = elements(answer, answer.of("step").observation.array)
+        expect(found == counted(10_000), "the same elements")
+        session.link = scene.direct(session.made)
+
+
+def _attached(session: Session) -> DirectLink:
+    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
+    return session.link
+
+
+_ANNOUNCED = {
+    "too-much": HEADER.pack(2**32 - 1, 0, 0),
+    "attachments": HEADER.pack(4, 0, 64),
+    "slot": HEADER.pack(4, 1, 0),
+    "slot-and-attachments": HEADER.pack(4, 1, 2**63),
+}
+
+
+@cases(_ANNOUNCED, "BOUND-1 BOUND-2 FRAME-3", over=_DIRECT)
+def a_frame_that_may_not_be_ends_the_channel(scene: Scene, header: bytes) -> None:
+    """A frame that announces too much, attachments, or a slot, ends the channel; the session stays."""
+    session = scene.make()
+    session.reset(1)
+    link = _attached(session)
+    link.send_bytes(header)
+    expect(link.ended(scene.seconds), "the end of the channel")
+    session.link = scene.direct(session.made)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+
+
+@check("SEQUENCE-9 FRAME-4", over=_DIRECT)
+def half_a_frame_does_nothing(scene: Scene) -> None:
+    """A channel that ends in the middle of a request has sent none."""
+    session = scene.make()
+    session.reset(1)
+    step = session.request("step")
+    step.step.action.int_value = 1
+    whole = frame(step)
+    for cut in (1, 15, 16, len(whole) - 1):
+        _attached(session).send_bytes(whole[:cut])
+        session.link.close()
+        session.link = scene.direct(session.made)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+
+
+@check("SEQUENCE-5 SEQUENCE-9", over=_DIRECT)
+def duplicates_on_the_channel_are_one_step(scene: Scene) -> None:
+    """A step that is sent three times at once is taken once, and answered three times."""
+    session = scene.make()
+    session.reset(1)
+    step = session.request("step")
+    step.step.action.int_value = 1
+    _attached(session).send_bytes(frame(step) * 3)
+    counts = [int64s(_attached(session).receive().of("step").observation) for _ in range(3)]
+    expect_equal(counts, [[1, 1]] * 3, "steps and sums")
+
+
+@check("SEQUENCE-5 SEQUENCE-8", over=_DIRECT)
+def reordered_frames_are_refused(scene: Scene) -> None:
+    """Of two steps in the wrong order the first is refused, and the second served."""
+    session = scene.make()
+    session.reset(1)
+    steps = [session.request("step", number) for number in (3, 2)]
+    for step in steps:
+        step.step.action.int_value = 1
+    _attached(session).send_bytes(b"".join(map(frame, steps)))
+    _attached(session).receive().refused(Reason.SEQUENCE_GAP)
+    answer = _attached(session).receive().of("step")
+    expect_equal(int64s(answer.observation), [1, 1], "steps and sum")

@@ -1,0 +1,195 @@
+"""How a direct channel begins, and how it does not."""
+
+from __future__ import annotations
+
+from envwire.codec import Reason
+from envwire.conformance.checks.core.info import UNKNOWN_FIELD
+from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.raw import Answer, DirectLink, Session
+from envwire.conformance.raw.direct_link import HEADER, PREAMBLE, frame
+from envwire.conformance.raw.values import int64s
+from envwire.conformance.suite import Scene, cases, check
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+
+_DIRECT = ("direct",)
+#: Longer than the five seconds in which a hello must be finished, on a busy machine.
+_HELLO_SECONDS = 15.0
+
+
+def _refused(link: DirectLink, answer: direct_pb2.HelloResponse, *reasons: Reason) -> None:
+    """Holds a refusal against its reasons, and that the connection ends."""
+    Answer(pb.InteractResponse(error=answer.error)).refused(*reasons)
+    expect(link.ended(5.0), "the end of the connection")
+
+
+def _made(scene: Scene) -> tuple[Session, DirectLink]:
+    """Returns a session over unary calls, and a connection to it that said nothing yet."""
+    made = scene.make().made
+    return scene.attach(made, scene.unary), scene.connect(made)
+
+
+@check("DIRECT-1 DIRECT-3 OPEN-1 OPEN-2 OPEN-3 OPEN-4", over=_DIRECT)
+def a_hello_is_welcome(scene: Scene) -> None:
+    """A hello with the session's header opens the channel, and tells the largest message."""
+    session = scene.make()
+    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
+    expect(session.link.welcome.max_message_bytes > 0, "max_message_bytes above 0")
+    session.reset(1)
+
+
+_FORMS = {"tcp": "", "unix": "unix-abstract:"}
+
+
+@cases(_FORMS, "DIRECT-3 DIRECT-4 DIRECT-5", over=_DIRECT)
+def every_address_leads_to_the_session(scene: Scene, form: str) -> None:
+    """Each address of the list opens a channel."""
+    made = scene.make().made
+    for address in made.direct.addresses:
+        if address.startswith("unix-abstract:") == bool(form):
+            session = scene.attach(made, scene.direct(made, address))
+            session.link.close()
+
+
+@cases({"one-by-one": 1, "three": 3, "seventeen": 17}, "FRAME-4 OPEN-1", over=_DIRECT)
+def frames_may_arrive_in_pieces(scene: Scene, size: int) -> None:
+    """Preamble, hello and request are read however they are cut."""
+    session, link = _made(scene)
+    reset = session.request("reset")
+    hello = PREAMBLE + frame(direct_pb2.HelloRequest(header=session.header))
+    for data in (hello, frame(reset)):
+        for start in range(0, len(data), size):
+            link.send_bytes(data[start : start + size])
+        if data is hello:
+            expect(link.receive_hello().HasField("welcome"), "a welcome")
+    link.receive().of("reset")
+
+
+@check("FRAME-4 OPEN-4", over=_DIRECT)
+def several_frames_may_arrive_at_once(scene: Scene) -> None:
+    """Requests behind one another are answered one after another."""
+    session = scene.make()
+    session.reset(1)
+    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
+    steps = [session.request("step", number) for number in range(2, 6)]
+    for step in steps:
+        step.step.action.int_value = 1
+    session.link.send_bytes(b"".join(map(frame, steps)))
+    counts = [int64s(session.link.receive().of("step").observation) for _ in steps]
+    expect_equal(counts, [[1, 1], [2, 2], [3, 3], [4, 4]], "steps and sums")
+
+
+_NOT_ENVWIRE = {
+    "http": b"GET / HTTP/1.1\r\n\r\n",
+    "version-2": b"envwire\x02" + bytes(16),
+    "zeros": bytes(64),
+    "tls": bytes.fromhex("160301020001"),
+}
+
+
+@cases(_NOT_ENVWIRE, "OPEN-16", over=_DIRECT)
+def another_beginning_is_closed(scene: Scene, data: bytes) -> None:
+    """A connection that begins with other eight bytes is closed without an answer."""
+    _, link = _made(scene)
+    link.send_bytes(data.ljust(8, b"\0"))
+    expect(link.ended(_HELLO_SECONDS), "the end of the connection, without a byte")
+
+
+_BAD_HELLOS = {
+    "unparsable": frame(b"\xff\xff\xff"),
+    "empty": frame(b""),
+    "too-long": frame(bytes(1025)),
+    "announces-much": HEADER.pack(2**31, 0, 0),
+}
+
+
+@cases(_BAD_HELLOS, "OPEN-17 OPEN-2", over=_DIRECT)
+def a_bad_hello_is_refused(scene: Scene, data: bytes) -> None:
+    """A hello that is too long, or says nothing, is answered with an error, and the end."""
+    _, link = _made(scene)
+    link.send_bytes(PREAMBLE + data)
+    answer = link.receive_hello()
+    _refused(link, answer, Reason.MALFORMED_REQUEST, Reason.UNKNOWN_SESSION)
+
+
+@check("DIRECT-6 SESSION-29 OPEN-3", over=_DIRECT)
+def an_unknown_session_gets_no_channel(scene: Scene) -> None:
+    """A hello for a session that the server does not know answers UNKNOWN_SESSION."""
+    session, link = _made(scene)
+    header = pb.SessionHeader(session_id="0" * 32, secret=session.made.secret)
+    _refused(link, link.hello(header), Reason.UNKNOWN_SESSION)
+
+
+@cases({"other": bytes(16), "empty": b"", "long": bytes(17)}, "BOUND-5 SESSION-20", over=_DIRECT)
+def a_wrong_secret_gets_no_channel(scene: Scene, secret: bytes) -> None:
+    """A hello with another secret answers WRONG_SECRET, and the owner is not disturbed."""
+    session, link = _made(scene)
+    header = pb.SessionHeader(session_id=session.made.session_id, secret=secret)
+    _refused(link, link.hello(header), Reason.WRONG_SECRET)
+    session.reset(1)
+
+
+@check("END-2 BOUND-5", over=_DIRECT)
+def a_wrong_secret_closes_no_channel(scene: Scene) -> None:
+    """Only the owner's hello takes the place of the open channel."""
+    session = scene.make()
+    session.reset(1)
+    stranger = scene.connect(session.made)
+    stranger.hello(pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16)))
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+
+
+@check("COMPAT-2", over=_DIRECT)
+def unknown_fields_of_a_hello_are_ignored(scene: Scene) -> None:
+    """A hello with a field that the server does not know opens the channel."""
+    session, link = _made(scene)
+    hello = direct_pb2.HelloRequest(header=session.header).SerializeToString() + UNKNOWN_FIELD
+    link.send_bytes(PREAMBLE + frame(hello))
+    expect(link.receive_hello().HasField("welcome"), "a welcome")
+
+
+@check("OPEN-6 SEQUENCE-2 SEQUENCE-8", over=_DIRECT)
+def a_header_is_refused_here(scene: Scene) -> None:
+    """A request with a header answers MALFORMED_REQUEST, and uses no number."""
+    session = scene.make()
+    session.reset(1)
+    step = session.request("step")
+    step.step.action.int_value = 1
+    step.step.header.CopyFrom(session.header)
+    session.link.exchange(step, scene.seconds).refused(Reason.MALFORMED_REQUEST)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+
+
+_NOT_HERE = ("make", "list_environments", "get_server_info", "renew_lease", "get_session_stats")
+
+
+@cases({kind: kind for kind in _NOT_HERE}, "OPEN-5", over=_DIRECT)
+def other_requests_do_not_go_here(scene: Scene, kind: str) -> None:
+    """Make and the requests that are not numbered are refused, and the channel stays."""
+    session = scene.make()
+    session.reset(1)
+    request = pb.InteractRequest()
+    getattr(request, kind).SetInParent()
+    answer = session.link.exchange(request, scene.seconds)
+    answer.refused(Reason.MALFORMED_REQUEST, Reason.UNSUPPORTED)
+    session.step(1)
+
+
+@check("OPEN-4 SEQUENCE-8", over=_DIRECT)
+def what_cannot_be_parsed_is_refused(scene: Scene) -> None:
+    """A frame that holds no request answers MALFORMED_REQUEST, and uses no number."""
+    session = scene.make()
+    session.reset(1)
+    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
+    for nonsense in (b"\xff\xff\xff", b"", UNKNOWN_FIELD):
+        session.link.send_bytes(frame(nonsense))
+        session.link.receive().refused(Reason.MALFORMED_REQUEST)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+
+
+@cases({"nothing": b"", "half": PREAMBLE + bytes(7)}, "OPEN-18", over=_DIRECT)
+def an_unfinished_hello_is_closed(scene: Scene, data: bytes) -> None:
+    """A connection that does not finish its hello in 5 seconds is closed without an answer."""
+    _, link = _made(scene)
+    link.send_bytes(data)
+    expect(link.ended(_HELLO_SECONDS), "the end of the connection, without a byte")

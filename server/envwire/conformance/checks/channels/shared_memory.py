@@ -1,0 +1,118 @@
+"""Shared memory: large frames that do not come on the socket."""
+
+from __future__ import annotations
+
+from envwire.conformance.checks.channels.frames import counted, elements
+from envwire.conformance.outcomes import FailedError, expect, expect_equal
+from envwire.conformance.raw import Answer, DirectLink, Session
+from envwire.conformance.raw.values import integer
+from envwire.conformance.suite import Scene, check
+from envwire.v1 import environment_pb2 as pb
+
+_DIRECT = ("direct",)
+#: Bytes of a frame that goes into memory, if it fits into a slot.
+_LARGE = 100_000
+
+
+def _open(scene: Scene, made: pb.MakeResponse) -> DirectLink:
+    unix = next(one for one in made.direct.addresses if one.startswith("unix-abstract:"))
+    link = scene.connect(made, unix)
+    header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+    expect(link.hello(header, shared_memory=True).welcome.HasField("shared_memory"), "memory")
+    return link
+
+
+def _big(scene: Scene) -> tuple[Session, DirectLink]:
+    made = scene.make("Big").made
+    link = _open(scene, made)
+    session = scene.attach(made, link)
+    session.reset(1)
+    return session, link
+
+
+def _stepped(session: Session, size: int) -> Answer:
+    answer = session.ask("step", action=integer(size))
+    tensor = answer.of("step").observation.array
+    expect(elements(answer, tensor) == counted(size), "the elements that the environment returned")
+    return answer
+
+
+def _given_back(link: DirectLink, slot: int) -> None:
+    if link.memory is None:
+        raise FailedError("memory")
+    link.memory[slot - 1] = 0
+
+
+@check("MEMORY-1 MEMORY-2 MEMORY-3", over=_DIRECT, profile="shared-memory")
+def memory_is_described(scene: Scene) -> None:
+    """The welcome tells slots that do not overlap with their bytes, and its descriptor can be mapped."""
+    _, link = _big(scene)
+    layout = link.welcome.shared_memory
+    expect(layout.slots > 0, "a slot at least")
+    expect(layout.first_slot >= layout.slots, "a byte for each slot before the first")
+    expect(link.memory is not None, "a descriptor with the first byte")
+
+
+@check("MEMORY-4 MEMORY-5 FRAME-2", over=_DIRECT, profile="shared-memory")
+def a_large_frame_is_in_a_slot(scene: Scene) -> None:
+    """Its header names a slot, whose byte is 1, and nothing follows the message."""
+    session, link = _big(scene)
+    answer = _stepped(session, _LARGE)
+    expect(answer.slot > 0, "a slot")
+    _given_back(link, answer.slot)
+    expect_equal(_stepped(session, 10).slot, 0, "the slot of a small frame")
+
+
+@check("MEMORY-5", over=_DIRECT, profile="shared-memory")
+def a_slot_is_left_alone_until_it_is_given_back(scene: Scene) -> None:
+    """Frames in use keep their elements; a slot that was given back is used again."""
+    session, link = _big(scene)
+    first = _stepped(session, _LARGE)
+    second = _stepped(session, _LARGE)
+    expect(first.slot != second.slot, "another slot while the first is in use")
+    for answer in (first, second):
+        if answer.slot:
+            _given_back(link, answer.slot)
+    expect(_stepped(session, _LARGE).slot > 0, "a slot again")
+
+
+@check("MEMORY-6", over=_DIRECT, profile="shared-memory")
+def without_a_free_slot_it_comes_on_the_socket(scene: Scene) -> None:
+    """When all slots are in use frames come whole on the socket."""
+    session, link = _big(scene)
+    slots = [_stepped(session, _LARGE).slot for _ in range(link.welcome.shared_memory.slots + 2)]
+    used = [slot for slot in slots if slot]
+    expect_equal(len(set(used)), len(used), "different slots")
+    expect_equal(slots[-1], 0, "the slot of the last frame")
+
+
+@check("MEMORY-6", over=_DIRECT, profile="shared-memory")
+def a_frame_that_fits_into_no_slot_comes_on_the_socket(scene: Scene) -> None:
+    """A frame larger than a slot comes whole on the socket."""
+    session, link = _big(scene)
+    size = link.welcome.shared_memory.slot_bytes + 1
+    expect_equal(_stepped(session, size).slot, 0, "the slot")
+
+
+@check("MEMORY-8", over=_DIRECT, profile="shared-memory")
+def each_channel_has_its_own_memory(scene: Scene) -> None:
+    """What an earlier channel had stays as it is; the next has its slots free."""
+    session, first = _big(scene)
+    kept = _stepped(session, _LARGE)
+    layout = first.welcome.shared_memory
+    start = layout.first_slot + (kept.slot - 1) * layout.slot_bytes
+    session.link = second = _open(scene, session.made)
+    expect(_stepped(session, _LARGE).slot > 0, "a slot of the new memory")
+    expect(first.memory is not None and second.memory is not None, "two memories")
+    if first.memory is not None:
+        expect(first.memory[start : start + 100] == counted(100), "the earlier frame as it was")
+
+
+@check("BOUND-9", over=_DIRECT, profile="shared-memory")
+def there_is_none_over_tcp(scene: Scene) -> None:
+    """A hello over TCP that asks for memory gets none."""
+    made = scene.make("Big").made
+    link = scene.connect(made)
+    header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+    welcome = link.hello(header, shared_memory=True).welcome
+    expect(not welcome.HasField("shared_memory"), "a welcome without memory")

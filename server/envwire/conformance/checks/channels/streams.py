@@ -1,0 +1,163 @@
+"""The Interact stream."""
+
+from __future__ import annotations
+
+from envwire.codec import Reason
+from envwire.conformance.checks.core.info import UNKNOWN_FIELD
+from envwire.conformance.outcomes import FailedError, expect, expect_equal
+from envwire.conformance.raw import Session, StreamLink
+from envwire.conformance.raw.values import int64s, integer
+from envwire.conformance.suite import Scene, check
+from envwire.v1 import environment_pb2 as pb
+
+_STREAM = ("stream",)
+#: gRPC's status INTERNAL.
+_INTERNAL = 13
+
+
+def _running(scene: Scene) -> tuple[Session, StreamLink]:
+    made = scene.make().made
+    stream = scene.stream()
+    session = scene.attach(made, stream)
+    session.reset(1)
+    return session, stream
+
+
+def _shown(session: Session, kind: str, sequence: int, action: int | None = None) -> bytes:
+    request = session.request(kind, sequence)
+    getattr(request, kind).header.CopyFrom(session.header)
+    if action is not None:
+        request.step.action.int_value = action
+    return request.SerializeToString()
+
+
+@check("METHOD-1 METHOD-2 METHOD-3", over=_STREAM)
+def answers_come_in_order(scene: Scene) -> None:
+    """Ten requests that are sent at once get one answer each, in their order."""
+    session, stream = _running(scene)
+    for number in range(2, 12):
+        stream.send(_shown(session, "step", number, 1))
+    counts = [int64s(stream.receive().of("step").observation) for _ in range(10)]
+    expect_equal(counts, [[count, count] for count in range(1, 11)], "steps and sums")
+
+
+@check("METHOD-4", over=_STREAM)
+def an_error_does_not_end_the_stream(scene: Scene) -> None:
+    """A refused request is answered with `error`, and the next one is served."""
+    session, _ = _running(scene)
+    session.peek("step", 99, action=integer(1)).refused(Reason.SEQUENCE_GAP)
+    session.step(1)
+
+
+@check("METHOD-5 METHOD-6 SEQUENCE-8", over=_STREAM)
+def what_cannot_be_parsed_harms_no_session(scene: Scene) -> None:
+    """It is answered with MALFORMED_REQUEST, or the stream ends with INTERNAL; no number is used."""
+    session, stream = _running(scene)
+    stream.send(b"\xff\xff\xff")
+    try:
+        stream.receive().refused(Reason.MALFORMED_REQUEST)
+    except FailedError:
+        expect_equal(stream.status().code, _INTERNAL, "the status of the stream")
+        session.link = scene.stream()
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+
+
+@check("METHOD-2", over=_STREAM)
+def an_empty_request_is_refused(scene: Scene) -> None:
+    """A request of no kind, or of a kind that the server does not know, is answered with an error."""
+    session, stream = _running(scene)
+    for nonsense in (b"", UNKNOWN_FIELD):
+        stream.send(nonsense)
+        stream.receive().refused(Reason.MALFORMED_REQUEST, Reason.UNSUPPORTED)
+    session.step(1)
+
+
+@check("COMPAT-2", over=_STREAM)
+def unknown_fields_on_a_stream_are_ignored(scene: Scene) -> None:
+    """A field beside the request that the server does not know is passed over."""
+    session, stream = _running(scene)
+    stream.send(_shown(session, "step", 2, 1) + UNKNOWN_FIELD)
+    expect_equal(int64s(stream.receive().of("step").observation), [1, 1], "the observation")
+
+
+@check("METHOD-2 METHOD-7", over=_STREAM)
+def a_stream_carries_every_request(scene: Scene) -> None:
+    """Make, GetServerInfo and ListEnvironments are served on a stream, and a session that was made there."""
+    stream = scene.stream()
+    made = scene.made(stream.exchange(pb.InteractRequest(make=scene.make_request()), scene.seconds))
+    session = scene.attach(made, stream)
+    session.reset(1)
+    for kind in ("get_server_info", "list_environments"):
+        request = pb.InteractRequest()
+        getattr(request, kind).SetInParent()
+        answer = stream.exchange(request, scene.seconds)
+        expect(
+            answer.kind == kind or answer.info.reason == Reason.UNSUPPORTED,
+            f"{kind} or UNSUPPORTED",
+        )
+    session.step(1)
+
+
+@check("METHOD-7", over=_STREAM)
+def a_stream_carries_several_sessions(scene: Scene) -> None:
+    """Two sessions take turns on one stream."""
+    stream = scene.stream()
+    sessions = [scene.attach(scene.make().made, stream) for _ in range(2)]
+    for session in sessions:
+        session.reset(1)
+    for count in range(1, 4):
+        for session, action in zip(sessions, (0, 1), strict=True):
+            observation = session.step(action).observation
+            expect_equal(int64s(observation), [count, count * action], "steps and sum")
+
+
+@check("METHOD-7", over=_STREAM)
+def two_streams_may_drive_one_session(scene: Scene) -> None:
+    """A session goes on over another stream, and over unary calls in between."""
+    session, first = _running(scene)
+    for link in (scene.stream(), scene.unary, first):
+        session.link = link
+        session.step(1)
+    expect_equal(int64s(session.step(1).observation), [4, 4], "steps and sum")
+
+
+@check("METHOD-3", over=_STREAM)
+def what_was_sent_is_answered_before_the_end(scene: Scene) -> None:
+    """After the client's half-close the answers come, and then the stream ends with OK."""
+    session, stream = _running(scene)
+    for number in (2, 3):
+        stream.send(_shown(session, "step", number, 1))
+    stream.half_close()
+    counts = [int64s(stream.receive().of("step").observation) for _ in range(2)]
+    expect_equal(counts, [[1, 1], [2, 2]], "steps and sums")
+    expect_equal(stream.status().code, 0, "the status of the stream")
+
+
+@check("METHOD-7 LEASE-8", over=_STREAM)
+def a_session_outlives_its_stream(scene: Scene) -> None:
+    """The end of a stream ends no session."""
+    session, stream = _running(scene)
+    session.step(1)
+    stream.close()
+    session.link = scene.unary
+    expect_equal(int64s(session.step(1).observation), [2, 2], "steps and sum")
+
+
+@check("SEQUENCE-9 SEQUENCE-5", over=_STREAM)
+def duplicates_in_flight_are_one_step(scene: Scene) -> None:
+    """A step that is sent three times at once is taken once, and answered three times."""
+    session, stream = _running(scene)
+    for _ in range(3):
+        stream.send(_shown(session, "step", 2, 1))
+    counts = [int64s(stream.receive().of("step").observation) for _ in range(3)]
+    expect_equal(counts, [[1, 1]] * 3, "steps and sums")
+
+
+@check("SEQUENCE-5 SEQUENCE-8", over=_STREAM)
+def reordered_requests_are_refused(scene: Scene) -> None:
+    """Of two steps in the wrong order the first is refused, and the second served."""
+    session, stream = _running(scene)
+    stream.send(_shown(session, "step", 3, 1))
+    stream.send(_shown(session, "step", 2, 1))
+    stream.receive().refused(Reason.SEQUENCE_GAP)
+    expect_equal(int64s(stream.receive().of("step").observation), [1, 1], "steps and sum")

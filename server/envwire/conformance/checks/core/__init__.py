@@ -1,0 +1,31 @@
+"""What every server does."""
+
+from __future__ import annotations
+
+from envwire.conformance.checks.core import (  # isort: skip
+    info,
+    makes,
+    resets,
+    steps,
+    values,
+    spaces,
+    sequence,
+    secrets,
+    closing,
+    errors,
+    leases,
+)
+
+__all__ = [
+    "closing",
+    "errors",
+    "info",
+    "leases",
+    "makes",
+    "resets",
+    "secrets",
+    "sequence",
+    "spaces",
+    "steps",
+    "values",
+]

@@ -1,0 +1,104 @@
+"""Close, and what an ended session answers."""
+
+from __future__ import annotations
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.raw.values import entries, integer, text
+from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite.checks import ALL
+from envwire.v1 import environment_pb2 as pb
+
+
+@check("STATE-9 STATE-3", over=ALL)
+def close_ends_a_session(scene: Scene) -> None:
+    """Close is answered, and later requests answer SESSION_CLOSED."""
+    session = scene.make()
+    session.reset(1)
+    session.close().of("close")
+    session.link.close()
+    session.link = scene.unary
+    session.ask("step", action=integer(1)).refused(Reason.SESSION_CLOSED)
+    session.ask("reset").refused(Reason.SESSION_CLOSED)
+
+
+@check("STATE-10")
+def closing_twice_is_harmless(scene: Scene) -> None:
+    """Closing what was closed is answered as a success, with whatever number."""
+    session = scene.make()
+    session.close().of("close")
+    session.close().of("close")
+    session.peek("close", 99).of("close")
+
+
+@check("STATE-9")
+def close_ends_a_session_despite_a_gap(scene: Scene) -> None:
+    """Close with a wrong number ends the session, whatever its answer."""
+    session = scene.make()
+    session.reset(1)
+    session.peek("close", 99)
+    session.ask("step", action=integer(1)).refused(Reason.SESSION_CLOSED)
+
+
+@check("STATE-9")
+def close_ends_a_session_that_raises(scene: Scene) -> None:
+    """An exception of the environment's close is the answer, and the session is over."""
+    session = scene.make("Raise")
+    session.reset(options=entries(raise_in_close=text("ValueError")))
+    answer = session.close()
+    expect(answer.kind in {"close", "error"}, "an answer")
+    session.ask("reset").refused(Reason.SESSION_CLOSED)
+
+
+@check("STATE-3", over=ALL)
+def a_session_may_be_closed_at_once(scene: Scene) -> None:
+    """Close before the first reset is answered."""
+    scene.make().close().of("close")
+
+
+@check("LIMIT-4", profile="info")
+def close_frees_the_slot(scene: Scene) -> None:
+    """A closed session is not counted any more."""
+    session = scene.make()
+    before = scene.ask("get_server_info").of("get_server_info").active_sessions
+    session.close().of("close")
+    scene.eventually(
+        lambda: scene.ask("get_server_info").of("get_server_info").active_sessions < before,
+        f"fewer than {before} sessions",
+    )
+
+
+_LATER = {"reset": "reset", "step": "step", "render": "render", "renew_lease": "renew_lease"}
+
+
+@cases(_LATER, "STATE-11 STATE-2", over=("unary", "stream"))
+def an_ended_session_tells_its_reason(scene: Scene, kind: str) -> None:
+    """Any request but Close answers the reason of the end."""
+    session = scene.make()
+    session.reset(1)
+    session.close().of("close")
+    session.ask(kind).refused(Reason.SESSION_CLOSED)
+
+
+@check("SESSION-29")
+def closing_an_unknown_session_closes_nothing(scene: Scene) -> None:
+    """Close of an id that was never given answers UNKNOWN_SESSION, or a success; a neighbour lives on."""
+    neighbour = scene.make()
+    header = pb.SessionHeader(session_id="0" * 32, secret=neighbour.made.secret)
+    request = pb.InteractRequest(close=pb.CloseRequest(header=header, sequence=1))
+    answer = scene.unary.exchange(request, scene.seconds)
+    expect(answer.kind == "close" or answer.info.reason == Reason.UNKNOWN_SESSION, "either")
+    neighbour.reset(1)
+
+
+@check("METHOD-1")
+def a_session_tells_its_time(scene: Scene) -> None:
+    """GetSessionStats counts what was served; it may lag behind."""
+    session = scene.make()
+    session.reset(1)
+    for _ in range(3):
+        session.step(0)
+    answer = session.send(session.request("get_session_stats"))
+    if answer.info.reason != Reason.UNSUPPORTED:
+        expect(answer.of("get_session_stats").requests <= 4, "at most 4 requests")
+        expect_equal(session.step(0).reward, 0.0, "the reward of a step after it")

@@ -1,0 +1,149 @@
+"""Errors: status, reason, and details."""
+
+from __future__ import annotations
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.raw.values import entries, integer, text
+from envwire.conformance.suite import Level, Scene, cases, check
+from envwire.conformance.suite.checks import ALL
+from envwire.v1 import status_pb2
+
+_RAISED = ("ValueError", "KeyError", "RuntimeError", "ZeroDivisionError")
+
+
+@cases({name: name for name in _RAISED}, "ERROR-1 ERROR-3 ERROR-4", over=ALL)
+def an_exception_travels(scene: Scene, name: str) -> None:
+    """ENVIRONMENT_RAISED holds class, text and arguments of what was raised; the session goes on."""
+    session = scene.make("Raise")
+    session.reset(1)
+    answer = session.ask("step", action=text(name))
+    answer.refused(Reason.ENVIRONMENT_RAISED)
+    raised = answer.details(status_pb2.RemoteException)
+    expect_equal(len(raised), 1, "the number of RemoteExceptions")
+    expect(raised[0].type_name.endswith(name), f"a type_name that ends with {name}")
+    expect("asked for it" in raised[0].text, "its text")
+    expect_equal(list(raised[0].args.values), [text("asked for it"), integer(7)], "its arguments")
+    session.step(text("nothing"))
+
+
+@check("ERROR-4", level=Level.RECOMMENDED)
+def a_traceback_travels(scene: Scene) -> None:
+    """DebugInfo holds the traceback."""
+    session = scene.make("Raise")
+    session.reset(1)
+    answer = session.ask("step", action=text("ValueError"))
+    info = answer.details(status_pb2.DebugInfo)
+    expect(info and any("step" in line for line in info[0].stack_entries), "a line about step")
+
+
+@check("ERROR-1 STATE-5", over=ALL)
+def a_reset_that_raises_leaves_the_state(scene: Scene) -> None:
+    """A reset may raise, and the next may succeed."""
+    session = scene.make("Raise")
+    answer = session.ask("reset", options=entries(**{"raise": text("ValueError")}))
+    answer.refused(Reason.ENVIRONMENT_RAISED)
+    session.reset(1)
+    session.step(text("nothing"))
+
+
+@check("ERROR-5 ERROR-9", over=ALL)
+def an_error_has_one_error_info(scene: Scene) -> None:
+    """Each refusal has one ErrorInfo of the domain envwire, and a text."""
+    session = scene.make()
+    answer = session.peek("reset", 9)
+    expect_equal(len(answer.details(status_pb2.ErrorInfo)), 1, "the number of ErrorInfos")
+    expect(answer.response.error.message, "a message")
+    expect_equal(answer.info.domain, "envwire", "the domain")
+
+
+@check("ERROR-2")
+def an_error_fits_into_metadata(scene: Scene) -> None:
+    """A status has at most 4.6 KB, however much the environment says."""
+    session = scene.make("Echo")
+    session.reset(1)
+    answer = session.ask("call_method", name="x" * 100_000)
+    expect_equal(answer.kind, "error", "the answer")
+    size = answer.response.error.ByteSize()
+    expect(size <= 4710, f"at most 4.6 KB, not {size} bytes")
+
+
+@check("SESSION-2 END-12 STATE-2 ERROR-4")
+def a_crash_ends_one_session(scene: Scene) -> None:
+    """The session whose process died answers SESSION_LOST; its neighbour lives on."""
+    session, neighbour = scene.make("Crash"), scene.make()
+    session.reset(1)
+    neighbour.reset(1)
+    session.ask("step", action=integer(1)).refused(Reason.SESSION_LOST)
+    session.ask("reset").refused(Reason.SESSION_LOST)
+    neighbour.step(1)
+
+
+@check("ERROR-4", level=Level.RECOMMENDED)
+def the_last_words_of_a_process_travel(scene: Scene) -> None:
+    """What a lost process printed is in DebugInfo."""
+    session = scene.make("Crash")
+    session.reset(1)
+    answer = session.ask("step", action=integer(1))
+    answer.refused(Reason.SESSION_LOST)
+    info = answer.details(status_pb2.DebugInfo)
+    expect(info and "leaving" in info[0].detail, "DebugInfo.detail with 'leaving'")
+
+
+#: Largest message that a check is ready to ask for.
+_MOST = 64 * 1024 * 1024
+
+
+@check("LIMIT-2 BOUND-3 ERROR-12", over=ALL)
+def an_answer_that_is_too_large_is_replaced(scene: Scene) -> None:
+    """It answers MESSAGE_TOO_LARGE, and the session goes on."""
+    limit = scene.info.max_message_bytes
+    if not 0 < limit <= _MOST:
+        raise SkippedError("max_message_bytes is above 64 MiB; run the server with less")
+    session = scene.make("Big")
+    session.reset(1)
+    session.ask("step", action=integer(limit + 1)).refused(Reason.MESSAGE_TOO_LARGE)
+    session.step(100)
+
+
+@check("LIMIT-3", over=ALL)
+def a_large_answer_comes_whole(scene: Scene) -> None:
+    """An array of 8 MB arrives as it was."""
+    session = scene.make("Big")
+    session.reset(1)
+    answer = session.ask("step", action=integer(8_000_000))
+    if answer.info.reason == Reason.MESSAGE_TOO_LARGE:
+        raise SkippedError("the server takes no messages of 8 MB")
+    tensor = answer.of("step").observation.array
+    data = answer.attachments[tensor.attachment_offset :] if answer.attachments else tensor.data
+    expect(bytes(data[:8_000_000]) == (bytes(range(251)) * 31873)[:8_000_000], "its elements")
+
+
+@check("LIMIT-1")
+def a_request_that_is_too_large_is_refused(scene: Scene) -> None:
+    """GRPC refuses it with RESOURCE_EXHAUSTED, and the session goes on."""
+    limit = scene.info.max_message_bytes
+    if not 0 < limit <= _MOST:
+        raise SkippedError("max_message_bytes is above 64 MiB; run the server with less")
+    session = scene.make("Echo")
+    session.reset(1)
+    answer = session.peek("step", 2, action=text("x" * (limit + 1)))
+    expect_equal(answer.response.error.code, 8, "the status code")
+    session.step(1)
+
+
+@check("LIMIT-6", level=Level.RECOMMENDED)
+def few_requests_of_a_session_may_wait(scene: Scene) -> None:
+    """Hundreds of calls at once are answered, each served or refused for their number, none lost."""
+    session = scene.make()
+    session.reset(1)
+    step = session.request("step", action=integer(1))
+    step.step.header.CopyFrom(session.header)
+    futures = [scene.unary.begin(step, scene.seconds) for _ in range(200)]
+    answers = [scene.unary.await_answer("step", future) for future in futures]
+    expect(any(answer.kind == "step" for answer in answers), "an answer")
+    for answer in answers:
+        if answer.kind == "error":
+            answer.refused(
+                Reason.CAPACITY_REACHED, Reason.CLIENT_LIMIT_REACHED, Reason.RATE_LIMITED
+            )

@@ -1,0 +1,180 @@
+"""Leases and deadlines."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from google.protobuf.duration_pb2 import Duration
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.raw import Session
+from envwire.conformance.raw.values import int64s
+from envwire.conformance.suite import Scene, cases, check
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1.values_pb2 import Value
+
+#: A lease that is over soon, and what is certainly longer.
+_SHORT, _LONGER = 1.0, 2.5
+#: The longest `step_timeout` that a check waits for.
+_PATIENCE = 10.0
+
+
+def _duration(seconds: float) -> Duration:
+    return Duration(seconds=int(seconds), nanos=int(seconds % 1 * 1e9))
+
+
+def _lease(message: Any) -> float:
+    seconds: float = message.lease.ToTimedelta().total_seconds()
+    return seconds
+
+
+def _short_lived(scene: Scene, name: str = "Counter") -> Session:
+    session = scene.make(name, lease=_duration(_SHORT))
+    expect(_lease(session.made) <= _SHORT, f"a lease of {_SHORT} s, as asked for")
+    return session
+
+
+@check("LEASE-2 SESSION-13")
+def a_lease_is_granted_as_asked(scene: Scene) -> None:
+    """Make grants the lease that was asked for."""
+    expect_equal(_lease(scene.make(lease=_duration(7.5)).made), 7.5, "the lease")
+
+
+@cases({"absent": None, "zero": Duration(), "negative": Duration(seconds=-5)}, "LEASE-2")
+def without_one_the_default_is_granted(scene: Scene, asked: Duration | None) -> None:
+    """A lease that is absent, or not above zero, is default_lease."""
+    made = scene.make(lease=asked).made
+    expect(_lease(made) > 0, "a lease above zero")
+    if scene.info.HasField("default_lease"):
+        wanted = scene.info.default_lease.ToTimedelta().total_seconds()
+        expect_equal(_lease(made), wanted, "the lease")
+
+
+@check("LEASE-2", profile="info")
+def the_longest_lease_is_max_lease(scene: Scene) -> None:
+    """A longer one is cut to max_lease."""
+    most = scene.info.max_lease.ToTimedelta().total_seconds()
+    expect_equal(_lease(scene.make(lease=_duration(most + 1000)).made), most, "the lease")
+
+
+@check("LEASE-1 LEASE-3 STATE-11")
+def a_lease_runs_out(scene: Scene) -> None:
+    """Without a request for the time of the lease the session ends, and says why."""
+    session = _short_lived(scene)
+    session.reset(1)
+    time.sleep(_LONGER)
+    session.ask("step", action=Value(int_value=1)).refused(Reason.SESSION_EXPIRED)
+    session.peek("render", session.number).refused(Reason.SESSION_EXPIRED)
+
+
+@check("LEASE-6 LEASE-8")
+def a_lease_is_renewed(scene: Scene) -> None:
+    """RenewLease answers with the whole lease, and keeps the session as long as it comes."""
+    session = _short_lived(scene)
+    session.reset(1)
+    until = time.monotonic() + _LONGER
+    while time.monotonic() < until:
+        expect_equal(
+            _lease(session.ask("renew_lease").of("renew_lease")), _lease(session.made), "it"
+        )
+        session.number -= 1  # it has none
+        time.sleep(_SHORT / 3)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the same episode")
+
+
+@check("LEASE-3")
+def each_request_renews(scene: Scene) -> None:
+    """Requests keep the session."""
+    session = _short_lived(scene)
+    session.reset(1)
+    until = time.monotonic() + _LONGER
+    while time.monotonic() < until:
+        time.sleep(_SHORT / 3)
+        session.step(0)
+
+
+@check("LEASE-3")
+def a_request_being_served_keeps_its_session(scene: Scene) -> None:
+    """A step that takes longer than the lease is answered, and the session lives on."""
+    session = _short_lived(scene, "Slow")
+    session.reset(1)
+    session.step(Value(float_value=_SHORT * 1.5))
+    session.step(Value(float_value=0.0))
+
+
+@check("LEASE-4 END-4", over=("stream", "direct"))
+def an_open_channel_keeps_its_session(scene: Scene) -> None:
+    """A stream that sent a request, or a direct channel, keeps the session without another word."""
+    session = _short_lived(scene)
+    session.reset(1)
+    time.sleep(_LONGER)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the same episode")
+
+
+@check("LEASE-5 LEASE-8 END-5", over=("stream", "direct"))
+def the_lease_runs_when_the_channel_ends(scene: Scene) -> None:
+    """A client that comes back in time goes on; one that does not finds the session expired."""
+    session = _short_lived(scene)
+    session.reset(1)
+    session.link.close()
+    session.link = scene.link_to(session.made)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the same episode")
+    session.link.close()
+    time.sleep(_LONGER)
+    session.link = scene.unary
+    session.ask("step", action=Value(int_value=1)).refused(Reason.SESSION_EXPIRED)
+
+
+@check("LEASE-7", over=("stream",))
+def renewing_on_a_stream_does_not_tie(scene: Scene) -> None:
+    """A stream that did nothing but renew does not keep the session."""
+    session = _short_lived(scene)
+    session.ask("renew_lease").of("renew_lease")
+    time.sleep(_LONGER)
+    stream, session.link, session.number = session.link, scene.unary, 0
+    session.ask("reset").refused(Reason.SESSION_EXPIRED)
+    stream.close()
+
+
+@check("LEASE-4", over=("stream",))
+def a_stream_keeps_what_it_made(scene: Scene) -> None:
+    """A stream keeps a session that was made on it."""
+    stream = scene.stream()
+    request = pb.InteractRequest(make=scene.make_request(lease=_duration(_SHORT)))
+    made = scene.made(stream.exchange(request, scene.seconds))
+    time.sleep(_LONGER)
+    scene.attach(made, scene.unary).reset(1)
+
+
+@check("LEASE-12 SEQUENCE-9 SEQUENCE-10")
+def a_deadline_stops_no_request(scene: Scene) -> None:
+    """A step whose call ran out of time is served once, and its repetition gets the answer."""
+    session = scene.make("Slow")
+    session.reset(1)
+    step = session.request("step", action=Value(float_value=1.0))
+    step.step.header.CopyFrom(session.header)
+    hurried = scene.unary.exchange(step, 0.2)
+    expect(hurried.kind == "error", "no answer within 0.2 s of a step that takes 1 s")
+    observation = session.send(step).of("step").observation
+    expect_equal(observation.int_value, 1, "the number of steps that were taken")
+    session.number += 1
+    expect_equal(session.step(Value(float_value=0.0)).observation.int_value, 2, "that of the next")
+
+
+@check("LEASE-10 STATE-2")
+def a_request_has_its_time(scene: Scene) -> None:
+    """A step that takes longer than step_timeout answers STEP_TIMEOUT, and so does what comes after it."""
+    session = scene.make("Slow")
+    limit = session.made.step_timeout.ToTimedelta().total_seconds()
+    if limit > _PATIENCE:
+        raise SkippedError(f"step_timeout is {limit:g} s; run the server with one of at most 10 s")
+    session.reset(1)
+    session.link, before = scene.unary, session.link
+    step = session.request("step", action=Value(float_value=limit + 30))
+    step.step.header.CopyFrom(session.header)
+    scene.unary.exchange(step, limit + scene.seconds).refused(Reason.STEP_TIMEOUT)
+    session.number += 1
+    session.ask("reset").refused(Reason.STEP_TIMEOUT)
+    before.close()

@@ -1,0 +1,203 @@
+"""Make: what is asked for, what is answered, and how it is repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire.codec import Reason
+from envwire.conformance.checks.core.info import UNKNOWN_FIELD
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.raw.values import entries, integer, text
+from envwire.conformance.suite import Level, Scene, cases, check
+from envwire.v1 import environment_pb2 as pb
+
+
+@check("SESSION-17 SESSION-18 SESSION-20")
+def a_session_has_id_and_secret(scene: Scene) -> None:
+    """The answer names the session, and holds a secret of 16 bytes."""
+    made = scene.make().made
+    expect(made.session_id, "a session_id")
+    expect_equal(len(made.secret), 16, "the length of the secret")
+
+
+@check("SESSION-19 SESSION-1")
+def sessions_are_told_apart(scene: Scene) -> None:
+    """Two sessions have different ids and secrets, and count for themselves."""
+    first, second = scene.make(), scene.make()
+    expect(first.made.session_id != second.made.session_id, "different ids")
+    expect(first.made.secret != second.made.secret, "different secrets")
+    first.reset(1)
+    first.step(1)
+    other = second.reset(1)
+    expect_equal(other.observation.array.data, bytes(16), "the other session's count")
+
+
+@check("SESSION-16")
+def a_proxy_learns_all_it_shows(scene: Scene) -> None:
+    """Spaces, reward range, lease and time for a request are set; the description has at most 1,000 characters."""
+    made = scene.make().made
+    for name in ("observation_space", "action_space", "reward_range", "lease", "step_timeout"):
+        expect(made.HasField(name), f"{name} in the answer")
+    expect_equal(len(made.reward_range.tuple.values), 2, "the length of reward_range")
+    expect(len(made.description) <= 1000, "a description of at most 1,000 characters")
+    expect(made.library, "the library")
+
+
+@check("SESSION-22", level=Level.RECOMMENDED)
+def the_address_can_be_dialled(scene: Scene) -> None:
+    """The advertised address is empty, or HOST:PORT."""
+    address = scene.make().made.address
+    host, _, port = address.rpartition(":")
+    expect(not address or (host and port.isdigit()), f"HOST:PORT or nothing, not {address!r}")
+
+
+@check("SESSION-26", level=Level.RECOMMENDED)
+def capabilities_of_a_session_are_known_names(scene: Scene) -> None:
+    """The session's capabilities are those of the page."""
+    unknown = set(scene.make().made.capabilities) - {"chunk", "replay", "save_state", "fork"}
+    expect(not unknown, f"known capabilities, not {sorted(unknown)}")
+
+
+_UNKNOWN: dict[str, dict[str, Any]] = {
+    "id": {"env_id": "Conformance/NoSuchEnvironment-v0"},
+    "empty-id": {"env_id": ""},
+    "library": {"library": "no-such-library"},
+}
+
+
+@cases(_UNKNOWN, "SESSION-3 SESSION-4")
+def what_is_unknown_is_refused(scene: Scene, fields: dict[str, Any]) -> None:
+    """An id or a library that the server does not have answers UNKNOWN_ENVIRONMENT."""
+    request = scene.make_request()
+    request.MergeFrom(pb.MakeRequest(**fields))
+    request.env_id = fields.get("env_id", request.env_id)
+    answer = scene.unary.exchange(pb.InteractRequest(make=request), scene.seconds)
+    answer.refused(Reason.UNKNOWN_ENVIRONMENT)
+
+
+@check("SESSION-4")
+def the_library_may_be_named(scene: Scene) -> None:
+    """Naming the library that has the id makes it, and so does preferring one."""
+    library = scene.make().made.library
+    expect_equal(scene.make(library=library).made.library, library, "the library")
+    expect_equal(scene.make(prefer=library).made.library, library, "the library preferred")
+    scene.make(prefer="no-such-library")
+
+
+@cases({"rgb_array": "rgb_array", "ansi": "ansi", "none": None}, "SESSION-6")
+def the_render_mode_is_as_asked(scene: Scene, mode: str | None) -> None:
+    """Make answers with the render mode that was asked for, or with none."""
+    made = scene.make(render_mode=mode).made
+    expect_equal(made.render_mode if made.HasField("render_mode") else None, mode, "render_mode")
+
+
+@check("SESSION-8")
+def kwargs_reach_the_environment(scene: Scene) -> None:
+    """A keyword argument of Make reaches the environment: Counter's length."""
+    answer = scene.ask_make(kwargs=entries(length=integer(2)))
+    if answer.info.reason == Reason.KWARGS_NOT_ALLOWED:
+        raise SkippedError("the operator lists no keyword argument length of Counter")
+    session = scene.attach(scene.made(answer), scene.unary)
+    session.reset(1)
+    expect(not session.step(0).terminated, "the first step of two not to end the episode")
+    expect(session.step(0).terminated, "the second step of two to end the episode")
+
+
+@check("SESSION-10", level=Level.RECOMMENDED)
+def wrappers_are_put_around(scene: Scene) -> None:
+    """TimeLimit of the library truncates the episode."""
+    wrapper = pb.WrapperRequest(name="TimeLimit", kwargs=entries(max_episode_steps=integer(1)))
+    answer = scene.ask_make(wrappers=[wrapper])
+    if answer.info.reason in {
+        Reason.WRAPPER_NOT_ALLOWED,
+        Reason.KWARGS_NOT_ALLOWED,
+        Reason.UNSUPPORTED,
+    }:
+        raise SkippedError(f"the server has no TimeLimit for clients: {answer.info.reason}")
+    session = scene.attach(scene.made(answer), scene.unary)
+    session.reset(1)
+    expect(session.step(0).truncated, "a step that truncates")
+
+
+@cases({"class": "os:system", "name": "NoSuchWrapper"}, "SESSION-11 SESSION-12")
+def other_wrappers_are_refused(scene: Scene, name: str) -> None:
+    """What is neither the library's nor listed is not imported."""
+    answer = scene.ask_make(wrappers=[pb.WrapperRequest(name=name)])
+    answer.refused(Reason.WRAPPER_NOT_ALLOWED, Reason.UNSUPPORTED)
+
+
+@check("SESSION-30 SESSION-31 SESSION-32")
+def a_repeated_make_gets_the_same_answer(scene: Scene) -> None:
+    """The same Make with the same request_id answers with the same session."""
+    name = scene.random.randbytes(16)
+    first = scene.made(scene.ask_make(request_id=name))
+    again = scene.made(scene.ask_make(request_id=name))
+    expect_equal(again.session_id, first.session_id, "the session of the repeated Make")
+    expect_equal(again.secret, first.secret, "its secret")
+
+
+@check("SESSION-32")
+def makes_side_by_side_join(scene: Scene) -> None:
+    """Two of the same Make under way at once make one session."""
+    request = pb.InteractRequest(make=scene.make_request(request_id=scene.random.randbytes(16)))
+    futures = [scene.unary.begin(request, 60.0) for _ in range(2)]
+    first, second = (scene.made(scene.unary.await_answer("make", future)) for future in futures)
+    expect_equal(second.session_id, first.session_id, "the session of the second Make")
+
+
+@check("SESSION-33")
+def a_request_id_belongs_to_one_make(scene: Scene) -> None:
+    """Another Make under the same request_id answers REQUEST_ID_REUSED."""
+    name = scene.random.randbytes(16)
+    scene.made(scene.ask_make(request_id=name))
+    scene.ask_make(request_id=name, render_mode="ansi").refused(Reason.REQUEST_ID_REUSED)
+
+
+@check("SESSION-34")
+def a_failed_make_is_not_kept(scene: Scene) -> None:
+    """A request_id whose Make failed can be used again."""
+    name = scene.random.randbytes(16)
+    scene.ask_make("NoSuchEnvironment", request_id=name)
+    request = pb.InteractRequest(make=scene.make_request(request_id=name))
+    scene.made(scene.unary.exchange(request, 60.0))
+
+
+@check("SESSION-35")
+def without_a_request_id_each_make_makes_one(scene: Scene) -> None:
+    """Two equal Makes without an id make two sessions."""
+    expect(scene.make().made.session_id != scene.make().made.session_id, "two sessions")
+
+
+@check("COMPAT-2")
+def unknown_fields_of_make_are_ignored(scene: Scene) -> None:
+    """Make with a field that the server does not know makes the environment."""
+    request = scene.make_request().SerializeToString() + UNKNOWN_FIELD
+    scene.made(scene.unary.exchange_bytes("make", request, 60.0))
+
+
+@check("VALUE-27", level=Level.RECOMMENDED)
+def the_specification_names_the_environment(scene: Scene) -> None:
+    """`spec` names the id that was asked for."""
+    made = scene.make().made
+    expect_equal(made.spec.id, scene.env_id("Counter"), "spec.id")
+
+
+@check("LEASE-13", profile="info", level=Level.RECOMMENDED)
+def a_cancelled_make_leaves_no_session(scene: Scene) -> None:
+    """A Make whose call is cancelled leaves no session behind."""
+    before = scene.ask("get_server_info").of("get_server_info").active_sessions
+    future = scene.unary.begin(pb.InteractRequest(make=scene.make_request()), 60.0)
+    future.cancel()
+    scene.eventually(
+        lambda: scene.ask("get_server_info").of("get_server_info").active_sessions <= before,
+        f"no more than the {before} sessions of before",
+    )
+
+
+@check("SESSION-8 VALUE-15")
+def kwargs_without_a_wire_form_are_refused(scene: Scene) -> None:
+    """A keyword argument of no kind is no value."""
+    empty = pb.MakeRequest(kwargs=entries(length=text("")))
+    empty.kwargs.entries[0].value.Clear()
+    answer = scene.ask_make(kwargs=empty.kwargs)
+    answer.refused(Reason.INVALID_VALUE, Reason.KWARGS_NOT_ALLOWED)

@@ -1,0 +1,89 @@
+"""Reset: seeds, options, and a new episode."""
+
+from __future__ import annotations
+
+import struct
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.raw import Session
+from envwire.conformance.raw.values import entries, int64s, integer, look_up, parsed, text
+from envwire.conformance.suite import Level, Scene, cases, check
+from envwire.conformance.suite.checks import ALL
+from envwire.v1.values_pb2 import Value
+
+
+def _draw(session: Session, seed: Value | None = None) -> float:
+    return look_up(session.ask("reset", seed=seed).of("reset").info, "draw").float_value
+
+
+@check("DRIVE-1", over=ALL)
+def a_seed_decides_the_episode(scene: Scene) -> None:
+    """The same seed begins the same episode, another seed another."""
+    session = scene.make()
+    one, again, other = (_draw(session, seed=integer(seed)) for seed in (7, 7, 8))
+    expect_equal(again, one, "the draw after the same seed")
+    expect(other != one, "another draw after another seed")
+
+
+@check("DRIVE-2")
+def without_a_seed_the_generator_goes_on(scene: Scene) -> None:
+    """A reset without a seed goes on with the present generator."""
+    first, second = scene.make(), scene.make()
+    drawn = [_draw(first, seed=integer(7)), _draw(first)]
+    expect(drawn[0] != drawn[1], "another draw")
+    expect_equal(
+        [_draw(second, seed=integer(7)), _draw(second)], drawn, "the other session's draws"
+    )
+
+
+@check("DRIVE-1", level=Level.RECOMMENDED)
+def the_generator_is_numpys(scene: Scene) -> None:
+    """The first draw after seed 1 is that of numpy.random.default_rng(1)."""
+    expect_equal(_draw(scene.make(), seed=integer(1)), 0.5118216247002567, "the draw")
+
+
+@check("DRIVE-1")
+def a_seed_may_be_of_any_size(scene: Scene) -> None:
+    """A seed of more than 64 bits is taken."""
+    seed = Value(big_int_value=(2**100).to_bytes(13, "little", signed=True))
+    session = scene.make()
+    expect_equal(
+        _draw(session, seed=seed), _draw(session, seed=seed), "the draw after the same seed"
+    )
+
+
+@cases({"negative": integer(-1), "text": text("seven"), "float": Value(float_value=0.5)}, "DRIVE-1")
+def other_seeds_are_refused(scene: Scene, seed: Value) -> None:
+    """What is no seed is refused, and the session goes on."""
+    session = scene.make()
+    refusal = session.ask("reset", seed=seed)
+    refusal.refused(Reason.ENVIRONMENT_RAISED, Reason.INVALID_VALUE)
+    session.reset(1)
+
+
+@check("DRIVE-3", over=ALL)
+def options_reach_the_environment(scene: Scene) -> None:
+    """Options arrive as they were sent, in their order, and their absence too."""
+    session = scene.make("Echo")
+    options = entries(zebra=integer(1), apple=text("two"), none=parsed("none { }"))
+    expect_equal(session.reset(options=options).info, options, "the info, which is the options")
+    expect_equal(len(session.reset().info.entries), 0, "entries of the info without options")
+
+
+@check("STATE-3", over=ALL)
+def a_reset_begins_anew(scene: Scene) -> None:
+    """A reset in the middle of an episode begins another."""
+    session = scene.make()
+    session.reset(1)
+    session.step(1)
+    expect_equal(int64s(session.reset(1).observation), [0, 0], "the observation of a reset")
+    expect_equal(int64s(session.step(1).observation), [1, 1], "that of the first step")
+
+
+@check("VALUE-19 VALUE-20")
+def the_observation_is_the_environments(scene: Scene) -> None:
+    """A reset answers with an INT64 array of the shape (2,), in C order, little-endian."""
+    observation = scene.make().reset(1).observation
+    expect_equal(list(observation.array.shape), [2], "the shape")
+    expect_equal(observation.array.data, struct.pack("<2q", 0, 0), "the data")

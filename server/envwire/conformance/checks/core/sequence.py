@@ -1,0 +1,193 @@
+"""Request numbers: exactly once."""
+
+from __future__ import annotations
+
+import time
+
+from envwire.codec import Reason
+from envwire.conformance.checks.core.info import UNKNOWN_FIELD
+from envwire.conformance.outcomes import expect_equal
+from envwire.conformance.raw import DirectLink, Session, StreamLink
+from envwire.conformance.raw.values import int64s, integer
+from envwire.conformance.suite import Level, Scene, cases, check
+from envwire.conformance.suite.checks import ALL
+from envwire.v1.environment_pb2 import InteractRequest
+from envwire.v1.values_pb2 import Value
+
+#: After which a server has begun with what it was sent; the checks hold as well where it has not.
+_BEGUN_SECONDS = 0.1
+
+
+def _send_only(session: Session, request: InteractRequest) -> None:
+    """Sends a request, and gives the server the time to begin with it."""
+    if isinstance(session.link, DirectLink):
+        session.link.send(request)
+    elif isinstance(session.link, StreamLink):
+        shown = InteractRequest.FromString(request.SerializeToString())
+        shown.step.header.CopyFrom(session.header)
+        session.link.send(shown.SerializeToString())
+    time.sleep(_BEGUN_SECONDS)
+
+
+def _running(scene: Scene, name: str = "Counter") -> Session:
+    session = scene.make(name)
+    session.reset(1)
+    return session
+
+
+@check("SEQUENCE-3 SEQUENCE-5", over=ALL)
+def requests_are_numbered_from_one(scene: Scene) -> None:
+    """Another first number answers SEQUENCE_GAP, and 1 is served then."""
+    session = scene.make()
+    for number in (2, 0, 17):
+        info = session.peek("reset", number).refused(Reason.SEQUENCE_GAP)
+        expect_equal(info.metadata["expected"], "1", 'metadata["expected"]')
+    session.reset(1)
+
+
+@cases(
+    {"two-ahead": 2, "far-ahead": 2**40, "last": 2**64 - 1 - 1}, "SEQUENCE-5 SEQUENCE-8", over=ALL
+)
+def a_gap_is_refused(scene: Scene, ahead: int) -> None:
+    """A number that is not the next answers SEQUENCE_GAP with the one expected, and uses none."""
+    session = _running(scene)
+    info = session.peek("step", session.number + ahead, action=integer(1)).refused(
+        Reason.SEQUENCE_GAP
+    )
+    expect_equal(info.metadata["expected"], "2", 'metadata["expected"]')
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the next step")
+
+
+@check("SEQUENCE-5", over=ALL)
+def an_earlier_number_is_refused(scene: Scene) -> None:
+    """A number before the last answers SEQUENCE_GAP."""
+    session = _running(scene)
+    session.step(1)
+    session.peek("reset", 1, seed=integer(1)).refused(Reason.SEQUENCE_GAP)
+    expect_equal(int64s(session.step(1).observation), [2, 2], "the observation of the next step")
+
+
+@check("SEQUENCE-4 SEQUENCE-5 SEQUENCE-9", over=ALL)
+def a_repeated_step_is_taken_once(scene: Scene) -> None:
+    """The same number with the same bytes gets the kept answer, and nothing is done again."""
+    session = _running(scene)
+    step = session.request("step", action=integer(1))
+    first = session.send(step).of("step")
+    for _ in range(3):
+        expect_equal(session.send(step).of("step"), first, "the repeated answer")
+    session.number += 1
+    expect_equal(int64s(session.step(1).observation), [2, 2], "the observation of the next step")
+
+
+@check("SEQUENCE-4 SEQUENCE-5", over=ALL)
+def a_repeated_reset_is_done_once(scene: Scene) -> None:
+    """A repeated reset without a seed gets the same answer, and draws nothing more."""
+    session = scene.make()
+    session.reset(1)
+    reset = session.request("reset")
+    first = session.send(reset).of("reset")
+    expect_equal(session.send(reset).of("reset"), first, "the repeated answer")
+
+
+@check("SEQUENCE-5 SEQUENCE-8", over=ALL)
+def a_number_is_not_used_for_another_request(scene: Scene) -> None:
+    """The last number with another content answers SEQUENCE_REUSED, and does nothing."""
+    session = _running(scene)
+    session.step(1)
+    session.peek("step", 2, action=integer(0)).refused(Reason.SEQUENCE_REUSED)
+    session.peek("reset", 2, seed=integer(1)).refused(Reason.SEQUENCE_REUSED)
+    expect_equal(int64s(session.step(1).observation), [2, 2], "the observation of the next step")
+
+
+@check("SEQUENCE-6", level=Level.RECOMMENDED)
+def same_means_the_same_bytes(scene: Scene) -> None:
+    """The same request with another byte behind it is another one."""
+    session = _running(scene)
+    step = session.request("step", action=integer(1))
+    session.send(step).of("step")
+    step.step.header.CopyFrom(session.header)
+    other = step.step.SerializeToString() + UNKNOWN_FIELD
+    scene.unary.exchange_bytes("step", other, scene.seconds).refused(Reason.SEQUENCE_REUSED)
+
+
+@check("SEQUENCE-7", over=ALL)
+def a_failed_request_uses_its_number(scene: Scene) -> None:
+    """An exception of the environment is kept as an answer is."""
+    session = _running(scene)
+    step = session.request("step", action=integer(7))
+    first = session.send(step)
+    first.refused(Reason.INVALID_ACTION)
+    again = session.send(step)
+    again.refused(Reason.INVALID_ACTION)
+    expect_equal(again.response.error.message, first.response.error.message, "the repeated text")
+    session.peek("step", 2, action=integer(1)).refused(Reason.SEQUENCE_REUSED)
+    session.number += 1
+    session.step(1)
+
+
+@check("SEQUENCE-7", over=ALL)
+def a_refused_value_uses_its_number(scene: Scene) -> None:
+    """INVALID_VALUE uses the number."""
+    session = _running(scene)
+    session.ask("step", action=Value()).refused(Reason.INVALID_VALUE)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the next step")
+
+
+@check("METHOD-7 OPEN-8 SEQUENCE-2", over=("stream", "direct"))
+def a_request_may_be_repeated_as_a_unary_call(scene: Scene) -> None:
+    """The kept answer comes over another link too, with its header."""
+    session = _running(scene)
+    step = session.request("step", action=integer(1))
+    first = session.send(step).of("step")
+    expect_equal(session.send(step, scene.unary).of("step"), first, "the repeated answer")
+    session.number += 1
+    expect_equal(int64s(session.step(1).observation), [2, 2], "the observation of the next step")
+
+
+@check("METHOD-7 OPEN-8 SEQUENCE-2", over=("stream", "direct"))
+def a_unary_request_may_be_repeated_here(scene: Scene) -> None:
+    """What was asked by a unary call is repeated on the channel."""
+    session = _running(scene)
+    step = session.request("step", action=integer(1))
+    first = session.send(step, scene.unary).of("step")
+    expect_equal(session.send(step).of("step"), first, "the repeated answer")
+
+
+@check("SEQUENCE-10")
+def a_repetition_waits_for_the_answer(scene: Scene) -> None:
+    """The same step sent twice at once is taken once, and answered twice."""
+    session = _running(scene, "Slow")
+    step = session.request("step", action=Value(float_value=0.5))
+    step.step.header.CopyFrom(session.header)
+    futures = [scene.unary.begin(step, scene.seconds) for _ in range(2)]
+    counts = [scene.unary.await_answer("step", one).of("step").observation for one in futures]
+    expect_equal(counts, [integer(1)] * 2, "the number of steps, in both answers")
+    session.number += 1
+    expect_equal(session.step(Value(float_value=0.0)).observation, integer(2), "the next")
+
+
+@check("SEQUENCE-9 END-6", over=("stream", "direct"))
+def a_step_that_was_cut_off_is_taken_once(scene: Scene) -> None:
+    """A channel that ends while a step is served loses nothing: another one gets its answer."""
+    session = _running(scene, "Slow")
+    step = session.request("step", action=Value(float_value=0.4))
+    _send_only(session, step)
+    session.link.close()
+    session.link = scene.link_to(session.made)
+    expect_equal(session.send(step).of("step").observation, integer(1), "the number of steps")
+    session.number += 1
+    expect_equal(session.step(Value(float_value=0.0)).observation, integer(2), "the next")
+
+
+@check("SEQUENCE-11 SEQUENCE-9")
+def a_storm_of_repetitions_is_one_step(scene: Scene) -> None:
+    """Steps that are sent twice, and out of order, count once each: what is early is refused."""
+    session = _running(scene)
+    for count in range(1, 9):
+        step = session.request("step", action=integer(1))
+        early = session.peek("step", session.number + 2, action=integer(1))
+        early.refused(Reason.SEQUENCE_GAP)
+        for _ in range(scene.random.randint(1, 3)):
+            observation = session.send(step).of("step").observation
+            expect_equal(int64s(observation), [count, count], "steps and sum")
+        session.number += 1

@@ -1,0 +1,203 @@
+"""Step and Render."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.raw.values import dictionary, int64s, integer, parsed, text
+from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite.checks import ALL
+from envwire.v1.values_pb2 import Value
+
+
+@check("DRIVE-4 STATE-3 VALUE-6", over=ALL)
+def a_step_is_taken_once(scene: Scene) -> None:
+    """Each step counts once, and earns its reward."""
+    session = scene.make()
+    session.reset(1)
+    for action, counted in ((1, [1, 1]), (0, [2, 1]), (1, [3, 2])):
+        answer = session.step(action)
+        expect_equal(int64s(answer.observation), counted, "steps and sum")
+        expect_equal(answer.reward, float(action), "the reward")
+        expect(not answer.terminated and not answer.truncated, "an episode that goes on")
+
+
+@check("STATE-4", over=ALL)
+def an_episode_ends(scene: Scene) -> None:
+    """The tenth step terminates the episode, and no earlier one."""
+    session = scene.make()
+    session.reset(1)
+    ends = [session.step(0).terminated for _ in range(10)]
+    expect_equal(ends, [False] * 9 + [True], "terminated of ten steps")
+
+
+@check("STATE-6 STATE-8")
+def nothing_is_reset_by_itself(scene: Scene) -> None:
+    """A step after the end of the episode reaches the environment, which counts on."""
+    session = scene.make()
+    session.reset(1)
+    for _ in range(10):
+        session.step(0)
+    expect_equal(int64s(session.step(1).observation), [11, 1], "steps and sum")
+
+
+@check("STATE-7")
+def a_step_before_the_reset_is_the_environments_matter(scene: Scene) -> None:
+    """Counter refuses a step before the first reset: RESET_NEEDED. Then it can be reset."""
+    session = scene.make()
+    session.ask("step", action=integer(0)).refused(Reason.RESET_NEEDED)
+    session.reset(1)
+
+
+@check("SEQUENCE-7 VALUE-4", over=ALL)
+def a_step_without_action_is_refused(scene: Scene) -> None:
+    """A step without an action answers INVALID_VALUE, takes no step, and uses its number."""
+    session = scene.make()
+    session.reset(1)
+    session.ask("step").refused(Reason.INVALID_VALUE)
+    session.ask("step", action=Value()).refused(Reason.INVALID_VALUE)
+    expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+
+
+@check("ERROR-11")
+def a_wrong_action_is_named_as_such(scene: Scene) -> None:
+    """An action outside of the space, of which the environment raises, answers INVALID_ACTION."""
+    session = scene.make()
+    session.reset(1)
+    session.ask("step", action=integer(7)).refused(Reason.INVALID_ACTION)
+    session.step(1)
+
+
+@check("ERROR-11")
+def an_action_is_not_checked_before_the_step(scene: Scene) -> None:
+    """An action outside of the space that the environment takes is taken."""
+    session = scene.make("Echo")
+    session.reset(1)
+    expect_equal(session.step(integer(7)).observation, integer(7), "the observation")
+
+
+@check("DRIVE-5")
+def plain_results_are_not_typed(scene: Scene) -> None:
+    """A float and two booleans have no typed form beside them."""
+    session = scene.make("Echo")
+    session.reset(1)
+    answer = session.step(0)
+    for name in ("typed_reward", "typed_terminated", "typed_truncated"):
+        expect(not answer.HasField(name), f"no {name}")
+
+
+_TYPED = {
+    "int": (integer(3), 3.0),
+    "bool": (parsed("bool_value: true"), 1.0),
+    "float32": (parsed(r'scalar { data_type: DATA_TYPE_FLOAT32 data: "\000\000\300?" }'), 1.5),
+    "none": (parsed("none { }"), math.nan),
+    "list": (parsed("list { values { int_value: 1 } }"), math.nan),
+    "text": (text("much"), math.nan),
+}
+
+
+@cases(_TYPED, "DRIVE-5", over=ALL)
+def a_reward_of_another_type_is_kept(scene: Scene, case: tuple[Value, float]) -> None:
+    """typed_reward holds it exactly; reward is its value as a double, NaN when it has none."""
+    typed, plain = case
+    session = scene.make("Echo")
+    session.reset(1)
+    answer = session.step(dictionary(echo=integer(0), reward=typed))
+    expect_equal(answer.typed_reward, typed, "typed_reward")
+    same = math.isnan(answer.reward) if math.isnan(plain) else answer.reward == plain
+    expect(same, f"a reward of {plain}, not {answer.reward}")
+
+
+@cases({"terminated": "terminated", "truncated": "truncated"}, "DRIVE-5")
+def an_end_of_another_type_is_kept(scene: Scene, name: str) -> None:
+    """typed_terminated and typed_truncated hold what is no plain boolean."""
+    session = scene.make("Echo")
+    session.reset(1)
+    answer = session.step(dictionary(echo=integer(0), **{name: integer(1)}))
+    expect(getattr(answer, name), f"{name} to be true")
+    expect_equal(getattr(answer, f"typed_{name}"), integer(1), f"typed_{name}")
+
+
+@check("DRIVE-26")
+def warnings_are_in_the_answer(scene: Scene) -> None:
+    """A warning of a step is in its answer, with category and text, and not in the next."""
+    session = scene.make("Echo")
+    session.reset(1)
+    warned = session.step(dictionary(echo=integer(0), warn=text("slippery"))).warnings
+    expect_equal(
+        [(one.category, one.text) for one in warned], [("UserWarning", "slippery")], "warnings"
+    )
+    expect_equal(len(session.step(0).warnings), 0, "warnings of the next step")
+
+
+@cases({"rgb_array": "rgb_array", "ansi": "ansi", "none": None}, "DRIVE-14", over=ALL)
+def a_frame_is_of_its_mode(scene: Scene, mode: str | None) -> None:
+    """Counter's frame is a UINT8 array (8, 8, 3), a text, or nothing."""
+    session = scene.make(render_mode=mode)
+    session.reset(1)
+    session.step(0)
+    frame = session.ask("render").of("render").frame
+    if mode == "rgb_array":
+        expect_equal(list(frame.array.shape), [8, 8, 3], "the shape of the frame")
+        expect_equal(frame.array.data, bytes([1]) * 192, "its elements")
+    elif mode == "ansi":
+        expect("1" in (frame.string_value, frame.text_stream), "the text '1'")
+    else:
+        expect_equal(frame, parsed("none { }"), "the frame")
+
+
+def _chunk(*actions: int) -> list[Value]:
+    return [integer(action) for action in actions]
+
+
+def _needs_chunks(capabilities: Collection[str]) -> None:
+    if "chunk" not in capabilities:
+        raise SkippedError("the session does not name chunk among its capabilities")
+
+
+@check("DRIVE-6 DRIVE-7 DRIVE-8 DRIVE-11 DRIVE-12", over=ALL)
+def a_chunk_is_taken_step_by_step(scene: Scene) -> None:
+    """Actions of a chunk are taken one after another, under one number."""
+    session = scene.make()
+    _needs_chunks(session.made.capabilities)
+    session.reset(1)
+    steps = session.ask("step", actions=_chunk(1, 0, 1)).of("step").steps
+    found = [int64s(one.observation) for one in steps]
+    expect_equal(found, [[1, 1], [2, 1], [3, 2]][: len(found)], "the observations")
+    expect(found, "a step at least")
+    session.step(0)
+
+
+@check("DRIVE-7")
+def a_chunk_ends_with_its_episode(scene: Scene) -> None:
+    """No action is taken behind the step that ends the episode."""
+    session = scene.make()
+    _needs_chunks(session.made.capabilities)
+    session.reset(1)
+    taken = len(session.ask("step", actions=_chunk(*[0] * 20)).of("step").steps)
+    expect(taken <= 10, f"at most 10 steps, not {taken}")
+
+
+@check("DRIVE-8 DRIVE-9")
+def a_chunk_ends_where_a_step_fails(scene: Scene) -> None:
+    """The error of a later action is in `error`; that of the first is the answer."""
+    session = scene.make()
+    _needs_chunks(session.made.capabilities)
+    session.reset(1)
+    answer = session.ask("step", actions=_chunk(1, 7, 1)).of("step")
+    expect_equal(len(answer.steps), 1, "the number of steps")
+    expect(answer.HasField("error"), "the error of the second action")
+    session.ask("step", actions=_chunk(7, 1)).refused(Reason.INVALID_ACTION)
+
+
+@check("DRIVE-6")
+def a_chunk_stands_alone(scene: Scene) -> None:
+    """More than 1,024 actions, or actions beside an action, answer INVALID_VALUE."""
+    session = scene.make()
+    _needs_chunks(session.made.capabilities)
+    session.reset(1)
+    session.ask("step", actions=_chunk(*[0] * 1025)).refused(Reason.INVALID_VALUE)
+    session.ask("step", action=integer(0), actions=_chunk(0)).refused(Reason.INVALID_VALUE)

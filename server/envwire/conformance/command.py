@@ -1,0 +1,120 @@
+"""`envwire conformance`: checks a server against docs/protocol.md."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from envwire.conformance.suite.runner import Runner
+
+#: Exit statuses beside 0, conforms.
+BROKEN, USAGE, UNREACHABLE = 1, 2, 3
+
+
+def conformance(
+    target: Annotated[str, typer.Argument(help="HOST:PORT of the server.")] = "",
+    env: Annotated[
+        str, typer.Option(help="Environment to use in place of Conformance/Counter-v0.")
+    ] = "",
+    profile: Annotated[
+        str, typer.Option(help="Profiles, separated by commas; all that the server offers without.")
+    ] = "",
+    config: Annotated[
+        Path | None, typer.Option(help="TOML file: token, certificates, ids.")
+    ] = None,
+    run: Annotated[
+        list[str] | None, typer.Option(help="Check those only that fit; repeat.")
+    ] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(help="Leave out those that fit; repeat.")
+    ] = None,
+    known_failing: Annotated[
+        Path | None, typer.Option(help="File of checks that are known to fail, a pattern a line.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit's XML to this file.")] = None,
+    as_json: Annotated[Path | None, typer.Option("--json", help="Write JSON to this file.")] = None,
+    show: Annotated[
+        bool, typer.Option("--list", help="Print the checks, and check nothing.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of what the checks draw.")] = 0,
+) -> None:
+    """Check the server at TARGET against the protocol; it serves 'Conformance/*'.
+
+    Exit 0 when it conforms, 1 when a required check failed or a known failure passes, 2 for a wrong command line, 3
+    when nobody answers.
+    """
+    from envwire.conformance import checks
+    from envwire.conformance.report import listing
+
+    del checks  # importing them is what lists them
+    runner = _runner(target, env, profile, config, run, skip, known_failing, seed)
+    if show:
+        typer.echo("\n".join(listing(runner.selection.checks())))
+        return
+    if not target:
+        _stop("name a TARGET, HOST:PORT of a server", USAGE)
+    sys.exit(_checked(runner, junit, as_json))
+
+
+def _runner(
+    target: str,
+    env: str,
+    profile: str,
+    config: Path | None,
+    run: list[str] | None,
+    skip: list[str] | None,
+    known_failing: Path | None,
+    seed: int,
+) -> Runner:
+    from envwire.conformance.configuration import read_configuration, read_patterns
+    from envwire.conformance.raw import Access
+    from envwire.conformance.suite import Selection
+    from envwire.conformance.suite.runner import Runner
+    from envwire.conformance.suite.selection import PROFILES
+
+    try:
+        given = read_configuration(config)
+        known = (*given.known_failing, *read_patterns(known_failing))
+    except (OSError, ValueError) as error:
+        _stop(str(error), USAGE)
+    profiles = tuple(one for one in profile.split(",") if one) or given.profiles
+    if unknown := set(profiles) - PROFILES.keys():
+        _stop(f"no profile {', '.join(sorted(unknown))}; there are {', '.join(PROFILES)}", USAGE)
+    return Runner(
+        Access(target, given.token, given.ca, given.cert, given.key),
+        Selection(profiles, tuple(run or ()), (*given.skip, *(skip or ()))),
+        known,
+        seed,
+        given.seconds,
+        {**given.environments, **({"Counter": env} if env else {})},
+    )
+
+
+def _checked(runner: Runner, junit: Path | None, as_json: Path | None) -> int:
+    """Makes the checks, prints and writes what came of them, and returns the exit status."""
+    from envwire.conformance.outcomes import UnreachableError
+    from envwire.conformance.report import Counts, badge, json_text, junit_text, line
+    from envwire.conformance.suite.runner import Result
+
+    counts, results = Counts(), list[Result]()
+    try:
+        for result in runner.results():
+            typer.echo(line(result))
+            counts.add(result)
+            results.append(result)
+    except UnreachableError as error:
+        _stop(str(error), UNREACHABLE)
+    for path, text in ((junit, junit_text), (as_json, json_text)):
+        if path is not None:
+            path.write_text(text(results), encoding="utf-8")
+    typer.echo(badge(counts))
+    return BROKEN if counts.broken or not results else 0
+
+
+def _stop(text: str, status: int) -> NoReturn:
+    typer.echo(f"envwire conformance: {text}", err=True)
+    sys.exit(status)

@@ -1,0 +1,63 @@
+"""What a run needs to know, from a TOML file and the command line."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Settings of a run; the keys of its TOML file have the same names.
+
+    Attributes:
+        token: Token to show.
+        ca: PEM file of the authority of the server's certificate.
+        cert: PEM file of the client's certificate.
+        key: PEM file of its key.
+        seconds: How long each wait may take.
+        profiles: Profiles to check; empty for those that the server offers.
+        skip: Patterns of checks to leave out.
+        known_failing: Patterns of checks that are known to fail.
+        environments: Ids that stand for the suite's environments, by their short names.
+    """
+
+    token: str = ""
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+    seconds: float = 10.0
+    profiles: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+    known_failing: tuple[str, ...] = ()
+    environments: dict[str, str] = field(default_factory=dict[str, str])
+
+
+def read_configuration(path: Path | None) -> Configuration:
+    """Reads a TOML file; without one, the defaults.
+
+    Raises:
+        ValueError: It is no TOML, or has a key that is not known.
+    """
+    if path is None:
+        return Configuration()
+    toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
+    found: dict[str, Any] = toml.loads(path.read_text(encoding="utf-8"))
+    unknown = found.keys() - {one.name for one in fields(Configuration)}
+    if unknown:
+        raise ValueError(f"{path}: unknown keys {', '.join(sorted(unknown))}")
+    frozen: dict[str, Any] = {
+        key: tuple(cast("list[str]", each)) if isinstance(each, list) else each
+        for key, each in found.items()
+    }
+    return Configuration(**frozen)
+
+
+def read_patterns(path: Path | None) -> Iterable[str]:
+    """Returns the lines of a file that are neither empty nor a comment."""
+    lines = path.read_text(encoding="utf-8").splitlines() if path else []
+    return tuple(kept for one in lines if (kept := one.partition("#")[0].strip()))

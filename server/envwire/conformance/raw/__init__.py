@@ -1,0 +1,22 @@
+"""The raw client: messages, links that carry them, and one session, without any help of envwire's own client."""
+
+from __future__ import annotations
+
+from envwire.conformance.raw.access import Access
+from envwire.conformance.raw.answers import Answer
+from envwire.conformance.raw.direct_link import DirectLink
+from envwire.conformance.raw.grpc_links import Grpc, StreamLink, UnaryLink
+from envwire.conformance.raw.session import Link, Session
+from envwire.conformance.raw.trace import Trace
+
+__all__ = [
+    "Access",
+    "Answer",
+    "DirectLink",
+    "Grpc",
+    "Link",
+    "Session",
+    "StreamLink",
+    "Trace",
+    "UnaryLink",
+]

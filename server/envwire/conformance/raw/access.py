@@ -1,0 +1,58 @@
+"""What a client shows to be let in: a token, certificates."""
+
+from __future__ import annotations
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+
+@dataclass(frozen=True)
+class Access:
+    """How to reach a server.
+
+    Attributes:
+        target: HOST:PORT of its gRPC port.
+        token: Token to show; empty for none.
+        ca: PEM file of the authority of the server's certificate; empty for a server without TLS.
+        cert: PEM file of the client's certificate; empty for none.
+        key: PEM file of its key.
+    """
+
+    target: str
+    token: str = ""
+    ca: str = ""
+    cert: str = ""
+    key: str = ""
+
+    @property
+    def host(self) -> str:
+        """The host of the target."""
+        return self.target.rpartition(":")[0].strip("[]")
+
+    def metadata(self) -> tuple[tuple[str, str], ...]:
+        """Returns what goes with every call."""
+        return (("authorization", f"Bearer {self.token}"),) if self.token else ()
+
+    def channel(self) -> grpc.Channel:
+        """Opens a gRPC channel, whose messages are not bounded on this side."""
+        options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
+        if not self.ca:
+            return grpc.insecure_channel(self.target, options)
+        credentials = grpc.ssl_channel_credentials(*map(_read, (self.ca, self.key, self.cert)))
+        return grpc.secure_channel(self.target, credentials, options)
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Returns what wraps the sockets of direct channels over TCP; None without TLS."""
+        if not self.ca:
+            return None
+        context = ssl.create_default_context(cafile=self.ca)
+        if self.cert:
+            context.load_cert_chain(self.cert, self.key)
+        return context
+
+
+def _read(path: str) -> bytes | None:
+    return Path(path).read_bytes() if path else None

@@ -1,0 +1,87 @@
+"""What came back: one form for all links, and what a check may ask of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from google.protobuf.message import Message
+
+from envwire.codec import Reason
+from envwire.codec.errors.faults import FAULTS
+from envwire.conformance.outcomes import FailedError, expect, expect_equal
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+
+_PREFIX = "type.googleapis.com/"
+_DETAILS: dict[str, type[Message]] = {
+    f"{_PREFIX}google.rpc.ErrorInfo": status_pb2.ErrorInfo,
+    f"{_PREFIX}google.rpc.DebugInfo": status_pb2.DebugInfo,
+    f"{_PREFIX}google.rpc.RetryInfo": status_pb2.RetryInfo,
+    f"{_PREFIX}envwire.v1.RemoteException": status_pb2.RemoteException,
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer.
+
+    Attributes:
+        response: The message; of a unary call that failed, its status in `error`.
+        raw: Its bytes as they came, without those of the envelope of a unary call; empty for a failed unary call.
+        attachments: What followed it, or was in shared memory.
+        slot: The slot of shared memory that it named; 0 for none.
+    """
+
+    response: pb.InteractResponse
+    raw: bytes = b""
+    attachments: bytes = b""
+    slot: int = 0
+
+    @property
+    def kind(self) -> str:
+        """The field that is set; empty for none."""
+        return self.response.WhichOneof("response") or ""
+
+    def of(self, kind: str) -> Any:
+        """Returns the message of an answer that must be of one kind.
+
+        Raises:
+            FailedError: It is an error, or of another kind.
+        """
+        if self.kind != kind:
+            raise FailedError(f"an answer with {kind}, not {self._named()}")
+        return getattr(self.response, kind)
+
+    def _named(self) -> str:
+        reason = self.info.reason if self.kind == "error" else ""
+        return f"{self.kind or 'nothing'} {reason}".rstrip()
+
+    def details(self, kind: type[Any]) -> list[Any]:
+        """Returns the details of one type, by type URL."""
+        return [
+            kind.FromString(detail.value)
+            for detail in self.response.error.details
+            if _DETAILS.get(detail.type_url) is kind
+        ]
+
+    @property
+    def info(self) -> status_pb2.ErrorInfo:
+        """The ErrorInfo of an error; an empty one where there is none."""
+        found: list[status_pb2.ErrorInfo] = self.details(status_pb2.ErrorInfo)
+        return found[0] if found else status_pb2.ErrorInfo()
+
+    def refused(self, *reasons: Reason) -> status_pb2.ErrorInfo:
+        """Returns the ErrorInfo of an error that must have one of these reasons, and its status.
+
+        Raises:
+            FailedError: It has another one, or is no error.
+        """
+        wanted = " or ".join(reasons)
+        expect(self.kind == "error", f"the error {wanted}, not {self._named()}")
+        info = self.info
+        expect(info.reason in reasons, f"the reason {wanted}, not {info.reason or 'none'!r}")
+        expect_equal(info.domain, "envwire", "the domain of ErrorInfo")
+        code = int(FAULTS[Reason(info.reason)].code)
+        expect_equal(self.response.error.code, code, f"the status code of {info.reason}")
+        return info

@@ -1,0 +1,197 @@
+"""The direct channel: frames on a plain socket, whole or in pieces, right or wrong."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import struct
+from typing import Any
+
+from google.protobuf.message import DecodeError, Message
+
+from envwire.conformance.outcomes import FailedError, expect_equal
+from envwire.conformance.raw.access import Access
+from envwire.conformance.raw.answers import Answer
+from envwire.conformance.raw.trace import Trace
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+
+PREAMBLE = b"envwire\x01"
+HEADER = struct.Struct("<IIQ")
+UNIX = "unix-abstract:"
+
+
+def frame(message: Message | bytes) -> bytes:
+    """Returns the frame that holds a message."""
+    raw = message if isinstance(message, bytes) else message.SerializeToString()
+    return HEADER.pack(len(raw), 0, 0) + raw
+
+
+class DirectLink:
+    """One connection to a direct port.
+
+    Args:
+        access: How the server was reached.
+        made: The answer of `Make`, whose addresses and host count.
+        address: One of its addresses.
+        seconds: How long each wait may take.
+        trace: Notes what goes over it.
+
+    Attributes:
+        memory: The shared memory, after a welcome that offered some.
+        welcome: The welcome.
+    """
+
+    name = "direct"
+    shows_header = False
+
+    def __init__(
+        self, access: Access, host: str, address: str, seconds: float, trace: Trace
+    ) -> None:
+        self._trace = trace
+        self._socket = _connect(access, host, address, seconds)
+        self._socket.settimeout(seconds)
+        self.memory: mmap.mmap | None = None
+        self.welcome = direct_pb2.Welcome()
+
+    def hello(
+        self, header: pb.SessionHeader, *, shared_memory: bool = False
+    ) -> direct_pb2.HelloResponse:
+        """Opens the channel to a session, and returns the answer: a welcome, or an error."""
+        asked = direct_pb2.HelloRequest(header=header, shared_memory=shared_memory)
+        self._trace.sent(self.name, asked)
+        self.send_bytes(PREAMBLE + frame(asked))
+        return self.receive_hello()
+
+    def receive_hello(self) -> direct_pb2.HelloResponse:
+        """Waits for the answer of a hello, and maps the memory that comes with it."""
+        first, descriptors = self._first_byte()
+        raw, _, _ = self.receive_frame(first)
+        answer: direct_pb2.HelloResponse = _parse(direct_pb2.HelloResponse, raw)
+        self._trace.received(self.name, answer)
+        self.welcome = answer.welcome
+        if descriptors:
+            self._map(descriptors[0])
+        return answer
+
+    def _first_byte(self) -> tuple[bytes, list[int]]:
+        if self._socket.family == socket.AF_UNIX:
+            first, descriptors, _, _ = socket.recv_fds(self._socket, 1, 1)
+            return first, list(descriptors)
+        return b"", []
+
+    def _map(self, descriptor: int) -> None:
+        layout = self.welcome.shared_memory
+        size = layout.first_slot + layout.slots * layout.slot_bytes
+        try:
+            self.memory = mmap.mmap(descriptor, size)
+        finally:
+            os.close(descriptor)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Sends bytes as they are."""
+        self._socket.sendall(data)
+
+    def send(self, message: Message) -> None:
+        """Sends a message in a frame."""
+        self._trace.sent(self.name, message)
+        self.send_bytes(frame(message))
+
+    def receive_frame(self, begun: bytes = b"") -> tuple[bytes, int, bytes]:
+        """Waits for a frame, and returns its message, its slot, and its attachments.
+
+        Raises:
+            FailedError: The connection ended, or nothing came in time.
+        """
+        length, slot, attached = HEADER.unpack(begun + self._exactly(HEADER.size - len(begun)))
+        message = self._exactly(length)
+        return message, slot, self._in_slot(slot, attached) if slot else self._exactly(attached)
+
+    def _in_slot(self, slot: int, length: int) -> bytes:
+        memory, layout = self.memory, self.welcome.shared_memory
+        if memory is None:
+            raise FailedError("attachments behind the message, as no memory is shared")
+        expect_equal(memory[slot - 1], 1, f"the byte of slot {slot}, which holds a frame")
+        start = layout.first_slot + (slot - 1) * layout.slot_bytes
+        return memory[start : start + length]
+
+    def _exactly(self, length: int) -> bytes:
+        data = bytearray()
+        while len(data) < length:
+            data += self._some(length - len(data))
+        return bytes(data)
+
+    def _some(self, length: int) -> bytes:
+        try:
+            more = self._socket.recv(min(length, 1 << 20))
+        except TimeoutError:
+            raise FailedError("a frame on the direct channel; none came in time") from None
+        except OSError as error:
+            raise FailedError(f"a frame on the direct channel, not {error}") from None
+        if not more:
+            raise FailedError("a frame on the direct channel, not its end")
+        return more
+
+    def receive(self) -> Answer:
+        """Waits for the next answer."""
+        raw, slot, attachments = self.receive_frame()
+        response = _parse(pb.InteractResponse, raw)
+        self._trace.received(self.name, response)
+        return Answer(response, raw, attachments, slot)
+
+    def exchange(self, request: pb.InteractRequest, seconds: float) -> Answer:
+        """Sends a request, and waits for its answer."""
+        self._socket.settimeout(seconds)
+        self.send(request)
+        return self.receive()
+
+    def ended(self, seconds: float) -> bool:
+        """Tells whether the server closes the connection within a time, without another byte."""
+        self._socket.settimeout(seconds)
+        try:
+            return self._socket.recv(1) == b""
+        except TimeoutError:
+            return False
+        except OSError:
+            return True
+
+    def answers_in_frames(self) -> bool:
+        """Tells whether a whole frame comes."""
+        try:
+            self.receive_frame()
+        except (FailedError, MemoryError):
+            return False
+        return True
+
+    def close(self) -> None:
+        """Closes it, and lets go of the memory."""
+        self._socket.close()
+        if self.memory is not None:
+            self.memory.close()
+            self.memory = None
+
+
+def _connect(access: Access, host: str, address: str, seconds: float) -> socket.socket:
+    try:
+        if address.startswith(UNIX):
+            found = socket.socket(socket.AF_UNIX)
+            found.settimeout(seconds)
+            found.connect("\0" + address.removeprefix(UNIX))
+            return found
+        named, _, port = address.rpartition(":")
+        found = socket.create_connection((named.strip("[]") or host, int(port)), timeout=seconds)
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        context = access.tls()
+        return (
+            found if context is None else context.wrap_socket(found, server_hostname=named or host)
+        )
+    except OSError as error:
+        raise FailedError(f"a direct channel at {address}, not {error}") from None
+
+
+def _parse(kind: type[Any], raw: bytes) -> Any:
+    try:
+        return kind.FromString(raw)
+    except DecodeError:
+        raise FailedError(f"a {kind.DESCRIPTOR.name}, not the bytes {raw[:40].hex()}") from None

@@ -1,0 +1,110 @@
+"""One session as a check drives it: it numbers requests as the protocol says, or as it is told."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from envwire.conformance.raw.answers import Answer
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1.values_pb2 import Value
+
+
+class Link(Protocol):
+    """Carries requests to sessions.
+
+    Attributes:
+        name: "unary", "stream" or "direct".
+        shows_header: Whether requests have a header on it.
+    """
+
+    name: str
+    shows_header: bool
+
+    def exchange(self, request: pb.InteractRequest, seconds: float) -> Answer:
+        """Sends a request, and waits for its answer."""
+        ...
+
+    def close(self) -> None:
+        """Lets go of it."""
+        ...
+
+
+class Session:
+    """A session.
+
+    Args:
+        made: The answer of `Make`.
+        link: What carries its requests.
+        seconds: How long to wait for each answer.
+
+    Attributes:
+        number: The number of the last request that used one.
+    """
+
+    def __init__(self, made: pb.MakeResponse, link: Link, seconds: float) -> None:
+        self.made = made
+        self.link = link
+        self.number = 0
+        self._seconds = seconds
+
+    @property
+    def header(self) -> pb.SessionHeader:
+        """Its id and secret."""
+        return pb.SessionHeader(session_id=self.made.session_id, secret=self.made.secret)
+
+    def request(self, kind: str, sequence: int | None = None, **fields: Any) -> pb.InteractRequest:
+        """Returns a request, with the next number unless one is given, and without a header."""
+        request = pb.InteractRequest()
+        message = getattr(request, kind)
+        message.SetInParent()
+        if "sequence" in message.DESCRIPTOR.fields_by_name:
+            message.sequence = self.number + 1 if sequence is None else sequence
+        message.MergeFrom(type(message)(**fields))
+        return request
+
+    def send(self, request: pb.InteractRequest, link: Link | None = None) -> Answer:
+        """Sends a request as it is, with the header of the session where the link shows one."""
+        used = link or self.link
+        shown = pb.InteractRequest()
+        shown.CopyFrom(request)
+        if used.shows_header:
+            kind = shown.WhichOneof("request") or ""
+            message = getattr(shown, kind)
+            if not message.HasField("header"):
+                message.header.CopyFrom(self.header)
+        return used.exchange(shown, self._seconds)
+
+    def ask(self, kind: str, **fields: Any) -> Answer:
+        """Sends the next request, which uses its number."""
+        request = self.request(kind, **fields)
+        self.number += 1
+        return self.send(request)
+
+    def peek(self, kind: str, sequence: int, **fields: Any) -> Answer:
+        """Sends a request with a number of the check's own choice, which the session does not count here."""
+        return self.send(self.request(kind, sequence, **fields))
+
+    def reset(self, seed: int | None = None, **fields: Any) -> pb.ResetResponse:
+        """Resets, and returns the answer.
+
+        Raises:
+            FailedError: It is an error.
+        """
+        if seed is not None:
+            fields["seed"] = Value(int_value=seed)
+        answer: pb.ResetResponse = self.ask("reset", **fields).of("reset")
+        return answer
+
+    def step(self, action: Value | int, **fields: Any) -> pb.StepResponse:
+        """Steps, and returns the answer.
+
+        Raises:
+            FailedError: It is an error.
+        """
+        asked = Value(int_value=action) if isinstance(action, int) else action
+        answer: pb.StepResponse = self.ask("step", action=asked, **fields).of("step")
+        return answer
+
+    def close(self) -> Answer:
+        """Closes the session."""
+        return self.ask("close")

@@ -1,0 +1,42 @@
+"""What was sent and received: kept for the report of a check that fails."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from google.protobuf.message import Message
+
+from envwire.conformance.raw.protojson import to_json
+
+#: Lines that a report shows, and characters of each.
+_LINES, _CHARACTERS = 6, 1000
+
+
+@dataclass
+class Trace:
+    """The last messages of a check, oldest first."""
+
+    _kept: deque[tuple[str, Message | str]] = field(
+        default_factory=lambda: deque[tuple[str, Message | str]](maxlen=_LINES)
+    )
+
+    def sent(self, link: str, message: Message | str) -> None:
+        """Notes what was sent, and on which link."""
+        self._kept.append((f"sent ({link})", message))
+
+    def received(self, link: str, message: Message | str) -> None:
+        """Notes what came back."""
+        self._kept.append((f"received ({link})", message))
+
+    def lines(self) -> list[str]:
+        """Returns a line for each, messages as ProtoJSON."""
+        return [f"{what}: {_cut(_text(message))}" for what, message in self._kept]
+
+
+def _text(message: Message | str) -> str:
+    return message if isinstance(message, str) else to_json(message)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]} ... {len(text)} characters"

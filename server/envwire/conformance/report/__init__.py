@@ -1,0 +1,8 @@
+"""What is told of a run: lines for people, JUnit and JSON for programs, and a badge."""
+
+from __future__ import annotations
+
+from envwire.conformance.report.files import json_text, junit_text
+from envwire.conformance.report.lines import Counts, badge, line, listing
+
+__all__ = ["Counts", "badge", "json_text", "junit_text", "line", "listing"]

@@ -1,0 +1,79 @@
+"""Lines for people: one for each check, more for a failure, and a badge."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from envwire.conformance.sections import section_of
+from envwire.conformance.suite.checks import Check
+from envwire.conformance.suite.runner import Outcome, Result
+
+_MARKS = {
+    Outcome.PASSED: "ok  ",
+    Outcome.FAILED: "FAIL",
+    Outcome.SKIPPED: "skip",
+    Outcome.KNOWN: "known",
+    Outcome.FIXED: "FIXED",
+}
+
+
+def line(result: Result) -> str:
+    """Returns the line of a check, and those below it for one that failed."""
+    check = result.check
+    proves = f"{section_of(check.proves[0])}: {' '.join(check.proves)}"
+    first = f"{_MARKS[result.outcome]} {check.name}  ({proves})"
+    return "\n".join([first, *_below(result)])
+
+
+def _below(result: Result) -> Iterator[str]:
+    if result.outcome is Outcome.SKIPPED:
+        yield f"       {result.text}"
+    if result.outcome in {Outcome.FAILED, Outcome.KNOWN, Outcome.FIXED}:
+        yield f"       {result.check.summary} ({result.check.level.value})"
+        yield f"       expected: {result.text}"
+        yield from (f"       {one}" for one in result.exchange)
+
+
+def listing(checks: Iterable[Check]) -> Iterator[str]:
+    """Yields a line for each check: name, profile, level, sentences, what the server does."""
+    for check in checks:
+        proves = " ".join(check.proves)
+        yield f"{check.name}\t{check.profile}\t{check.level.value}\t{proves}\t{check.summary}"
+
+
+@dataclass
+class Counts:
+    """How many checks came out in which way, by profile.
+
+    Attributes:
+        outcomes: The number of checks of each profile and outcome.
+        broken: How many break the run.
+    """
+
+    outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter[tuple[str, Outcome]])
+    broken: int = 0
+
+    def add(self, result: Result) -> None:
+        """Counts a result."""
+        self.outcomes[result.check.profile, result.outcome] += 1
+        self.broken += result.breaks
+
+
+def badge(counts: Counts) -> str:
+    """Returns the badge line: each profile with the number of checks that passed, of those that were made."""
+    profiles = list(dict.fromkeys(profile for profile, _ in counts.outcomes))
+    parts = [part for profile in profiles if (part := _part(counts, profile))]
+    verdict = "does not conform" if counts.broken else "conforms"
+    return f"envwire.v1 {verdict}: {', '.join(parts) or 'nothing was checked'}"
+
+
+def _part(counts: Counts, profile: str) -> str:
+    passed = counts.outcomes[profile, Outcome.PASSED]
+    made = sum(
+        count
+        for (name, outcome), count in counts.outcomes.items()
+        if name == profile and outcome is not Outcome.SKIPPED
+    )
+    return f"{profile} {passed}/{made}" if made else ""

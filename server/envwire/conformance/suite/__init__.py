@@ -1,0 +1,9 @@
+"""What a check is, what it gets, which are run, and what came of them."""
+
+from __future__ import annotations
+
+from envwire.conformance.suite.checks import Check, Level, cases, check
+from envwire.conformance.suite.scene import Scene
+from envwire.conformance.suite.selection import Selection
+
+__all__ = ["Check", "Level", "Scene", "Selection", "cases", "check"]

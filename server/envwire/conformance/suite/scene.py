@@ -1,0 +1,231 @@
+"""What a check gets: sessions, links, and the facts about the server; all is closed when the check is over."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import grpc
+
+from envwire.conformance.outcomes import FailedError, SkippedError
+from envwire.conformance.raw import (
+    Access,
+    Answer,
+    DirectLink,
+    Grpc,
+    Link,
+    Session,
+    StreamLink,
+    Trace,
+    UnaryLink,
+)
+from envwire.v1 import environment_pb2 as pb
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+#: Of a stream, which lives as long as its check.
+_STREAM_SECONDS = 120.0
+#: Between two looks at what is expected to become true.
+_POLL_SECONDS = 0.05
+
+
+class Scene:
+    """The surroundings of one check.
+
+    Args:
+        access: How to reach the server.
+        info: What the server says of itself.
+        link: The link that the check is made over.
+        seconds: How long each wait may take.
+        seed: Seed of `random`.
+        environments: Ids that the suite's own names stand for, by these names: {"Counter": "Conformance/Counter-v0"}.
+
+    Attributes:
+        random: Draws whatever a check leaves to chance.
+        trace: Notes what was sent and received.
+        unary: Unary calls.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        info: pb.GetServerInfoResponse,
+        *,
+        link: str = "unary",
+        seconds: float = 10.0,
+        seed: int = 0,
+        environments: dict[str, str] | None = None,
+    ) -> None:
+        self.access = access
+        self.info = info
+        self.seconds = seconds
+        self.random = random.Random(seed)  # noqa: S311 - not for secrets
+        self.trace = Trace()
+        self._link = link
+        self._environments = environments or {}
+        self._open = ExitStack()
+        self._grpc = Grpc(access, self.trace)
+        self._open.callback(self._grpc.close)
+        self.unary = UnaryLink(self._grpc)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._open.close()
+
+    def env_id(self, name: str) -> str:
+        """Returns the id of one of the suite's environments, by its short name."""
+        return self._environments.get(name, f"Conformance/{name}-v0")
+
+    def ask(self, kind: str, **fields: Any) -> Answer:
+        """Sends a request that belongs to no session, as a unary call."""
+        request = pb.InteractRequest()
+        message = getattr(request, kind)
+        message.SetInParent()
+        message.MergeFrom(type(message)(**fields))
+        return self.unary.exchange(request, self.seconds)
+
+    def make_request(self, name: str = "Counter", **fields: Any) -> pb.MakeRequest:
+        """Returns a `Make` of one of the suite's environments."""
+        return pb.MakeRequest(env_id=self.env_id(name), **fields)
+
+    def make(self, name: str = "Counter", **fields: Any) -> Session:
+        """Makes a session, and a link of the check's kind to it.
+
+        Raises:
+            SkippedError: The server does not make this environment.
+            FailedError: It fails otherwise.
+        """
+        made = self.made(self.ask_make(name, **fields))
+        return self.attach(made, self.link_to(made))
+
+    def ask_make(self, name: str = "Counter", **fields: Any) -> Answer:
+        """Asks for a session; one that is made ends with the check."""
+        request = pb.InteractRequest(make=self.make_request(name, **fields))
+        return self.unary.exchange(request, max(self.seconds, 60.0))
+
+    def made(self, answer: Answer) -> pb.MakeResponse:
+        """Returns the answer of a `Make` that succeeded, whose session ends with the check.
+
+        Raises:
+            SkippedError: The server does not make this environment.
+            FailedError: It failed otherwise.
+        """
+        if answer.info.reason == "UNKNOWN_ENVIRONMENT":
+            raise SkippedError(f"no such environment: {answer.response.error.message}")
+        made: pb.MakeResponse = answer.of("make")
+        self._open.callback(self._end, made)
+        return made
+
+    def _end(self, made: pb.MakeResponse) -> None:
+        header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+        request = pb.CloseRequest(header=header, sequence=2**62)  # any number ends it
+        with suppress(grpc.RpcError):
+            self._grpc.call("Close", request.SerializeToString(), self.seconds)
+
+    def attach(self, made: pb.MakeResponse, link: Link) -> Session:
+        """Returns a session that was made, as a link drives it."""
+        return Session(made, link, self.seconds)
+
+    def link_to(self, made: pb.MakeResponse, kind: str | None = None) -> Link:
+        """Opens a link to a session: of the check's kind, or of another."""
+        wanted = kind or self._link
+        if wanted == "unary":
+            return self.unary
+        return self.stream() if wanted == "stream" else self.direct(made)
+
+    def stream(self) -> StreamLink:
+        """Opens a stream."""
+        link = StreamLink(self._grpc, _STREAM_SECONDS)
+        self._open.callback(link.close)
+        return link
+
+    def connect(self, made: pb.MakeResponse, address: str | None = None) -> DirectLink:
+        """Connects to the direct port of a session, and sends nothing yet.
+
+        Raises:
+            SkippedError: The session has no direct channel.
+        """
+        if not made.direct.addresses:
+            raise SkippedError("the session has no direct channel")
+        host = made.address.rpartition(":")[0].strip("[]") or self.access.host
+        link = DirectLink(
+            self.access, host, address or self.tcp_address(made), self.seconds, self.trace
+        )
+        self._open.callback(link.close)
+        return link
+
+    @staticmethod
+    def tcp_address(made: pb.MakeResponse) -> str:
+        """Returns the first address that is TCP, or else the first."""
+        addresses = made.direct.addresses
+        return next((one for one in addresses if not one.startswith("unix-")), addresses[0])
+
+    def direct(self, made: pb.MakeResponse, address: str | None = None) -> DirectLink:
+        """Opens a direct channel to a session.
+
+        Raises:
+            FailedError: The server does not welcome it.
+        """
+        link = self.connect(made, address)
+        header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+        answer = link.hello(header)
+        if not answer.HasField("welcome"):
+            raise FailedError(f"a welcome, not {answer.error.message}")
+        return link
+
+    def connect_plain(self, made: pb.MakeResponse) -> DirectLink:
+        """Connects to the TCP port of a session without TLS."""
+        host = made.address.rpartition(":")[0].strip("[]") or self.access.host
+        plain = replace(self.access, ca="", cert="", key="")
+        link = DirectLink(plain, host, self.tcp_address(made), self.seconds, self.trace)
+        self._open.callback(link.close)
+        return link
+
+    def stranger_stream(self, access: Access) -> StreamLink:
+        """Opens a stream as a client that shows something else."""
+        channel = Grpc(access, self.trace)
+        self._open.callback(channel.close)
+        link = StreamLink(channel, self.seconds)
+        self._open.callback(link.close)
+        return link
+
+    def reflect(self) -> bytes:
+        """Returns what the server's reflection answers when it is asked for its services."""
+        return self._grpc.reflect(self.seconds)
+
+    def call(self, method: str, request: bytes, service: str) -> bytes:
+        """Calls a unary method of any service.
+
+        Raises:
+            grpc.RpcError: It failed.
+        """
+        return self._grpc.call(method, request, self.seconds, service)
+
+    def begin(self, method: str, request: bytes) -> Any:
+        """Begins a unary call, and returns its future."""
+        return self._grpc.begin(method, request, self.seconds)
+
+    def eventually(self, condition: Callable[[], bool], expected: str) -> None:
+        """Waits for something that need not be so at once.
+
+        Raises:
+            FailedError: It is not so in time.
+        """
+        until = time.monotonic() + self.seconds
+        while not condition():
+            if time.monotonic() > until:
+                raise FailedError(expected)
+            time.sleep(_POLL_SECONDS)

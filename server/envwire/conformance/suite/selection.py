@@ -1,0 +1,107 @@
+"""Which checks are made: by profile, by name, and by what the server offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+import grpc
+
+from envwire.conformance.outcomes import FailedError, SkippedError
+from envwire.conformance.suite.checks import CHECKS, Check
+from envwire.conformance.suite.scene import Scene
+
+
+def _capability(name: str) -> Callable[[Scene], bool]:
+    return lambda scene: name in scene.info.capabilities
+
+
+def _has_attributes(scene: Scene) -> bool:
+    session = scene.make()
+    answer = session.ask("get_attribute", name="render_mode")
+    return answer.kind == "get_attribute"
+
+
+def _has_memory(scene: Scene) -> bool:
+    made = scene.make("Big").made
+    unix = [address for address in made.direct.addresses if address.startswith("unix-abstract:")]
+    if not unix:
+        return False
+    link = scene.connect(made, unix[0])
+    session = scene.attach(made, link)
+    return link.hello(session.header, shared_memory=True).welcome.HasField("shared_memory")
+
+
+def _has_health(scene: Scene) -> bool:
+    try:
+        scene.call("Check", b"", "grpc.health.v1.Health")
+    except grpc.RpcError:
+        return False
+    return True
+
+
+#: Whether a server offers what the checks of a profile are about.
+PROFILES: Mapping[str, Callable[[Scene], bool]] = {
+    "core": lambda _: True,
+    "info": lambda scene: bool(scene.info.version or scene.info.max_sessions),
+    "stream": _capability("interact"),
+    "attributes": _has_attributes,
+    "direct": _capability("direct"),
+    "direct-make": _capability("make"),
+    "shared-memory": _has_memory,
+    "states": _capability("save_state"),
+    "replay": _capability("replay"),
+    "vector": _capability("vector"),
+    "fork": _capability("fork"),
+    "ops": _has_health,
+    "auth": lambda scene: bool(scene.access.token),
+    "tls": lambda scene: bool(scene.access.ca),
+}
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the user asks for.
+
+    Attributes:
+        profiles: The profiles; empty for those that the server offers.
+        run: Patterns of names, one of which must fit; empty for all.
+        skip: Patterns of names to leave out.
+    """
+
+    profiles: Collection[str] = ()
+    run: Collection[str] = ()
+    skip: Collection[str] = ()
+    _offered: dict[str, bool] = field(default_factory=dict[str, bool])
+
+    def checks(self) -> Iterator[Check]:
+        """Yields the checks that are asked for."""
+        for check in CHECKS:
+            wanted = not self.profiles or check.profile in self.profiles
+            if (
+                wanted
+                and _fits(check.name, self.run or ("*",))
+                and not _fits(check.name, self.skip)
+            ):
+                yield check
+
+    def offers(self, profile: str, open_scene: Callable[[], Scene]) -> bool:
+        """Tells whether the checks of a profile can be made; those that the user named are made in any case."""
+        if profile in self.profiles:
+            return True
+        if profile not in self._offered:
+            self._offered[profile] = _offered(profile, open_scene)
+        return self._offered[profile]
+
+
+def _offered(profile: str, open_scene: Callable[[], Scene]) -> bool:
+    with open_scene() as scene:
+        try:
+            return PROFILES[profile](scene)
+        except (FailedError, SkippedError):
+            return False
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)

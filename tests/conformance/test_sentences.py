@@ -1,0 +1,31 @@
+"""Which sentences of docs/protocol.md the suite proves. The list of the others may only shrink."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import envwire.conformance.checks  # noqa: F401 - lists them
+from envwire.conformance.suite.checks import CHECKS
+
+IDS = (Path(__file__).parents[2] / "docs" / "protocol-ids.txt").read_text("utf-8").split()
+UNPROVED = [
+    line.partition("#")[0].strip()
+    for line in (Path(__file__).parent / "unproved.txt").read_text("utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+PROVED = {sentence for check in CHECKS for sentence in check.proves}
+
+
+def test_every_check_proves_sentences_that_there_are() -> None:
+    assert {check.name for check in CHECKS if not check.proves} == set()
+    assert PROVED - set(IDS) == set()
+
+
+def test_every_other_sentence_is_listed_with_its_reason() -> None:
+    assert sorted(set(IDS) - PROVED - set(UNPROVED)) == [], "write a check that proves it"
+    assert sorted(set(UNPROVED) & PROVED) == [], "a check proves it now: take it off the list"
+    assert sorted(set(UNPROVED) - set(IDS)) == []
+
+
+def test_the_list_only_shrinks() -> None:
+    assert len(UNPROVED) <= 57
