@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from envwire.codec import Reason
 from envwire.conformance.checks.capabilities.vectors import COUNT, actions, vector
-from envwire.conformance.outcomes import expect_equal
+from envwire.conformance.outcomes import expect, expect_equal
 from envwire.conformance.raw.values import int64s, integer, sequence
 from envwire.conformance.suite import Scene, check
+from envwire.v1 import environment_pb2 as pb
 from envwire.v1.values_pb2 import ValueList, ValueMap
 
 
@@ -70,3 +71,18 @@ def members_may_have_options_of_their_own(scene: Scene) -> None:
     session = vector(scene)
     answer = session.reset(1, member_options=[ValueMap()] * COUNT)
     expect_equal(int64s(answer.observation), [0, 0] * COUNT, "steps and sums")
+
+
+@check("VECTOR-23", profile="vector")
+def resets_of_members_are_told(scene: Scene) -> None:
+    """With report_member_resets a reset without a seed, and that at the end of an episode, name their members."""
+    asked = pb.VectorRequest(num_envs=COUNT, report_member_resets=True)
+    session = scene.make(vector=asked)
+    expect_equal(
+        len(session.reset(1).member_resets), 0, "resets without a seed, in one that has a seed"
+    )
+    everybody = [told.member for told in session.reset().member_resets]
+    expect_equal(everybody, list(range(COUNT)), "the members that were reset")
+    told = [list(session.step(actions(0, 0, 0)).member_resets) for _ in range(11)]
+    expect_equal([len(one) for one in told], [0] * 10 + [COUNT], "resets in the steps")
+    expect(told[-1][0].HasField("np_random"), "the state of a generator before")

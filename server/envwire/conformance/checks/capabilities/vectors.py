@@ -18,9 +18,9 @@ from envwire.v1.values_pb2 import Value
 COUNT = 3
 
 
-def vector(scene: Scene, count: int = COUNT, **fields: str) -> Session:
+def vector(scene: Scene, count: int = COUNT, autoreset_mode: str = "") -> Session:
     """Makes a vector of Counter."""
-    return scene.make(vector=pb.VectorRequest(num_envs=count, **fields))
+    return scene.make(vector=pb.VectorRequest(num_envs=count, autoreset_mode=autoreset_mode))
 
 
 def actions(*numbers: int) -> Value:
