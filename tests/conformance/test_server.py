@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-import envwire.conformance.checks  # noqa: F401 - lists them
+from envwire.conformance.checks import CHECKS
 from envwire.conformance.raw import Access
 from envwire.conformance.suite import Check, Selection
-from envwire.conformance.suite.checks import CHECKS
 from envwire.conformance.suite.runner import Outcome, Runner
 from envwire.server import Server
 from tests.conformance.conftest import CHECKED

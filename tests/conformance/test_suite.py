@@ -10,8 +10,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from typer.testing import CliRunner, Result
 
-import envwire.conformance.checks  # noqa: F401 - lists them
-from envwire.conformance.suite.checks import CHECKS
+from envwire.conformance.checks import CHECKS
 from envwire.conformance.suite.selection import PROFILES
 from envwire.server import Server
 from envwire.server.cli._app import app

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -36,6 +37,5 @@ def test_every_package_is_typed(package: str) -> None:
 
 
 @pytest.mark.parametrize("module", [envwire.client, envwire.server, envwire.codec])
-def test_what_is_exported_is_there(module: object) -> None:
-    names: list[str] = module.__all__  # type: ignore[attr-defined]
-    assert all(hasattr(module, name) for name in names)
+def test_what_is_exported_is_there(module: ModuleType) -> None:
+    assert all(hasattr(module, name) for name in module.__all__)

@@ -1,7 +1,9 @@
-"""The checks, a file for each subject. Importing this package fills `envwire.conformance.suite.checks.CHECKS`."""
+"""The checks, a file for each subject. Importing them is what lists them."""
 
 from __future__ import annotations
 
 from envwire.conformance.checks import core, channels, capabilities  # isort: skip
 
-__all__ = ["capabilities", "channels", "core"]
+from envwire.conformance.suite.checks import CHECKS
+
+__all__ = ["CHECKS", "capabilities", "channels", "core"]
