@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from envwire.farm.gateway.placement import Want
@@ -24,8 +26,8 @@ TICK = STALL_SECONDS / 4
 
 
 def hello(
-    name: str, slots: int = 4, ids: tuple[str, ...] = ("CartPole-v1",), run: str = "1", **more
-):
+    name: str, slots: int = 4, ids: tuple[str, ...] = ("CartPole-v1",), run: str = "1", **more: Any
+) -> farm_pb2.ServerHello:
     return farm_pb2.ServerHello(
         server_id=name,
         address=f"{name}:1",
@@ -47,7 +49,7 @@ class Farm:
         self.dead: list[Member] = []
         self.registry.on_dead = self.dead.append
 
-    def add(self, name: str, **more) -> Member:
+    def add(self, name: str, **more: Any) -> Member:
         return self.registry.register(hello(name, **more), f"{name}:1", self.now)
 
     def report(self, member: Member, active: int = 0, draining: bool = False) -> None:
