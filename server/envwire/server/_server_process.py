@@ -25,7 +25,7 @@ def main() -> int:
 async def _serve(config: ServerConfig) -> None:
     stop, loop = stop_on_signals(), asyncio.get_running_loop()
 
-    # Nothing more is ever written to standard input: that it becomes readable means that it closed.
+    # Nothing more is written to standard input, so it becomes readable when it is closed.
     def gone() -> None:
         loop.remove_reader(sys.stdin.fileno())
         stop.set()

@@ -21,7 +21,7 @@ _log = logging.getLogger("envwire.farm")
 _READY = "ready: "
 _START_SECONDS = 120.0
 _RESTART_SECONDS = 1.0
-#: Beyond the time that its sessions have to end.
+#: Time to stop, beyond the time that its sessions have to end.
 _STOP_SECONDS = 10.0
 
 
@@ -29,8 +29,8 @@ class LocalServer:
     """One server of the farm.
 
     Args:
-        config: Its settings. It is started again at the port that it had first, so that it takes its own place in the
-            farm, and what it had is known to be gone.
+        config: Its settings. It is started again at its first port, so that it takes its own place in the farm and its
+            old sessions are known to be gone.
     """
 
     def __init__(self, config: ServerConfig) -> None:
@@ -47,7 +47,7 @@ class LocalServer:
             *(sys.executable, "-m", "envwire.server._server_process"),
             stdin=PIPE,
             stdout=PIPE,
-            start_new_session=True,  # Ctrl-C is for the farm
+            start_new_session=True,  # Ctrl-C must reach the farm's process only
         )
         if process.stdin is None or process.stdout is None:
             raise OSError("the server's process has no pipes")

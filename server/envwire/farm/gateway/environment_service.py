@@ -1,7 +1,7 @@
 """EnvironmentService of the gateway: places Makes, and relays requests of sessions to their servers.
 
-A client that follows the `address` of its Make talks to the server from then on. One that does not, for it knows of no
-address or cannot reach it, is relayed: its messages go through unread but for the session's id.
+A client that follows the `address` of its Make talks to the server from then on. The messages of a client that cannot
+are relayed; only the session's id in them is read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from envwire.server._ipc.fault_replies import fault_reply
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS
 
-#: A client that names no deadline is answered within it: longer than servers let anything take by default.
+#: Deadline of calls without one: longer than any request may take on a server by default.
 _LONGEST_SECONDS = 900.0
 
 
@@ -37,11 +37,11 @@ class EnvironmentService:
     """Serves EnvironmentService for a farm.
 
     Args:
-        access: Tells clients apart.
+        access: Identifies clients.
         registry: The servers.
-        routes: The ways to them.
+        routes: The connections to them.
         maker: Finds servers for Makes.
-        incarnation: Names this run of the gateway.
+        incarnation: Identifies this run of the gateway.
         clock: Monotonic time, in seconds.
         max_make_bytes: Largest Make.
     """
@@ -170,12 +170,12 @@ class EnvironmentService:
 
 
 def _address_of(member: Member) -> bytes:
-    """Returns a MakeResponse that sets the address: behind another it is merged with it, and nothing is parsed."""
+    """Returns a MakeResponse that sets the address. Appended to another one it is merged with it, without parsing."""
     return pb.MakeResponse(address=member.address).SerializeToString()
 
 
 def _authorization(context: Context) -> tuple[tuple[str, str], ...]:
-    """Returns what servers are shown of a client: the token is theirs as well."""
+    """Returns the client's authorization header, which servers check as well."""
     return tuple(
         (key, str(value))
         for key, value in context.invocation_metadata() or ()

@@ -21,9 +21,9 @@ from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._front.grpc.edge import Context, abort, peer_identity
 from envwire.server._ipc.fault_replies import fault_reply
 
-#: Reports come at least so often.
+#: Longest time between two reports of a server.
 HEARTBEAT_SECONDS = 1.0
-#: A server sends its hello as soon as it is connected.
+#: Longest wait for a server's hello, which it sends as soon as it is connected.
 _HELLO_SECONDS = 10.0
 _MOST_ALLOCATED = 100_000
 
@@ -33,9 +33,9 @@ class FarmService:
 
     Args:
         config: The gateway's settings.
-        access: Tells clients and servers apart.
+        access: Identifies clients and servers.
         registry: The servers.
-        incarnation: Names this run of the gateway.
+        incarnation: Identifies this run of the gateway.
         clock: Monotonic time, in seconds.
         waiting: How many Makes wait for room.
     """
@@ -50,7 +50,7 @@ class FarmService:
         waiting: Callable[[], int],
     ) -> None:
         self._access = access
-        #: Where nobody is known, and the operator trusts the network, every server may join.
+        #: Without tokens the operator trusts the network, and every server may join.
         self._open = config.insecure and not config.tokens and not config.tls_client_ca
         self._registry = registry
         self._incarnation = incarnation
@@ -58,7 +58,7 @@ class FarmService:
         self._waiting = waiting
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Returns what serves its methods. Registrations and requests are read when the caller is known."""
+        """Returns what serves its methods. Messages are read after the caller is authenticated."""
         answers: dict[str, Callable[[bytes], Message]] = {
             "Allocate": self._allocate,
             "Locate": self._locate,
@@ -103,7 +103,7 @@ class FarmService:
             self._registry.disconnect(member, self._clock())
 
     async def _follow(self, member: Member, context: Context) -> None:
-        """Notes a server's reports until it leaves. One that was pronounced dead has to register anew."""
+        """Records a server's reports until it leaves. A server that was found dead has to register again."""
         while True:
             message: Any = await context.read()
             if message is grpc.aio.EOF:
@@ -153,7 +153,7 @@ class FarmService:
 
 
 SERVICE = pb.DESCRIPTOR.services_by_name["FarmService"].full_name
-#: What the table of scopes calls each method.
+#: Name of each method in the table of scopes.
 _SCOPED = {
     "Register": "register",
     "Allocate": "allocate",

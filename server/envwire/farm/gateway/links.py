@@ -1,4 +1,4 @@
-"""Connections to servers: relay raw messages, and fail all waiting calls when a server is dead."""
+"""Connections to servers, over which raw messages are relayed. All waiting calls fail when a server is dead."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ Metadata = tuple[tuple[str, str], ...]
 
 _SERVICE = environment_pb2.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 _HEALTH = "/grpc.health.v1.Health/Check"
-#: What is passed on of what a server says behind its answer.
+#: Trailing metadata of a server that is passed on to the client.
 _TRAILERS = frozenset({TRAILER, STATUS_KEY})
 
 
 class ServerGoneError(Exception):
-    """No connection to a server, or no more: nothing came back."""
+    """A server did not answer: it cannot be reached, or the connection broke."""
 
 
 class RefusedError(Exception):
     """A server answered with an error.
 
     Args:
-        status: What it said; None when it was gRPC that spoke.
+        status: Its ErrorStatus; None for an error of gRPC itself.
         error: The call's error, where there was a call.
 
     Attributes:
-        status: What it said; None when it was gRPC that spoke.
+        status: Its ErrorStatus; None for an error of gRPC itself.
         reason: Its reason; None when it gave none.
         code: gRPC's status code.
-        trailers: What came behind the error.
+        trailers: Trailing metadata of the call.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class RefusedError(Exception):
 
 
 class Answer(NamedTuple):
-    """What a server answered to a unary call: the message, and what it said behind it."""
+    """A server's answer to a unary call: the message, and the trailing metadata."""
 
     message: bytes
     trailers: tuple[tuple[str, bytes], ...]
 
 
 class Link:
-    """The connection to one server, shared by all that goes through the gateway.
+    """The connection to one server, shared by all relayed requests.
 
     Args:
         address: HOST:PORT of the server.
@@ -141,7 +141,7 @@ class Link:
             raise ServerGoneError(f"{self.address} is dead") from None
 
     async def answers(self, timeout: float) -> bool:
-        """Tells whether the server answers a probe, at application level: a stopped one accepts connections."""
+        """Returns whether the server answers a health check. A stopped process still accepts connections."""
         unary = self._channel.unary_unary
         check = unary(_HEALTH, request_serializer=health_pb2.HealthCheckRequest.SerializeToString)
         try:

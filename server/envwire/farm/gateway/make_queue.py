@@ -12,10 +12,10 @@ from envwire.farm.gateway.states import Member
 from envwire.server._front.makes.waiting import WaitingLine
 from envwire.server._ipc.unknown_environment import unknown_environment
 
-#: A gateway that has just started, or all of whose servers are silent, does not know better. After so many seconds it
-#: does: servers register again within one.
+#: How long a Make waits for servers to register: after a gateway's start, or while those that make the environment are
+#: silent. Servers register again within a second.
 SETTLE_SECONDS = 2.5
-#: Makes that may wait for that.
+#: How many Makes may wait for servers to register.
 _SETTLING = 4096
 
 
@@ -32,7 +32,7 @@ class _Request(NamedTuple):
 
 
 class MakeQueue:
-    """Takes slots of servers, for those that wait as soon as one is free.
+    """Takes slots of servers; a Make that finds none waits until one is free.
 
     Args:
         registry: Whose servers.
@@ -58,7 +58,7 @@ class MakeQueue:
         return len(self._line)
 
     async def claim(self, want: Want, but: frozenset[Member] = frozenset()) -> Member:
-        """Takes a slot (see `Registry.claim`), waiting for one where that helps.
+        """Takes a slot (see `Registry.claim`), after waiting for one if necessary.
 
         Raises:
             FaultError: UNKNOWN_ENVIRONMENT; CAPACITY_REACHED: no room, or none in time.
@@ -83,7 +83,7 @@ class MakeQueue:
         return _SETTLING, self._settled - now
 
     def _advance(self) -> None:
-        """Gives room to those that have waited longest; where one finds none, others like it find none either."""
+        """Gives slots to those that have waited longest. A Make that finds none ends the search for equal ones."""
         now, in_vain = self._clock(), set[tuple[str, str, frozenset[Member]]]()
         for turn in self._line:
             want, but = turn.want

@@ -18,10 +18,10 @@ from envwire.v1 import environment_pb2 as pb
 _log = logging.getLogger("envwire.farm")
 
 T = TypeVar("T")
-#: Sends the Make to a server and returns its answer, or raises what the server said against it.
+#: Sends the Make to a server and returns its answer; raises RefusedError or ServerGoneError.
 Send = Callable[[Member], Awaitable[T]]
 
-#: What another server may not say.
+#: Refusals after which another server is tried.
 _TRY_ANOTHER = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING})
 
 
@@ -49,7 +49,7 @@ class Maker:
             return await self._copy(request.copy_of.session_id, send)
         async with self._ids.turn(request.request_id) as sent:
             before = self._registry.owner(f"-{sent.run}") if sent.run else None
-            if before is not None:  # a repeat
+            if before is not None:  # the Make is a repeat
                 self._registry.send_to(before)
             tried: frozenset[Member] = frozenset()
             want = Want(request.env_id, request.library)

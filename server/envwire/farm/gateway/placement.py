@@ -22,14 +22,14 @@ _ORDERS: dict[Strategy.ValueType, _Order] = {
 
 @dataclass(frozen=True)
 class Want:
-    """What a Make, or an Allocate, wants of a server.
+    """The requirements of a Make or an Allocate.
 
     Attributes:
         env_id: Id of the environment.
         library: Library of the id; empty for any.
         labels: Labels that the server must have.
         fingerprint: Servers to prefer; empty for any.
-        strategy: Which of them come first.
+        strategy: How servers are ordered.
     """
 
     env_id: str
@@ -39,7 +39,7 @@ class Want:
     strategy: Strategy.ValueType = Strategy.STRATEGY_SPREAD
 
     def suits(self, member: Member) -> bool:
-        """Tells whether a server makes it and has the labels."""
+        """Returns whether a server makes the environment and has the labels."""
         served = (
             (self.library, self.env_id) in member.served
             if self.library
@@ -66,9 +66,9 @@ def choose(
     Args:
         want: What it wants.
         members: The servers.
-        takes: Tells whether a server takes Makes. Most do, so only the best is asked first: to ask each of 1,000 makes
-            a Make cost 4 ms more.
-        but: Servers that are out of the question.
+        takes: Whether a server takes Makes. Most do, so the best server is asked first: asking each of 1,000 servers
+            added 4 ms to a Make.
+        but: Servers to leave out.
     """
     suiting = [
         each
@@ -82,7 +82,7 @@ def choose(
 
 
 def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, int] | None:
-    """Divides several Makes among servers; None when they have not so many slots.
+    """Divides several Makes among servers; None when they have too few free slots.
 
     Args:
         want: What each of them wants.

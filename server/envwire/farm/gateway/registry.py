@@ -1,7 +1,7 @@
 """The registry of a farm's servers: load, and liveness. No I/O; callers pass the time.
 
-A gateway that stood still, for it was stopped or its machine was suspended, has heard nobody meanwhile. That says
-nothing about the servers: the time does not count as silence, and until a server reports again nothing is known of it.
+A gateway that was stopped, or whose machine was suspended, received no reports meanwhile. That says nothing about the
+servers: the stall does not count as silence, and a server's state is unknown until it reports again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from envwire.farm.gateway.states import (
 )
 from envwire.farm.v1 import farm_pb2 as pb
 
-#: The registry is called several times a second; when it was not for so long, the gateway stood still.
+#: The registry is called several times a second. A longer pause between two calls means that the gateway was stalled.
 STALL_SECONDS = 1.0
 #: How long Allocate's slots count as taken.
 HELD_SECONDS = 5.0
 #: How long a dead server is listed.
 _LISTED_SECONDS = 600.0
-#: Runs of servers that are known to be over.
+#: How many incarnations of servers that have ended are remembered.
 _REMEMBERED = 10_000
 
 
@@ -56,7 +56,7 @@ class Registry:
         return iter(sorted(self._members.values(), key=lambda each: each.hello.server_id))
 
     def register(self, hello: pb.ServerHello, address: str, now: float) -> Member:
-        """Takes a server in, in the place of an earlier run of it, or of an earlier registration of the same run."""
+        """Registers a server. It replaces an earlier incarnation, or an earlier registration of the same one."""
         self.advance(now)
         before = self._members.get(hello.server_id)
         member = Member(hello, address, now)
@@ -74,26 +74,26 @@ class Registry:
         return member
 
     def report(self, member: Member, load: pb.ServerLoad, now: float) -> None:
-        """Notes how busy a server is."""
+        """Records a server's load."""
         self.advance(now)
         member.heard, member.confirmed = now, True
         member.active, member.draining = load.active_sessions, load.draining
         self.on_room()
 
     def leave(self, member: Member, now: float) -> None:
-        """Notes that a server said good-bye: it has stopped, and its sessions are over."""
+        """Records that a server announced its end: its sessions are over."""
         self.advance(now)
         if self._by_run.get(member.incarnation) is member:
             self._end(member)
             del self._members[member.hello.server_id]
 
     def disconnect(self, member: Member, now: float) -> None:
-        """Notes that a registration ended: the server is suspect until it registers again."""
+        """Records that a registration ended: the server is suspect until it registers again."""
         self.advance(now)
         member.connected = False
 
     def advance(self, now: float) -> None:
-        """Lets time pass: forgives a stall of the gateway itself, and frees slots that nobody came for."""
+        """Advances the time: excludes a stall of the gateway itself, and frees allocated slots that were not used."""
         stalled = now - self._now > STALL_SECONDS
         self._now = now
         if stalled:
@@ -105,7 +105,7 @@ class Registry:
             self.on_room()
 
     def sweep(self, now: float) -> list[Member]:
-        """Forgets those dead for long; returns the servers to probe, silent ones that may be dead."""
+        """Removes servers that have been dead for a while; returns silent servers, which are to be probed."""
         self.advance(now)
         for name, member in list(self._members.items()):
             if member.dead and member.silence(now) > _LISTED_SECONDS:
@@ -117,7 +117,7 @@ class Registry:
         ]
 
     def probed(self, member: Member, answered: bool, now: float) -> None:
-        """Notes how a probe ended. A server that answers is not dead, however long it did not report."""
+        """Records the result of a probe. A server that answers is alive, even if its reports do not arrive."""
         self.advance(now)
         if not answered and not member.dead and member.silence(now) >= DEAD_SECONDS:
             self._end(member)
@@ -131,7 +131,7 @@ class Registry:
         self.on_dead(member)
 
     def claim(self, want: Want, now: float, but: Collection[Member] = ()) -> Member | None:
-        """Takes a slot for a Make; `settle` says what became of it. None when there is no room for it.
+        """Takes a slot for a Make; None when no server has one. `settle` reports how the Make ended.
 
         Args:
             want: What it wants.
@@ -145,13 +145,13 @@ class Registry:
         return member
 
     def send_to(self, member: Member) -> None:
-        """Takes a slot of a certain server, whether it has room or not."""
+        """Counts a Make that goes to a given server, even if that is full."""
         self._turn += 1
         member.turn = self._turn
         member.pending += 1
 
     def settle(self, member: Member, *, made: bool) -> None:
-        """Ends what `claim` began: a session was made, or none."""
+        """Records whether the Make behind `claim` or `send_to` made a session."""
         member = self._by_run.get(member.incarnation, member)
         member.pending -= 1
         member.active += made
@@ -159,7 +159,7 @@ class Registry:
             self.on_room()
 
     def allocate(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
-        """Sets slots aside for `HELD_SECONDS`; None when there are not so many."""
+        """Sets slots aside for `HELD_SECONDS`; None when there are too few."""
         self.advance(now)
         taking = (each for each in self._members.values() if _takes(each, now))
         shares = divide(want, count, taking)
@@ -181,7 +181,7 @@ class Registry:
         return self._by_run.get(_run_of(session_id))
 
     def locate(self, session_id: str, now: float) -> tuple[Liveness.ValueType, str]:
-        """Returns what is known of a session's server, and its address; "" when nothing is."""
+        """Returns the state and the address of a session's server; an empty address for an unknown one."""
         self.advance(now)
         run = _run_of(session_id)
         member = self._by_run.get(run)

@@ -1,7 +1,7 @@
 """Makes by request id: a repeat goes to the server that got the first.
 
-The server knows whether it made the session, and gives the same answer. A gateway that was restarted does not know
-where the first one went: a repeat may then make another session, and the first ends with its lease.
+That server knows whether it made the session, and gives the same answer. A restarted gateway does not know where the
+first Make went: a repeat may then make a second session, and the first one ends with its lease.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _REMEMBERED = 65_536
 
 @dataclass(eq=False)
 class _Sent:
-    """Where a Make went: "" for nowhere yet. Its repeats wait for each other."""
+    """The server that a Make went to, "" for none yet. Repeats of a Make wait for each other."""
 
     run: str = ""
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -32,7 +32,7 @@ class RequestIds:
 
     @asynccontextmanager
     async def turn(self, request_id: bytes) -> AsyncGenerator[_Sent]:
-        """Waits until no other Make under this id is under way; yields where the one before it went.
+        """Waits until no other Make under this id is in progress; yields where the previous one went.
 
         Args:
             request_id: The id; empty for a Make that has none.

@@ -13,16 +13,16 @@ from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import detached
 
-#: What goes to the server of a session, by the fields of InteractRequest.
+#: Fields of InteractRequest whose requests go to the server of a session.
 ROUTED = SESSION_REQUESTS | {"renew_lease", "get_session_stats"}
 
-#: A session whose server is not known may be of one that is about to register again.
+#: How long to wait for a session's server when it is unknown: it may be about to register again.
 _REGISTER_SECONDS = 2.5
 _LOOK_SECONDS = 0.1
 
 
 class Routes:
-    """The way to each server.
+    """The connection to each server.
 
     Args:
         registry: The servers.
@@ -40,7 +40,7 @@ class Routes:
         self._closing: set[asyncio.Task[None]] = set()
 
     def link(self, member: Member) -> Link:
-        """Returns the connection to a server: one for its life, and another when it moved."""
+        """Returns the connection to a server; a new one when its address changed."""
         link = self._links.get(member.incarnation)
         if link is None or link.address != member.address:
             self.cut(member)
@@ -48,7 +48,7 @@ class Routes:
         return link
 
     def cut(self, member: Member) -> None:
-        """Ends all that waits for a server."""
+        """Fails all calls that wait for a server."""
         link = self._links.pop(member.incarnation, None)
         if link is not None:
             closing = asyncio.ensure_future(link.close())
@@ -91,7 +91,7 @@ class Routes:
 
 
 def session_lost(session_id: str) -> FaultError:
-    """Returns what is said of a session whose server is dead."""
+    """Returns the error for a session whose server is dead."""
     return FaultError(
         Reason.SESSION_LOST,
         f"the server of session {session_id} is gone; make the environment again to go on",

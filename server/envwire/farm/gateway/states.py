@@ -1,4 +1,4 @@
-"""The states of a server in a farm, and what each means for Makes and for Locate. No I/O."""
+"""The states of a server in a farm, as a table: which take Makes, and what Locate answers. No I/O."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from envwire.farm.v1 import farm_pb2 as pb
 State = pb.ServerStatus.State
 Liveness = pb.LocateResponse.Liveness
 
-#: A server that missed a report and did not make up for it is silent, and gets no Makes. Reports come each second.
+#: A server is silent after this time without a report, and gets no Makes. Reports come every second.
 SUSPECT_SECONDS = 2.0
-#: A server that is silent for so long and answers no probe is dead.
+#: A server is dead after this time without a report if it answers no probe either.
 DEAD_SECONDS = 4.0
 
 
 @dataclass(eq=False)
 class Member:
-    """A server as its registration and its reports have it.
+    """A registered server, as its registration and its reports describe it.
 
     Attributes:
-        hello: What the server said of itself.
+        hello: Its registration.
         address: HOST:PORT at which it is reached.
         heard: Time of its last report, in seconds.
-        active: Sessions that it reported, and those that were made here since.
-        pending: Makes that are under way to it.
+        active: Sessions that it reported, and those made through the gateway since.
+        pending: Makes that it has not answered yet.
         held: Slots that Allocate set aside.
         draining: Whether it takes no more sessions.
         connected: Whether its registration is open.
-        confirmed: Whether it reported since this gateway last stood still.
-        dead: Whether it was found dead. That is final: it comes back by registering.
-        turn: Number of the last Make that went to it: of two that are equally busy the one that waited longer is next.
+        confirmed: Whether it reported since the gateway's last stall.
+        dead: Whether it was found dead. That is final; to come back it registers again.
+        turn: Number of the last Make that went to it: of equally busy servers, the one with the lowest is next.
         ids: Ids that it makes, whatever the library.
         served: The same as (library, id).
     """
@@ -60,7 +60,7 @@ class Member:
 
     @property
     def load(self) -> int:
-        """Slots that are taken, as far as is known here."""
+        """Slots that are taken, as far as the gateway knows."""
         return self.active + self.pending + self.held
 
     def silence(self, now: float) -> float:
@@ -68,11 +68,11 @@ class Member:
         return max(now - self.heard, 0.0)
 
     def state(self, now: float) -> State.ValueType:
-        """Returns the first state of the table that it is in."""
+        """Returns the first state of the table whose condition holds."""
         return next(state for state, holds in _STATES if holds(self, now))
 
 
-#: In this order: the first that holds counts.
+#: The conditions, in order of precedence.
 _STATES: tuple[tuple[State.ValueType, Callable[[Member, float], bool]], ...] = (
     (State.STATE_DEAD, lambda each, _: each.dead),
     (State.STATE_UNKNOWN, lambda each, _: not each.confirmed),

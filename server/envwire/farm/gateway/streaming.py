@@ -1,6 +1,6 @@
-"""A client's stream through the gateway: one stream to each server that has a session of it.
+"""A client's Interact stream through the gateway: one stream to each server that has a session of the client.
 
-Sessions live as long as the stream that used them, so the client's stream has its like at each server.
+A session lives as long as a stream that used it, so the gateway keeps one open at each server.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from envwire.v1 import environment_pb2 as pb
 
 
 class Upstreams:
-    """The streams to servers behind one stream of a client, which asks one thing after another.
+    """The streams to servers behind one stream of a client, which has one request in flight at a time.
 
     Args:
         routes: The ways to the servers.
-        metadata: What the client showed of itself.
+        metadata: The client's authorization header.
     """
 
     def __init__(self, routes: Routes, metadata: Metadata) -> None:
@@ -41,7 +41,7 @@ class Upstreams:
         try:
             return await link.unless_gone(_exchange(stream, request, link), stream.cancel)
         except BaseException:
-            # A reply that is still to come belongs to nobody.
+            # The reply to an abandoned request must not be taken for the answer to the next one.
             stream.cancel()
             del self._streams[member.incarnation]
             raise
@@ -60,7 +60,7 @@ class Upstreams:
         return reply.SerializeToString()
 
     def end(self) -> None:
-        """Ends the streams: the sessions' leases begin to run."""
+        """Ends the streams, so that the sessions' leases begin to run."""
         for stream in self._streams.values():
             stream.cancel()
         self._streams.clear()

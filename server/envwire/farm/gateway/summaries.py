@@ -12,7 +12,7 @@ from envwire.v1 import environment_pb2 as pb
 
 
 def list_environments(members: Iterable[Member]) -> pb.ListEnvironmentsResponse:
-    """Returns all that servers make, each id once; ordered as a server orders it."""
+    """Returns the environments of all servers, each id once, in the order of a server's list."""
     found = {
         (each.library, each.spec.id): each
         for member in members
@@ -22,11 +22,11 @@ def list_environments(members: Iterable[Member]) -> pb.ListEnvironmentsResponse:
 
 
 def describe(members: Sequence[Member], incarnation: str, now: float) -> pb.GetServerInfoResponse:
-    """Returns what clients can count on, wherever in the farm an environment is made.
+    """Returns the capabilities and limits that hold on every server of the farm.
 
     Args:
         members: The servers, dead ones left out.
-        incarnation: Names the run of the gateway.
+        incarnation: Identifies the run of the gateway.
         now: The time.
     """
     infos = [member.hello.info for member in members]
@@ -55,7 +55,7 @@ class _Pick(Protocol):
     ) -> pb.GetServerInfoResponse: ...
 
 
-#: Limits that differ between servers: the smallest of what is granted, the largest of what is to be waited for.
+#: How limits are merged: the smallest of what servers allow, the largest of times to wait for.
 _PICKED: dict[str, _Pick] = {
     "default_lease": min,
     "max_lease": min,

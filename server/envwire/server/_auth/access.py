@@ -20,7 +20,7 @@ _TOKEN = "token "  # noqa: S105 - how such a name begins
 
 @dataclass(frozen=True)
 class PeerIdentity:
-    """What a client shows of itself.
+    """What is known of a client before it is identified.
 
     Attributes:
         address: Where it comes from, without the port; empty when it is on this machine.
@@ -34,10 +34,10 @@ class PeerIdentity:
 
 
 class Access:
-    """Tells clients apart, and lets in those that the operator listed.
+    """Identifies clients, and admits those that the operator listed.
 
-    With a token file each client needs a token; TLS with a client CA has asked for a certificate before. Without a
-    file, whoever gets here may play and observe, and on a server that only this machine reaches do everything.
+    With a token file each client needs a token; with a client CA, TLS has already asked for a certificate. Without a
+    token file every client may play and observe, and has all scopes on a server that only this machine can reach.
 
     Args:
         config: Settings of the port.
@@ -67,7 +67,7 @@ class Access:
         return Client(f"address {_counted(peer.address)}", self._scopes)
 
     def follow(self, peer: PeerIdentity) -> Callable[[], Client]:
-        """Returns a function that identifies a client at each of its requests, at no cost while nothing changes."""
+        """Returns a function that identifies a client at each request, at no cost until tokens change."""
         tokens, client = self._tokens, self.identify(peer)
         if tokens is None:
             return lambda: client
@@ -110,10 +110,11 @@ class Access:
 
 @lru_cache(4096)
 def _counted(address: str) -> str:
-    """Returns what clients at an address are counted as.
+    """Returns the name under which clients at an address are counted.
 
-    One owner of an IPv6 network has 2**64 addresses, and a client on this machine has the Unix socket and all loopback
-    addresses: it would hold as many sessions over each, and a Make repeated over another would make a second one.
+    The owner of an IPv6 network has 2**64 addresses, and a client on this machine has the Unix socket and all loopback
+    addresses. Counted one by one, a client would have the full limit at each, and a Make that is repeated over another
+    address would make a second session.
     """
     try:
         parsed = ipaddress.ip_address(address)

@@ -20,7 +20,7 @@ CONVERTING_WRAPPERS = frozenset({"ArrayConversion", "JaxToNumpy", "JaxToTorch", 
 #: Opens a window on the server.
 _WINDOW = "human"
 
-#: Values that are read here. Others may be large, and none of them is what a rule allows.
+#: Kinds of values that are decoded for a check. Others may be large, and no rule allows them.
 _PLAIN = frozenset(
     {"none", "bool_value", "int_value", "big_int_value", "float_value", "string_value", "scalar"}
 )
@@ -36,23 +36,23 @@ _SEAL = object()
 @final
 @dataclass(frozen=True)
 class MakeOrder:
-    """A Make that the operator's lists allow, as it was when they were asked. Only `AllowList.check` gives one.
+    """A Make that the operator's lists allow. Only `AllowList.check` creates one.
 
-    It is all that a session process can be ordered to make, so nothing is made that was not checked.
+    Session processes make nothing but orders, so nothing is made that was not checked.
 
     Attributes:
         request: The MakeRequest.
-        seal: What only this module has.
+        seal: An object that only this module has.
     """
 
     request: bytes
     seal: InitVar[object]
 
     def __post_init__(self, seal: object) -> None:
-        """Refuses all others.
+        """Checks the seal.
 
         Raises:
-            TypeError: Somebody else tries to make one.
+            TypeError: The order was not made by `AllowList.check`.
         """
         if seal is not _SEAL:
             raise TypeError(
@@ -159,7 +159,7 @@ class AllowList:
             _check_listed(owner, {entry.name for entry in kwargs.entries}, listed)
         for entry in kwargs.entries:
             rule = listed.get(entry.name, ANYTHING)
-            if entry.HasField("other"):  # under another kind of name it would pass by its rule
+            if entry.HasField("other"):  # a name of another type would not match its rule
                 raise FaultError(Reason.INVALID_VALUE, f"{owner}: name keyword arguments by texts")
             if rule is not ANYTHING and not rule.allows(_plain(entry)):
                 raise _not_as_listed(owner, entry, rule)
@@ -189,7 +189,7 @@ def _check_listed(owner: str, names: Iterable[str], listed: Iterable[str]) -> No
 
 
 def _plain(entry: values_pb2.ValueEntry) -> Any:
-    """Returns the value of an entry; for one that is not plain, something that no rule allows."""
+    """Returns the value of an entry; for one that is not plain, an object that no rule allows."""
     if entry.value.WhichOneof("kind") not in _PLAIN or entry.value.scalar.shape:
         return ...
     try:

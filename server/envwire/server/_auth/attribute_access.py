@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from envwire.codec import FaultError, Reason
 from envwire.server.config import ServerConfig
 
-#: What the Env API itself, and PettingZoo's, has for everybody to read. Nothing among it leads elsewhere: not
-#: `unwrapped`, and not `get_wrapper_attr`, which would reach any name.
+#: Attributes of the Env API and of PettingZoo's, which every client may read. Without `unwrapped` and
+#: `get_wrapper_attr`, which would reach any name.
 API_ATTRIBUTES = (
     "action_space",
     "agent_selection",
@@ -78,7 +78,7 @@ class AttributeAccess:
         return _matches(name, self.readable) or _matches(name, self.methods)
 
     def check_read(self, name: str) -> None:
-        """Refuses to read what is not listed; a method may be found out about by those who may call it.
+        """Refuses to read an attribute that is not listed; clients may look up methods that they may call.
 
         Raises:
             FaultError: ATTRIBUTE_NOT_ALLOWED.
@@ -87,7 +87,7 @@ class AttributeAccess:
             raise _refused("attribute", name, self.readable)
 
     def check_set(self, name: str) -> None:
-        """Refuses to set what is not listed.
+        """Refuses to set an attribute that is not listed.
 
         Raises:
             FaultError: ATTRIBUTE_NOT_ALLOWED.
@@ -97,7 +97,7 @@ class AttributeAccess:
             raise _refused("attribute", name, self.settable)
 
     def check_call(self, name: str) -> None:
-        """Refuses to call what is not listed.
+        """Refuses to call a method that is not listed.
 
         Raises:
             FaultError: ATTRIBUTE_NOT_ALLOWED.

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-#: Certificates begin a little in the past: clocks differ.
+#: Certificates are valid from a little in the past, since clocks differ.
 _SLACK = timedelta(minutes=5)
 #: Apple and others refuse certificates that live longer.
 _DAYS = 398
@@ -44,7 +44,7 @@ class Issued:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    # A new file in the old one's place: it is never there in part, and never with the old one's mode.
+    # Replaces the file in one step, so that it is never partly written and never has the old file's mode.
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:

@@ -24,7 +24,7 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
 
 @dataclass(frozen=True)
 class Client:
-    """Who asks.
+    """An authenticated client.
 
     Attributes:
         name: What limits count by and logs show: "token alice", "certificate CN=agent", "address 192.0.2.7".
@@ -53,7 +53,7 @@ class Client:
             )
 
 
-#: Whoever is in this process, or the only one who can be.
+#: A client in this process.
 TRUSTED = Client()
 
 

@@ -1,7 +1,6 @@
 """Bounds on the size of one Make, checked on every server before anything is decoded or looked up.
 
-What is looked up by a name, compared with other names or decoded costs time by its length, and all clients wait while
-the front does it.
+Looking up, comparing and decoding take time in proportion to length, and all clients wait while the front does them.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def check_bounds(request: environment_pb2.MakeRequest) -> None:
 
 
 def _counts(request: environment_pb2.MakeRequest) -> Iterator[tuple[str, int, int]]:
-    """Yields (what, how many, the most), the cheap ones first: what is too long is not walked through."""
+    """Yields (what, how many, the most), cheap checks first, so that a sequence that is too long is not iterated."""
     for what, name in (
         ("characters of env_id", request.env_id),
         ("characters of library", request.library),

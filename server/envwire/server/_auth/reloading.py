@@ -15,14 +15,15 @@ _log = logging.getLogger("envwire.server")
 
 _T = TypeVar("_T")
 
-#: A file that has not changed for so long is complete: whoever writes it in place empties it first.
+#: A file that has not changed for this long is complete. Programs that write in place empty the file first.
 REST_SECONDS = 1.0
 
 
 class Reloaded(Generic[_T]):
-    """What some files say, now.
+    """The current contents of some files, as `read` understands them.
 
-    A change that cannot be read is logged, and what they said before stays: half-written files must not stop a server.
+    A change that cannot be read is logged, and the former contents stay in use: a half-written file must not stop a
+    server.
 
     Args:
         paths: The files.
@@ -30,8 +31,8 @@ class Reloaded(Generic[_T]):
         clock: Monotonic time, in seconds.
 
     Raises:
-        ValueError: They cannot be read at the beginning.
-        OSError: They are not there at the beginning.
+        ValueError: They cannot be understood at the start.
+        OSError: They cannot be read at the start.
 
     Attributes:
         rested: Whether the files have stayed as they are for `REST_SECONDS`, as far as `get` saw.
@@ -53,12 +54,12 @@ class Reloaded(Generic[_T]):
         self._value = read()
 
     def get(self) -> _T:
-        """Returns what the files say."""
+        """Returns the current contents."""
         with self._lock:
             try:
                 self._look()
             except (OSError, ValueError) as error:
-                if not self.rested:  # what is still wrong after the rest has been told
+                if not self.rested:  # the error of a rested file was logged before
                     _log.warning(
                         "%s: not taken, the former stays: %s",
                         ", ".join(map(str, self._paths)),
@@ -86,7 +87,7 @@ class Reloaded(Generic[_T]):
 
 
 def _stamp(path: FilePath) -> tuple[int, int, int] | None:
-    """Returns what changes with a file; None when it is not there, which is a change like any other."""
+    """Returns a value that changes with a file; None for a missing file."""
     try:
         status = os.stat(path)
     except OSError:

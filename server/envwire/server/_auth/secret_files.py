@@ -20,7 +20,7 @@ def secrets_of(config: ServerConfig) -> list[Path]:
 
 
 def exposed(secrets: Iterable[Path]) -> list[Path]:
-    """Returns the secrets that lie where environments work, and cannot be kept from them."""
+    """Returns the secrets that lie in directories of environments, where they cannot be hidden."""
     working = {Path(tempfile.gettempdir()).resolve(), Path.cwd(), Path.home().resolve()}
     return [secret for secret in secrets if not working.isdisjoint(secret.parents)]
 

@@ -65,7 +65,7 @@ class ServerTls:
 
 def _context(config: Listening) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2  # not every build of Python has it so
+    context.minimum_version = ssl.TLSVersion.TLSv1_2  # not the default in every build of Python
     try:
         context.load_cert_chain(config.tls_cert, config.tls_key, password=b"")
     except ssl.SSLError as error:

@@ -6,7 +6,7 @@ Each line is a name, its scopes and the SHA-256 digest of the token, in hexadeci
     alice   play          9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
     ops     observe,admin 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752
 
-A token is 256 random bits. That is why a plain digest protects it: there are no likely ones to try.
+A token is 256 random bits, so a plain digest protects it: guessing is hopeless, and no salt or slow hash is needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from envwire.server._auth.reloading import Reloaded
 from envwire.server._auth.scopes import Scope
 from envwire.server._settings.checks import FilePath
 
-_PREFIX = "envwire_"  # lets secret scanners know one when they see it
+_PREFIX = "envwire_"  # a prefix that secret scanners recognise
 _NAME = re.compile(r"[\w.@-]+")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -88,8 +88,8 @@ def _digest(token: str) -> str:
 class TokenFile:
     """The tokens of a file, as they are now.
 
-    What is added or changed counts at once. What is gone counts once the file has rested: whoever writes a file in
-    place empties it first, and for that moment every token is gone.
+    Additions and changes take effect at once. Removals take effect once the file has not changed for a while: a program
+    that writes in place empties the file first, and for that moment every token is missing.
 
     Args:
         path: The file.

@@ -24,7 +24,7 @@ Handler = Callable[[Any, Client], Awaitable[pb.InteractResponse]]
 
 
 class ControlService:
-    """Serves what belongs to no session, or says something of one without asking it.
+    """Serves requests without a session, and those about a session that its process need not answer.
 
     Args:
         config: The server's settings.
@@ -63,7 +63,7 @@ class ControlService:
         }
 
     def sweep(self) -> None:
-        """Forgets answers to Makes that nobody can miss any more."""
+        """Drops kept answers to Makes that cannot be repeated any more."""
         self._kept.sweep()
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
@@ -95,7 +95,7 @@ class ControlService:
     async def get_session_stats(
         self, request: pb.GetSessionStatsRequest, _: Client
     ) -> pb.InteractResponse:
-        """Tells what a session served and how long that took."""
+        """Returns how many requests a session served, and how long they took."""
         session = self._sessions.find(request.header.session_id, request.header.secret)
         requests, serving, stepping = session.stats()
         stats = pb.GetSessionStatsResponse(
@@ -104,7 +104,7 @@ class ControlService:
         return pb.InteractResponse(get_session_stats=stats)
 
     async def get_server_info(self, _: pb.GetServerInfoRequest, __: Client) -> pb.InteractResponse:
-        """Tells what the server is, and how full."""
+        """Describes the server: version, capabilities, limits and load."""
         config = self._config
         info = pb.GetServerInfoResponse(
             version=VERSION,

@@ -14,14 +14,14 @@ from envwire.server._ipc.orphans import inherit_orphans
 
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Runs the process, in the fastest event loop that is installed: relaying costs a fifth less on uvloop."""
+    """Runs the process in uvloop where it is installed, which relays a fifth faster, else in asyncio's own loop."""
     hide_memory()
     inherit_orphans()
     use_one_heap()
     keep_freed_memory()
     try:
         import uvloop
-    except ModuleNotFoundError:  # it is not built for every platform
+    except ModuleNotFoundError:  # uvloop is not built for every platform
         asyncio.run(main)
     else:
         uvloop.run(main)

@@ -1,7 +1,7 @@
 """The front: wires together admission, sessions and relaying, and runs no environment code.
 
-Everything here speaks InteractRequest and InteractResponse as bytes; what belongs to a session is relayed as it came,
-but without its header: no environment's process learns a secret.
+Requests and responses are InteractRequest and InteractResponse as bytes. A session's requests are relayed unparsed and
+without their header, so that no environment's process learns a secret.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Front:
         clock: Monotonic time, in seconds.
         access: Tells clients apart.
         forkserver: Forks the sessions' processes.
-        loaded: What they make.
+        loaded: The environments that can be made.
 
     Attributes:
         access: Tells clients apart.
@@ -103,7 +103,7 @@ class Front:
             raise
 
     async def drain(self, timeout: float) -> None:
-        """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""
+        """Takes no more sessions, and waits up to `timeout` seconds for the open ones to end."""
         self.notices.drain(timeout)
         await self._upkeep.drain(timeout)
 
@@ -124,7 +124,7 @@ class Front:
         except DecodeError as error:
             return fault_reply(_malformed(f"not an InteractRequest: {error}")).SerializeToString()
         except Exception as error:
-            # The outermost rim: a fault of ours must not end the client's stream.
+            # The outermost handler: an error in the server must not end the client's stream.
             _log.exception("a request failed inside the server")
             return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
 

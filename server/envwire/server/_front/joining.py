@@ -1,4 +1,4 @@
-"""Registers a server with the gateways of a farm, and again whenever a registration ends."""
+"""Registers a server with the gateways of a farm, and registers it again when a registration ends."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from envwire.v1 import environment_pb2 as pb
 _log = logging.getLogger("envwire.server")
 
 _REGISTER = "/envwire.farm.v1.FarmService/Register"
-#: A gateway answers a hello sooner.
+#: Longest wait for a gateway's answer to a hello.
 _ANSWER_SECONDS = 5.0
-#: How often the load is looked at; it is reported when it changed. A look costs 0.1 ms.
+#: How often the load is read; it is reported when it changed. Reading it takes 0.1 ms.
 _LOOK_SECONDS = 0.1
 #: Pause before the next attempt: doubled each time, and random, so that a farm does not return in one moment. A gateway
 #: that was restarted has its servers again within the longest one.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 _OPTIONS = (
-    ("grpc.use_local_subchannel_pool", 1),  # else gRPC's own pauses outlast a channel
+    ("grpc.use_local_subchannel_pool", 1),  # otherwise gRPC's backoff outlives the channel
     ("grpc.max_send_message_length", -1),
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
@@ -183,11 +183,11 @@ def _address_to_register(target: str) -> str:
 
 
 def _told(error: Exception) -> str:
-    """Returns what a gateway said against a registration."""
+    """Returns why a gateway refused a registration."""
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name}: {error.details()}"
     if isinstance(
         error, asyncio.InvalidStateError
-    ):  # gRPC's word for writing to a call that has ended
+    ):  # raised by gRPC for a write to a call that has ended
         return "it ended the registration"
     return f"no answer within {_ANSWER_SECONDS:g} s"

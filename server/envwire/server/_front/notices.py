@@ -21,7 +21,7 @@ class Notices:
         self._stops_at: float | None = None
 
     def drain(self, seconds: float) -> None:
-        """Tells from now on that the server stops in `seconds`, unless it was told already."""
+        """Adds the notice that the server stops in `seconds`. A second call changes nothing."""
         if self._stops_at is None:
             self._stops_at = self._clock() + seconds
 

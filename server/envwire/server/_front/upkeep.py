@@ -24,7 +24,7 @@ class Upkeep:
 
     Args:
         clock: Monotonic time, in seconds.
-        access: Tells whose sessions are to be ended.
+        access: Knows which clients were revoked.
         admission: Closed when the server drains.
         sessions: The sessions.
         sweep: Swept as well, each time.
@@ -52,7 +52,9 @@ class Upkeep:
             await asyncio.sleep(_SWEEP_SECONDS)
             try:
                 self._sweep(self._clock() - asleep_since)
-            except Exception:  # leases and deadlines must go on whatever one session does
+            except (
+                Exception
+            ):  # one session's failure must not stop the leases and deadlines of the others
                 _log.exception("a sweep failed")
 
     def _sweep(self, asleep: float) -> None:

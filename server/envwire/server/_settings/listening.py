@@ -1,4 +1,4 @@
-"""What anything that binds a port is told about who may reach it, and the check that strangers may not."""
+"""Settings of a port: address, TLS and tokens, with the check that a public address is protected."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Listening(Protocol):
 
 
 def is_loopback(host: str) -> bool:
-    """Tells whether only this machine can reach an address."""
+    """Returns whether only this machine can reach an address."""
     if host == "localhost":
         return True
     try:

@@ -10,13 +10,13 @@ from typing import Any, get_type_hints
 
 from envwire.server._settings.checks import ANYTHING, KINDS, Check, Kind
 
-#: Environment variables of settings begin with it.
+#: Prefix of the environment variables of settings.
 PREFIX = "ENVWIRE_"
 
 
 @dataclass(frozen=True)
 class About:
-    """What is said of a setting beside its name, type and default.
+    """What describes a setting, beside its name, type and default.
 
     Attributes:
         group: Panel of `envwire serve --help`, and section of the documentation.
@@ -61,7 +61,7 @@ class Setting:
         """Refuses a value that the setting cannot have.
 
         Raises:
-            ValueError: It cannot; the message names the option and what is expected.
+            ValueError: The value is wrong; the message names the option and what is expected.
         """
         for check in (self.kind.check, self.about.check):
             if not check.holds(value):
@@ -90,17 +90,17 @@ def check_all(settings: Mapping[str, Setting], config: object) -> None:
     """Checks the value of each setting.
 
     Raises:
-        ValueError: One cannot be what it is.
+        ValueError: A value is wrong.
     """
     for name, setting in settings.items():
         setting.check(getattr(config, name))
 
 
 def check_known(names: Iterable[str], settings: Iterable[str]) -> None:
-    """Refuses names that are no settings.
+    """Refuses names that are not settings.
 
     Raises:
-        ValueError: There is one; the message suggests the nearest.
+        ValueError: A name is unknown; the message suggests the nearest.
     """
     known = list(settings)
     for name in names:

@@ -12,7 +12,7 @@ from envwire.server._settings.setting import PREFIX, Setting, check_known
 
 Settings = Mapping[str, Setting]
 
-#: Names a file where the command line names none.
+#: Names the file of settings where the command line names none.
 CONFIG_VARIABLE = PREFIX + "CONFIG"
 
 
@@ -40,7 +40,7 @@ def read_file(settings: Settings, path: Path) -> dict[str, Any]:
     """Reads a TOML file whose keys are names of settings.
 
     Raises:
-        ValueError: It is no TOML, or has an unknown key or a wrong value.
+        ValueError: It is not TOML, or has an unknown key or a wrong value.
         OSError: It cannot be read.
     """
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
@@ -49,7 +49,7 @@ def read_file(settings: Settings, path: Path) -> dict[str, Any]:
         check_known(values, settings)
         for name, value in values.items():
             settings[name].check(value)
-    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are such
+    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are ValueErrors
         raise ValueError(f"{path}: {error}") from error
     return values
 

@@ -11,15 +11,15 @@ from envwire.envs.error import Error
 
 
 def of_the_server(error: BaseException) -> bool:
-    """Tells whether an error would be the same over every transport: the server, its capacity or the id."""
+    """Returns whether an error is the server's, and would be the same over every transport."""
     return isinstance(error, (RemoteError, Error))
 
 
 def fail(command: str, error: BaseException) -> NoReturn:
     """Prints why a command failed and exits with status 1.
 
-    An exception of the environment carries the traceback of the server's side as its cause; it is printed whole. Any
-    other exception, such as a file that cannot be written, happened here and is one line.
+    An exception of the environment is printed with its traceback on the server, which is its cause. Any other
+    exception, such as a file that cannot be written, is printed in one line.
     """
     cause = error.__cause__
     if isinstance(cause, RemoteTracebackError) and not of_the_server(error):

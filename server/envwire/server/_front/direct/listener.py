@@ -1,7 +1,7 @@
 """Listens on the direct port and hands each connection to the process that holds its session.
 
-A connection shows the session's secret before anything else happens, or who asks for a session. Those that say nothing
-are given up after a while, and only so many may be undecided at once.
+A connection first shows a session's secret, or identifies a client that asks for a session. Connections that do neither
+are closed after a timeout, and their number is bounded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _BACKLOG = 512
 #: No more files can be opened, or memory had, for the moment.
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS = 0.2
-#: A client whose machine is gone is noticed after the sum of these.
+#: A client whose machine is gone is detected after the sum of these.
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
 
@@ -132,7 +132,7 @@ class DirectListener:
         task.add_done_callback(self._undecided.discard)
 
     def _pause(self, listener: socket.socket) -> None:
-        """Accepts nothing for a while: a connection that cannot be taken would be reported again and again."""
+        """Pauses accepting: the loop would report a connection that cannot be accepted again and again."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
         loop.call_later(_PAUSE_SECONDS, self._resume, listener)

@@ -1,6 +1,6 @@
 """Makes on the direct port, for clients without gRPC: the client authenticates first, then sends its Make.
 
-What is made, who may, and how many is for the same service to say as over gRPC; here are only the frames.
+The same service as over gRPC decides about the Make; this module reads and writes the frames.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class DirectMakes:
         """Makes a session.
 
         Args:
-            request: A MakeRequest; nobody has read it so far.
+            request: A MakeRequest, not parsed yet.
             client: Who asks.
 
         Returns:

@@ -1,7 +1,7 @@
 """Detects whether the client of a direct channel is still connected, without asking the session process.
 
-The process that was handed the connection could say so for ever, and keep its session. So the front keeps the
-connection open as well, and asks the kernel; what comes and goes on it wakes nobody here.
+A session process could claim for ever that its client is connected, and so keep its session. So the front keeps a
+descriptor of the connection and asks the kernel about its state. Traffic on the connection does not wake the front.
 """
 
 from __future__ import annotations
@@ -32,5 +32,5 @@ class Presence:
         return self._connection.fileno() >= 0
 
     def close(self) -> None:
-        """Lets go of the connection, which ends once the session's process has let go of it too."""
+        """Closes this descriptor; the connection ends when the session's process has closed its own."""
         self._connection.close()

@@ -62,7 +62,7 @@ class _ClientEnd(_End):
 
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
-        # Closing is not enough: a session that watches the connection has it open as well.
+        # Closing is not enough: the session's `Presence` holds another descriptor of the connection.
         with contextlib.suppress(OSError):
             self._client.shutdown(socket.SHUT_RDWR)
         self._client.close()

@@ -1,1 +1,1 @@
-"""The gRPC side of the front: the ports, the methods of the service, health. Nothing else in the front serves gRPC."""
+"""Serves the front over gRPC: ports, methods of the service, health checks."""

@@ -22,7 +22,7 @@ _log = logging.getLogger("envwire.server")
 STATUS_KEY = "grpc-status-details-bin"
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
-#: Time between pings to a silent client, and to wait for its answer: a dead one is noticed after their sum.
+#: Time between pings to a silent client, and time to wait for the answer. A dead client is detected after their sum.
 _KEEPALIVE_MS, _KEEPALIVE_TIMEOUT_MS = 20_000, 10_000
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
@@ -33,13 +33,14 @@ def options(config: Listening) -> list[tuple[str, int]]:
     return [
         ("grpc.max_receive_message_length", config.max_message_bytes),
         ("grpc.max_send_message_length", config.max_message_bytes),
-        # Else gRPC takes in more of each message while nobody reads it, the faster a connection is: 200 calls of a
-        # stranger on one connection cost 154 MiB, and 2 MiB so. For that 1 MB to the server takes 6 ms instead of 3.
+        # With this probe gRPC widens its receive windows on fast connections, before anybody is authenticated: 200
+        # calls of a stranger on one connection cost 154 MiB, without it 2 MiB. The price: 1 MB to the server takes
+        # 6 ms instead of 3.
         ("grpc.http2.bdp_probe", int(not config.tokens)),
-        ("grpc.so_reuseport", 0),  # two servers on one port would share it without a word
+        ("grpc.so_reuseport", 0),  # otherwise two servers could bind the same port silently
         ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
         ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
-        # It, and not the timeout above, decides for pings on a busy connection.
+        # On a busy connection this timeout applies, not the one above.
         ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
@@ -51,7 +52,7 @@ def options(config: Listening) -> list[tuple[str, int]]:
 
 
 def peer_identity(context: Context) -> PeerIdentity:
-    """Returns what a caller shows of itself: its address, its certificate, its authorization."""
+    """Returns a caller's address, certificate and authorization header."""
     authorization = ""
     for key, value in context.invocation_metadata() or ():
         if key == "authorization":
@@ -71,17 +72,17 @@ async def turn_away(context: Context, fault: FaultError) -> NoReturn:
 async def abort(
     context: Context, status: status_pb2.ErrorStatus, trailer: tuple[tuple[str, bytes], ...] = ()
 ) -> NoReturn:
-    """Ends a call with an error, and what else its trailing metadata shall hold: what was set before is not sent."""
+    """Ends a call with an error and trailing metadata; metadata that was set before is not sent."""
     details = ((STATUS_KEY, status.SerializeToString()), *trailer)
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
     await context.abort(code, status.message[:1000], details)
 
 
 class Configurations:
-    """The certificates for gRPC, which asks at each handshake, from threads of its own, one at a time.
+    """The server's certificates as gRPC asks for them: at each handshake, from its own threads, one at a time.
 
-    What is new replaces what other handshakes may just be using, and gRPC does not guard that: where every connection
-    brings a new one, a crowd of them crashes the server. So it is told only what has changed.
+    A new configuration replaces the one that other handshakes may be using, and gRPC does not guard against that: a new
+    one for every connection crashed the server under many handshakes. So gRPC gets a new one only after a change.
     """
 
     def __init__(self, tls: ServerTls) -> None:
@@ -89,11 +90,11 @@ class Configurations:
         self._taken = tls.certificates()
 
     def first(self) -> grpc.ServerCertificateConfiguration:
-        """Returns what to begin with."""
+        """Returns the first configuration."""
         return _configuration(self._taken)
 
     def changed(self) -> grpc.ServerCertificateConfiguration | None:
-        """Returns what to take from now on; None when it is the same."""
+        """Returns a new configuration; None when the certificates have not changed."""
         now = self._tls.certificates()
         if now is self._taken:
             return None
@@ -109,7 +110,7 @@ def _configuration(certificates: Certificates) -> grpc.ServerCertificateConfigur
 def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
     """Returns credentials that take the certificates anew when they have changed."""
     ours = Configurations(tls)
-    changed: Any = ours.changed  # the type stubs know of no None
+    changed: Any = ours.changed  # the type stubs do not allow None
     return grpc.dynamic_ssl_server_credentials(ours.first(), changed, tls.asks_clients)
 
 

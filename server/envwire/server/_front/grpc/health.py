@@ -22,8 +22,8 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 class Health:
     """Health of one server.
 
-    A request names a service, and may be as large as any message. So it is read from those only who are let in; others
-    hear about the server as a whole.
+    A request names a service, and may be as large as any message. It is read only for authenticated callers; others get
+    the health of the whole server.
 
     Args:
         admitted: Tells whether a caller is let in.
@@ -50,7 +50,7 @@ class Health:
         )
 
     async def set(self, status: int) -> None:
-        """Says how the server is from now on."""
+        """Sets the server's health."""
         for name in ("", _SERVICE):
             await self._servicer.set(name, status)
 

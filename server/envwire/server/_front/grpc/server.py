@@ -42,7 +42,7 @@ def _unary(front: Front, _: str, kind: str) -> Unary:
             client = front.access.identify(peer_identity(context))
         except FaultError as fault:
             await turn_away(context, fault)
-        # Nothing here holds the request: gRPC keeps this frame for a while when the call is aborted.
+        # The request is not bound to a name: gRPC keeps this frame for a while after an aborted call.
         reply = await front.exchange(
             REQUESTS.wrap(kind, await read_message(context)), client=client
         )
@@ -104,7 +104,7 @@ class GrpcServer:
         )
         self._health = Health(partial(_is_admitted, front))
         self._server.add_generic_rpc_handlers((self._health.handlers(),))
-        if not config.tokens:  # strangers are told that the server is there and how it is, no more
+        if not config.tokens:  # unauthenticated callers get health checks only
             names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
         self._config = config

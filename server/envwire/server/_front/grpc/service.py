@@ -1,4 +1,4 @@
-"""The methods of EnvironmentService as gRPC is told of them, by a server and by the gateway of a farm."""
+"""Registers the methods of EnvironmentService with gRPC, for a server and for the gateway of a farm."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envwire.v1 import environment_pb2 as pb
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"]
 SERVICE = _SERVICE.full_name
 
-#: Serve a call. A message is read from the context, by `read_message` or one by one.
+#: Handlers of a call. They read messages from the context, since the first argument is a stream (see below).
 Unary = Callable[[Any, Context], Awaitable[bytes]]
 Interact = Callable[[Any, Context], Awaitable[None]]
 
@@ -35,8 +35,8 @@ def method_handlers(
         unary: Returns what serves a method, by its name and by the field of InteractRequest for its request.
         interact: Serves Interact.
     """
-    # To gRPC they take streams of requests: the message of a unary call it reads, and decompresses, before it calls us
-    # and anybody has asked for a token. On the wire there is no difference.
+    # Unary methods are registered as streams of requests, which is the same on the wire: gRPC would read and decompress
+    # the message of a unary call before the handler can authenticate the caller.
     handlers: dict[str, Any] = {
         method.name: grpc.stream_unary_rpc_method_handler(
             unary(method.name, _FIELDS[method.input_type.name])

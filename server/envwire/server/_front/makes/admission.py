@@ -42,15 +42,15 @@ class Admission:
         self.draining = False
 
     def check(self, request: pb.MakeRequest) -> MakeOrder | SessionRecord:
-        """Returns what may be done: the order to make an environment, or the session that may be copied.
+        """Returns the order to make an environment, or the session to copy.
 
         Raises:
-            FaultError: Why nothing may be.
+            FaultError: The Make is not allowed.
         """
         if self.draining:
             raise _draining()
         check_bounds(request)
-        if request.HasField("copy_of"):  # what is copied was checked when it was made
+        if request.HasField("copy_of"):  # the environment was checked when it was made
             source = request.copy_of
             return self._sessions.find(source.session_id, source.secret)
         self._check_served(request)
@@ -66,7 +66,7 @@ class Admission:
         await self._queue.reserve(client.name)
 
     def close(self) -> None:
-        """Admits nothing from now on, nor what waits in the queue."""
+        """Refuses all Makes from now on, those in the queue included."""
         self.draining = True
         self._queue.reject_all(_draining())
 

@@ -18,7 +18,7 @@ from typing import Any
 from envwire.codec import FaultError, Reason
 from envwire.v1 import environment_pb2 as pb
 
-#: Length of an id, in bytes: as many as nobody can guess.
+#: Length of an id, in bytes: 128 random bits cannot be guessed.
 ID_BYTES = 16
 #: Answers that are kept at once, in bytes. Beyond that the oldest go; a repeat of theirs makes another session.
 KEPT_BYTES = 64 * 1024 * 1024
@@ -93,7 +93,9 @@ class KeptMakes:
         try:
             return await asyncio.shield(make.task)
         except asyncio.CancelledError:
-            if make.waiting == 1:  # nobody else waits: a Make that is cancelled leaves no session
+            if (
+                make.waiting == 1
+            ):  # no other call waits for it: a cancelled Make must not leave a session behind
                 self._forget(key, make)
                 make.task.cancel()
             raise
@@ -115,7 +117,7 @@ class KeptMakes:
                 self._forget(other, each)
 
     def sweep(self) -> None:
-        """Forgets answers that nobody can miss any more: those of sessions that served something or ended."""
+        """Drops the answers for sessions that have served a request or ended: their clients have the answer."""
         for key, make in list(self._makes.items()):
             if make.size and not self._is_fresh(make.task.result().make.session_id):
                 self._forget(key, make)

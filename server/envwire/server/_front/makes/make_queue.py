@@ -9,7 +9,7 @@ from envwire.server._ipc.fault_replies import afresh
 
 
 class Queue:
-    """Reserves slots, for those that wait as soon as one is free.
+    """Reserves slots; a Make that finds none waits until one is free.
 
     Args:
         sessions: Whose slots.
@@ -58,6 +58,6 @@ class Queue:
                 turn.come.set_result(None)
 
     def reject_all(self, fault: FaultError) -> None:
-        """Sends all away that wait."""
+        """Ends every wait with an error."""
         for turn in self._line:
             turn.come.set_exception(afresh(fault))

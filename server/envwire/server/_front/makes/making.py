@@ -123,7 +123,7 @@ class SessionMaker:
 
 
 def _read_made(raw: bytes) -> pb.InteractResponse | None:
-    """Returns what a process answered when it was to make an environment; None when that is no answer."""
+    """Returns a process's answer to a Make; None when it is not a valid one."""
     try:
         reply = pb.InteractResponse.FromString(raw)
     except DecodeError:
@@ -132,7 +132,7 @@ def _read_made(raw: bytes) -> pb.InteractResponse | None:
 
 
 def _no_process(error: Exception) -> FaultError:
-    """Says why there is no process: the machine has none to give, or no fork server can be kept running."""
+    """Returns the error of a missing process: the machine's limits are reached, or the fork server keeps ending."""
     who = "raises the server's limits of files and processes, or lowers --max-sessions"
     if not isinstance(error, (OSError, ForkError)):
         who = "finds in the server's log why the process that forks the sessions ended"

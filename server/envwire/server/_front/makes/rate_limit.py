@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from envwire.codec import FaultError, Reason
 
-#: Clients beyond this number make room by forgetting those whose bucket is full: they are as good as new.
+#: Beyond this number of clients, those with a full bucket are forgotten: a new bucket is full as well.
 _SWEEP_AT = 4096
 
 
 class Rate:
-    """So many a minute for each client, all of a minute at once if it likes.
+    """Limits how many environments each client makes per minute; a burst may use a whole minute's share.
 
     Args:
-        per_minute: How many; 0 for as many as it likes.
+        per_minute: How many; 0 for no limit.
         clock: Monotonic time, in seconds.
     """
 

@@ -1,7 +1,7 @@
 """Bounds the size of requests that the front parses itself, since all clients wait while it does.
 
-What belongs to a session may be as large as a message; an action may be a picture. Of such a request the front parses
-the header, which stands first. A Make is small: parsing 16 MB of empty wrappers took 27.6 s.
+A session's request may be as large as any message, since an action may be an image; the front parses only its header,
+which comes first. A Make has to be small: parsing 16 MB of empty wrappers took 27.6 s.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MAX_HEADER_BYTES = 4096
 
 
 def addressed(raw: bytes) -> Addressed | None:
-    """Takes the header off a request of a session, which is not parsed.
+    """Takes the header off a session's request without parsing the rest.
 
     Args:
         raw: An InteractRequest.

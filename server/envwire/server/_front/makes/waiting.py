@@ -1,4 +1,4 @@
-"""Those that wait for something, in the order in which they came, each for a limited time."""
+"""A waiting line: first come, first served, each for a limited time."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Given = TypeVar("Given")
 
 @dataclass(eq=False)
 class Turn(Generic[Want, Given]):
-    """One that waits.
+    """One waiter.
 
     Attributes:
-        want: What for.
-        come: Set to what it is given, or to why it is given nothing.
+        want: What it waits for.
+        come: Its result, or the error that ends its wait.
     """
 
     want: Want
@@ -29,10 +29,10 @@ class Turn(Generic[Want, Given]):
 
 
 class WaitingLine(Generic[Want, Given]):
-    """Holds turns until they are given something, are refused, or have waited too long.
+    """Holds turns until they get a result, an error, or have waited too long.
 
     Args:
-        give_back: Takes back what was given to one that was cancelled in the same moment.
+        give_back: Takes back the result of a turn that was cancelled after it got one.
     """
 
     def __init__(self, give_back: Callable[[Want, Given], None]) -> None:
@@ -52,12 +52,12 @@ class WaitingLine(Generic[Want, Given]):
         """Waits behind all the others.
 
         Args:
-            want: What for.
-            seconds: For how long.
-            refusal: Makes the error of one that has waited for so long.
+            want: What to wait for.
+            seconds: How long.
+            refusal: Makes the error of a turn that has waited so long.
 
         Raises:
-            FaultError: It was refused, or has waited too long.
+            FaultError: Its turn ended with an error, or it has waited too long.
         """
         turn = Turn[Want, Given](want)
         self._turns.append(turn)

@@ -19,7 +19,7 @@ _ALWAYS = 2
 
 @dataclass
 class Backlog:
-    """What waits of all clients.
+    """Bytes of requests that wait for an answer, for all clients.
 
     Attributes:
         per_session: Bytes that may wait for one session.
@@ -33,7 +33,7 @@ class Backlog:
 
 
 class SessionBacklog:
-    """What waits of one session, in the order in which it is answered.
+    """Requests of one session that wait for an answer, in order.
 
     Args:
         backlog: That of all clients; None for no bounds of bytes.
@@ -48,7 +48,7 @@ class SessionBacklog:
         return len(self._sizes)
 
     def take(self, owner: str, size: int) -> None:
-        """Takes in a request, unless that would be too much.
+        """Adds a request, if the bounds allow it.
 
         Args:
             owner: Name of the client.
@@ -73,12 +73,12 @@ class SessionBacklog:
             raise _too_much(f"of {owner}", backlog.per_client, option)
 
     def give_back(self) -> None:
-        """Lets the oldest request go: it is answered."""
+        """Removes the oldest request, which was answered."""
         if size := self._sizes.popleft():
             self._release(size)
 
     def clear(self) -> None:
-        """Lets all requests go: nobody will answer them."""
+        """Removes all requests: they will not be answered."""
         self._release(sum(self._sizes))
         self._sizes.clear()
 

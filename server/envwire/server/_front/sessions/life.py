@@ -1,7 +1,7 @@
 """The life of a session on the server: states, events and the meaning of each end, as tables.
 
-The front takes any move from here and nowhere else. How an episode goes is the session's own business, in its process
-(`_session.states`).
+Every change of state in the front goes through these tables. The states of an episode are kept in the session's
+process (`_session.states`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Life(Enum):
 
 
 class Event(Enum):
-    """What moves a session."""
+    """What changes a session's state."""
 
     MADE = "made"
     CLOSE = "close"

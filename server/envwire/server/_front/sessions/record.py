@@ -42,7 +42,7 @@ class SessionRecord:
         life: Where it stands.
         id: Its name; see `Sessions.new_id`.
         owner: Name of the client that made it.
-        what: The id of its environment, or whose copy it is.
+        what: The id of its environment, or of the session that it is a copy of.
         header: What every request of the owner begins with.
     """
 
@@ -75,7 +75,7 @@ class SessionRecord:
         self._pending = SessionBacklog(backlog)
 
     async def make(self, order: MakeOrder) -> bytes:
-        """Lets the process make the environment and returns its reply.
+        """Has the process make the environment; returns its reply.
 
         Raises:
             FaultError: The session ended before it replied.
@@ -83,7 +83,7 @@ class SessionRecord:
         return await self._ask(lambda: self._link.make(order))
 
     async def copy(self) -> bytes:
-        """Lets the process serve the environment that it was forked with, and returns its reply.
+        """Has the process serve the environment that it was forked with; returns its reply.
 
         Raises:
             FaultError: The session ended before it replied.
@@ -91,7 +91,7 @@ class SessionRecord:
         return await self._ask(self._link.copy)
 
     def ask(self, message: bytes) -> Coroutine[Any, Any, bytes]:
-        """Lets the process serve a request of the client and returns its reply.
+        """Has the process serve a request of the client; returns its reply.
 
         Args:
             message: The request, without a header.
@@ -162,7 +162,7 @@ class SessionRecord:
             self._presence.close()
 
     def look(self) -> None:
-        """Takes over what went on without the front, on a direct channel.
+        """Notes what the session served on direct channels, which the front does not see, from the scoreboard.
 
         Without a client at its other end nothing of it is believed: an environment can write into its scoreboard.
         """
@@ -186,7 +186,7 @@ class SessionRecord:
             self._begin()
 
     def discount_stall(self, seconds: float) -> None:
-        """Lets a time not count in which the front itself stood still."""
+        """Excludes time during which the front's own event loop was stalled from lease and request deadlines."""
         self.last_used += seconds
         self._heard_at += seconds
         if self.busy_since is not None:
@@ -204,11 +204,11 @@ class SessionRecord:
         return max(asked, self.process.scoreboard.busy_for(self._link.slot)) > self.timeout
 
     def expired(self, now: float) -> bool:
-        """Whether nobody has cared for it for the time of its lease."""
+        """Whether its lease has run out: no request, stream or direct channel for that long."""
         return self.streams == 0 and self.busy_since is None and now - self.last_used > self.lease
 
     def touch(self) -> None:
-        """Lets the lease begin anew."""
+        """Renews the lease."""
         self.last_used = self.clock()
 
     def attach(self) -> None:
@@ -282,7 +282,7 @@ class SessionRecord:
         self.end(Event.CLOSE)
 
     def on_lost(self) -> None:
-        """Notes that the process is gone; why, is about to be known."""
+        """Notes that the process is gone. The reason is known a moment later, when its exit status is read."""
         self._close_presence()  # it shall see the end of its connection now
         if not self._ended.done():
             self._losing = asyncio.ensure_future(self._lose())
@@ -293,5 +293,5 @@ class SessionRecord:
         self.end(Event.DIE, how=describe_exit(status), exit_status=known)
 
     async def why_ended(self) -> FaultError:
-        """Waits until it has ended, where it is about to, and returns why."""
+        """Waits for the end of a session whose process is gone, and returns the reason."""
         return afresh(await asyncio.shield(self._ended))

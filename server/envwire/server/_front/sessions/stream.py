@@ -1,4 +1,4 @@
-"""The sessions that one open Interact stream uses: they stay alive while it is open."""
+"""The sessions that an open Interact stream has used; their leases do not run while it is open."""
 
 from __future__ import annotations
 

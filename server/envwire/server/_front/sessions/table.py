@@ -17,7 +17,7 @@ from envwire.wire.envelope import STEP_REQUEST, detached
 
 #: Ended sessions that are remembered, so that their clients learn why they ended.
 _REMEMBERED = 4096
-#: Sweeps come many times a second; after a pause like this the process was stopped, or starved.
+#: Sweeps run ten times a second. A longer pause means that the process was stopped or got no processor time.
 _STOOD_STILL = 1.0
 
 
@@ -81,7 +81,7 @@ class Sessions:
         return len(self) >= self._capacity
 
     def no_slot(self, more: str = "") -> FaultError:
-        """Returns the refusal for want of a slot, `more` being said of it."""
+        """Returns the error of a server without a free slot, with `more` added to its text."""
         return FaultError(
             Reason.CAPACITY_REACHED,
             f"all {self._capacity} sessions of this server are taken{more}; try again later or on another server. "
@@ -91,7 +91,7 @@ class Sessions:
         )
 
     def check_share(self, owner: str, waiting: int = 0) -> None:
-        """Checks that a client may have one more session than it holds, and waits for.
+        """Checks that a client may have one more session besides those that it holds and waits for.
 
         Raises:
             FaultError: CLIENT_LIMIT_REACHED.
@@ -117,7 +117,7 @@ class Sessions:
 
     def _settle(self, owner: str) -> None:
         self._reserved[owner] -= 1
-        self._reserved += Counter()  # forgets those who have none
+        self._reserved += Counter()  # removes clients whose count is 0
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session in the slot that was reserved for it."""
@@ -155,7 +155,7 @@ class Sessions:
         return session
 
     def new_id(self) -> str:
-        """Returns a name for a session: one that nobody can guess, and behind it this run of the server."""
+        """Returns an id for a session: 128 random bits, and the incarnation of this server."""
         return f"{secrets.token_hex(16)}-{self.incarnation}"
 
     def is_fresh(self, session_id: str) -> bool:
@@ -186,7 +186,7 @@ class Sessions:
         )
 
     def discount_stall(self, asleep: float) -> None:
-        """Forgives all sessions a time in which the front stood still: what came meanwhile has not been read yet.
+        """Excludes a stall of the front from all deadlines: requests that arrived meanwhile have not been read yet.
 
         Args:
             asleep: Seconds since the last sweep.
@@ -209,7 +209,7 @@ class Sessions:
         """Ends the sessions of clients that may no longer be here.
 
         Args:
-            revoked: Tells it of a client's name.
+            revoked: Whether the client of this name may no longer use the server.
         """
         for session in self:
             if revoked(session.owner):

@@ -1,4 +1,4 @@
-"""Runs episodes for `envwire run`: progress bar, table of returns, optional film."""
+"""Runs episodes for `envwire run`: progress bar, table of returns, optional animation."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class TimedTransport:
-    """A transport that notes how long each exchange takes, and whose session it carries.
+    """A transport that measures how long each exchange takes, and notes the session that it carries.
 
     Args:
-        transport: Does the work.
+        transport: The transport that is measured.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -69,13 +69,13 @@ class TimedTransport:
 
 @dataclass
 class Timing:
-    """What steps cost over one transport.
+    """Latency of steps over one transport, and its parts.
 
     Attributes:
-        steps: Microseconds of each step.
-        stepping: Microseconds a step that the environment took.
-        server: Microseconds a step that the server took to read the action and to write the answer.
-        wire: Microseconds a step between client and server, waiting included.
+        steps: Latency of each step, in microseconds.
+        stepping: Mean time in the environment, in microseconds.
+        server: Mean time to read the action and to write the answer on the server, in microseconds.
+        wire: Mean time between client and server, with all waiting, in microseconds.
     """
 
     steps: list[float] = field(default_factory=list[float])
@@ -85,27 +85,27 @@ class Timing:
 
     @property
     def mean(self) -> float:
-        """Microseconds a step."""
+        """Mean latency of a step, in microseconds."""
         return float(np.mean(self.steps))
 
     @property
     def client(self) -> float:
-        """Microseconds a step that the client took to write the action and to read the answer."""
+        """Mean time to write the action and to read the answer on the client, in microseconds."""
         return max(0.0, self.mean - self.stepping - self.server - self.wire)
 
     def percentile(self, percent: float) -> float:
-        """Returns the step latency at each percentile, in microseconds."""
+        """Returns the step latency at a percentile, in microseconds."""
         return float(np.percentile(self.steps, percent))
 
 
 def measure(env: Any, transport: TimedTransport, steps: int, advance: Callable[[], None]) -> Timing:
-    """Takes steps with actions sampled beforehand, in episodes, and tells what they cost.
+    """Measures steps of episodes, with actions that were sampled beforehand.
 
     Args:
         env: The environment, over `transport`.
         transport: Its transport.
-        steps: How many steps to time.
-        advance: Called after each.
+        steps: How many steps to measure.
+        advance: Called after each step.
     """
     actions = [env.action_space.sample() for _ in range(min(steps, 256))]
     env.reset(seed=0)

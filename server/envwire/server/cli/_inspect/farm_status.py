@@ -19,7 +19,7 @@ def status(
     target: Annotated[str, typer.Argument(help="HOST:PORT of a gateway.")] = "localhost:50050",
     as_json: AsJson = False,
 ) -> None:
-    """List the servers of the farm at TARGET: whether they have room, and whether they live.
+    """List the servers of the farm at TARGET: their state, load and environments.
 
     In a pipe the columns are separated by tabs.
     """

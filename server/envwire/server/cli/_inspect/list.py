@@ -21,7 +21,7 @@ def list_environments(
 ) -> None:
     """List the environments that the server at TARGET hosts.
 
-    In a pipe each line is an id, its library, steps of an episode and reward threshold, separated by tabs.
+    In a pipe each line has an id, its library, its episode steps and its reward threshold, separated by tabs.
     """
     from envwire.client._transports.by_name import open_transport
     from envwire.client._transports.transport import call
@@ -47,10 +47,10 @@ def list_environments(
 
 
 def _answer(response: pb.InteractResponse) -> pb.InteractResponse:
-    """Returns a response that is no error.
+    """Returns a response.
 
     Raises:
-        RemoteError: It is one.
+        RemoteError: The response is an error.
     """
     from envwire.client.errors import exception
     from envwire.codec import decode_fault, envwire_family

@@ -42,7 +42,7 @@ class Row:
         return cls(spec.id, entry.library, steps, _threshold(spec))
 
     def cells(self) -> list[str]:
-        """Returns the row as texts, "-" for what there is not."""
+        """Returns the row as texts, with "-" for missing values."""
         threshold = "-" if self.reward_threshold is None else f"{self.reward_threshold:g}"
         steps = "-" if self.max_episode_steps is None else str(self.max_episode_steps)
         return [self.id, self.library, steps, threshold]
@@ -68,7 +68,7 @@ def print_json(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoRespo
 
 
 def print_rows(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
-    """Prints a table, or, where nobody looks at a terminal, lines of whole ids separated by tabs."""
+    """Prints a table in a terminal; in a pipe, lines separated by tabs."""
     rows = [Row.of(entry).cells() for entry in listing.environments]
     print_table(_COLUMNS, rows, _summary(info))
 

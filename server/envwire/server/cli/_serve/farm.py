@@ -15,7 +15,7 @@ from envwire.server.cli._inspect.farm_status import status
 from envwire.server.cli._serve.settings_options import given, keyword, take_settings
 from envwire.server.config import SETTINGS
 
-#: Settings that are each server's own, or make no sense where nothing leaves the machine.
+#: Settings that differ between the servers, or make no sense for a farm on one machine.
 _NOT_HERE = {
     *("host", "port", "advertise", "direct_port", "openenv", "join", "join_token", "join_ca"),
     *("tls_cert", "tls_key", "tls_client_ca", "tokens", "insecure"),
@@ -27,11 +27,11 @@ farm = typer.Typer(
 
 
 def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any) -> None:
-    """Run servers of ENVIRONMENTS on this machine, with a gateway before them, until SIGTERM or Ctrl-C.
+    """Run servers of ENVIRONMENTS behind a gateway on this machine, until SIGTERM or Ctrl-C.
 
-    Prints "ready: HOST:PORT" when clients can connect, at the gateway. A server that ends is started again.
+    Prints "ready: HOST:PORT", the gateway's address, when clients can connect. A server that ends is started again.
     """
-    # gRPC would write a line for each server: it looks after forks, and none of these goes on without an exec.
+    # gRPC's fork support would log a line for each server that is started; a fork that is followed by exec needs none.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     from envwire.farm.engines.local import run
     from envwire.farm.gateway.config import GatewayConfig

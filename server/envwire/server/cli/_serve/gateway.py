@@ -15,7 +15,7 @@ from envwire.server.cli._serve.settings_options import given, take_settings
 
 
 def gateway(ctx: typer.Context, config: str, **options: Any) -> None:
-    """Be one address for many servers until SIGTERM or Ctrl-C.
+    """Serve a farm's gateway, one address for many servers, until SIGTERM or Ctrl-C.
 
     Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server
     that has them. Prints "ready: HOST:PORT" when they can connect.

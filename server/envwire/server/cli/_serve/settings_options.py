@@ -1,4 +1,4 @@
-"""Options of commands that are settings: made from the fields of a settings class."""
+"""Makes a command's options from the fields of a settings class."""
 
 from __future__ import annotations
 
