@@ -254,6 +254,45 @@ def not_live(owner: object, pid: int | None = None) -> SessionClosedError:
     )
 
 
+def refused(target: str, advice: str = "") -> ServerUnavailableError:
+    """Returns the exception for an address where connections are refused."""
+    error = ServerUnavailableError(f"nothing listens at {target}{advice}")
+    error.refused = True
+    return error
+
+
+def nothing_listens(target: str) -> ServerUnavailableError:
+    """Returns the exception for a server that was never there."""
+    return refused(
+        target,
+        "; is the server running (envwire serve ...), and is the port right? For a server that is about to start, "
+        "connect_timeout= says how many seconds to wait",
+    )
+
+
+def server_gone(
+    label: str, seconds: float, failure: ServerUnavailableError
+) -> ServerUnavailableError:
+    """Returns the exception for a session whose server has ended."""
+    error = ServerUnavailableError(
+        f"{label}: {failure} any more, tried for {seconds:.1f} s. The server was stopped or crashed, and the "
+        "environment with it. Once it runs again (envwire serve ...), reset() makes the environment anew; "
+        "on_lost='replay' goes on at another server of a list"
+    )
+    error.refused = True
+    return error
+
+
+def server_unreachable(
+    label: str, seconds: float, lease: float, failure: ServerUnavailableError
+) -> ServerUnavailableError:
+    """Returns the exception for a session to whose server no connection comes about."""
+    return ServerUnavailableError(
+        f"{label}: {failure}. No connection came about for {seconds:.1f} s; the server keeps the environment for "
+        f"{lease:g} s (lease=). Try again before that is over, or call reset() when the server can be reached"
+    )
+
+
 def nobody_answers(target: str, timeout: float) -> ServerUnavailableError:
     """Returns the exception for a server that is not there."""
     return ServerUnavailableError(

@@ -24,7 +24,8 @@ class ConnectionOptions:
     Attributes:
         transport: Name of a transport, an open one, or None for the default.
         timeout: Seconds to wait for an answer; None for a little more than the server allows itself.
-        connect_timeout: Seconds to wait for a server to appear.
+        connect_timeout: Seconds to wait for a server, also for one that is not started yet; None for at most 10, and
+            none where nothing listens.
         credentials: Certificates and token; None for those that environment variables name.
         lease: Seconds that the environment outlives this program; None for the server's default.
         on_lost: One of `ON_LOST`.
@@ -36,7 +37,7 @@ class ConnectionOptions:
 
     transport: str | Transport | None = None
     timeout: float | None = None
-    connect_timeout: float = 10.0
+    connect_timeout: float | None = None
     credentials: Credentials | None = None
     lease: float | None = None
     on_lost: str = "raise"

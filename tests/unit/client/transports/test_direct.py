@@ -416,6 +416,6 @@ def test_where_nobody_listens_any_more_is_not_tried_for_a_whole_lease(
     scene.make()
     listener.stop()
     driver = driver_over(scene.transport, lease=1000.0, timeout=SECONDS)
-    with pytest.raises(ServerUnavailableError, match="no direct channel"):
+    with pytest.raises(ServerUnavailableError, match=r"nothing listens at .* any more"):
         driver.serve(ANYTHING)
     driver.kill()

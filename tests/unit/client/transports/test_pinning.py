@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from envwire.client import Credentials, ServerUnavailableError
+from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.pinning import pinned
 
 PLAIN = Credentials(ca=None, cert=None, key=None, token=None)
 SECURE = Credentials(ca=b"ca", cert=None, key=None, token=None)
 NAME = "farm.test"
+SOON = ConnectWait(5.0, refused=False)
 HOSTS = tuple(f"127.0.0.{last}" for last in range(2, 6))
 
 Listen = Callable[[str], None]
@@ -56,7 +58,7 @@ def listen(port: int) -> Iterator[Listen]:
 
 def test_a_name_becomes_the_first_address_that_takes_connections(port: int, listen: Listen) -> None:
     listen("127.0.0.4")
-    address, credentials = pinned(f"{NAME}:{port}", 5.0, PLAIN)
+    address, credentials = pinned(f"{NAME}:{port}", SOON, PLAIN)
     assert address == f"127.0.0.4:{port}"
     assert credentials.override_authority == f"{NAME}:{port}"
 
@@ -65,15 +67,15 @@ def test_the_name_that_was_dialled_is_what_a_certificate_is_checked_for(
     port: int, listen: Listen
 ) -> None:
     listen("127.0.0.4")
-    assert pinned(f"dns:///{NAME}:{port}", 5.0, SECURE)[1].override_authority == NAME
+    assert pinned(f"dns:///{NAME}:{port}", SOON, SECURE)[1].override_authority == NAME
     given = Credentials(ca=b"ca", token=None, override_authority="given.test")
-    assert pinned(f"{NAME}:{port}", 5.0, given)[1].override_authority == "given.test"
+    assert pinned(f"{NAME}:{port}", SOON, given)[1].override_authority == "given.test"
 
 
 def test_a_list_of_addresses_becomes_one_of_them(port: int, listen: Listen) -> None:
     listen("127.0.0.3")
     target = f"ipv4:127.0.0.2:{port},127.0.0.3:{port}"
-    assert pinned(target, 5.0, PLAIN) == (f"127.0.0.3:{port}", PLAIN)
+    assert pinned(target, SOON, PLAIN) == (f"127.0.0.3:{port}", PLAIN)
 
 
 @pytest.mark.parametrize(
@@ -82,19 +84,22 @@ def test_a_list_of_addresses_becomes_one_of_them(port: int, listen: Listen) -> N
 )
 def test_what_is_one_address_already_stays(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "getaddrinfo")
-    assert pinned(target, 5.0, PLAIN) == (target, PLAIN)
+    assert pinned(target, SOON, PLAIN) == (target, PLAIN)
 
 
 @pytest.mark.parametrize("target", ["unknown.test:1", f"dns://192.0.2.1/{NAME}:1"])
 def test_what_this_machine_does_not_resolve_is_for_grpc(port: int, target: str) -> None:
-    assert pinned(target, 5.0, PLAIN) == (target, PLAIN)
+    assert pinned(target, SOON, PLAIN) == (target, PLAIN)
 
 
 def test_behind_a_proxy_names_are_its_own(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("grpc_proxy", "http://192.0.2.1:3128")
-    assert pinned(f"{NAME}:{port}", 5.0, PLAIN) == (f"{NAME}:{port}", PLAIN)
+    assert pinned(f"{NAME}:{port}", SOON, PLAIN) == (
+        f"{NAME}:{port}",
+        PLAIN,
+    )
 
 
 def test_nobody_there_is_told_by_the_name(port: int) -> None:
-    with pytest.raises(ServerUnavailableError, match=f"no server answers at {NAME}:{port}"):
-        pinned(f"{NAME}:{port}", 0.2, PLAIN)
+    with pytest.raises(ServerUnavailableError, match=f"nothing listens at {NAME}:{port}"):
+        pinned(f"{NAME}:{port}", ConnectWait(0.2, refused=True), PLAIN)

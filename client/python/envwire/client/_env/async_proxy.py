@@ -49,7 +49,8 @@ class AsyncRemoteEnv(EnvInfo):
         transport: "direct" (the default), "direct-tcp", "direct-unix" or "stream"; any other is used in threads.
         library: As for `envwire.client.RemoteEnv`.
         timeout: Seconds to wait for an answer; by default a little more than the server allows the environment.
-        connect_timeout: Seconds to wait for the server to appear.
+        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for one that
+            is silent, and none where nothing listens.
         credentials: Certificates and token; by default those that environment variables name.
         lease: Seconds that the environment outlives this program; by default the server's.
         on_lost: "raise", "truncate" or "replay", as for `envwire.client.RemoteEnv`.
@@ -70,7 +71,7 @@ class AsyncRemoteEnv(EnvInfo):
         transport: str | Transport | None = None,
         library: str | None = None,
         timeout: float | None = None,
-        connect_timeout: float = 10.0,
+        connect_timeout: float | None = None,
         credentials: Credentials | None = None,
         lease: float | None = None,
         on_lost: str = "raise",

@@ -52,7 +52,8 @@ class RemoteProxy(RemoteAttributes):
             stream where no direct channel can be opened; "direct-tcp" and "direct-unix" do not.
         library: Library of the id, "envwire" or "gymnasium"; by default that of this class, then any other.
         timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
-        connect_timeout: Seconds to wait for the server to appear.
+        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for one that
+            is silent, and none where nothing listens.
         credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environment outlives this program; by default the server's.
         on_lost: Recovery when the session is lost. "raise" (the default): raise an error. "truncate": the step that
@@ -79,7 +80,7 @@ class RemoteProxy(RemoteAttributes):
         transport: str | Transport | None = None,
         library: str | None = None,
         timeout: float | None = None,
-        connect_timeout: float = 10.0,
+        connect_timeout: float | None = None,
         credentials: Credentials | None = None,
         lease: float | None = None,
         on_lost: str = "raise",

@@ -22,7 +22,13 @@ from envwire.client._session.member_recording import MemberRecording
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording import Recording
-from envwire.client.errors import ENDS, RemoteError, StepTimeoutError, is_lost
+from envwire.client.errors import (
+    ENDS,
+    RemoteError,
+    ServerUnavailableError,
+    StepTimeoutError,
+    is_lost,
+)
 from envwire.client.options import ConnectionOptions
 from envwire.codec.steps.step_codec import StepResult
 from envwire.v1 import spaces_pb2
@@ -68,8 +74,8 @@ class RecoveryStrategy:
             _log.warning("%s: its server is %s, %.1f s left", label, notice.kind, notice.time_left)
 
     def concerns(self, error: RemoteError) -> bool:
-        """Returns whether the session is lost, by what a request ended with."""
-        return error.reason in ENDS
+        """Returns whether the session is lost, by what a request ended with: where nothing listens it is."""
+        return error.reason in ENDS or (isinstance(error, ServerUnavailableError) and error.refused)
 
     def recover(
         self, label: object, operation: Operation[Any], error: RemoteError, attempt: int

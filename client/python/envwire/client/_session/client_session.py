@@ -281,7 +281,7 @@ class ClientSession:
         if pause is None or failure.silent:
             self.give_up()
             return GivenUp()
-        return RetryAfter(pause)
+        return RetryAfter(pause, self._retries.left)
 
     def repeat(self) -> bytes:
         """Returns the pending request, to be sent on a new connection."""

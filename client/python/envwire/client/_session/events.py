@@ -53,9 +53,11 @@ class RetryAfter:
 
     Attributes:
         pause: Seconds to wait first.
+        left: Seconds for which it is tried, if the next failures are like the last one.
     """
 
     pause: float
+    left: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

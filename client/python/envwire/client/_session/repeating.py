@@ -5,23 +5,16 @@ Both drivers run these flows; an answer that comes at once needs none of them.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Event, Refused, RetryAfter, SendAgain
+from envwire.client._session.events import Event, Refused, SendAgain
 from envwire.client._session.flows import Pause
-from envwire.client.errors import (
-    InvalidRequestError,
-    RemoteError,
-    RequestTimeoutError,
-    ServerUnavailableError,
-)
+from envwire.client._session.outage import Outage
+from envwire.client.errors import RemoteError, RequestTimeoutError, ServerUnavailableError
 from envwire.wire.frames import Reply
-
-_log = logging.getLogger("envwire.client")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,29 +68,16 @@ def tried_again(session: ClientSession, failure: BaseException, label: str) -> R
     Raises:
         BaseException: The last failure.
     """
-    told = False
+    outage = Outage(session, label)
     while True:
-        if isinstance(failure, InvalidRequestError):
-            session.take_back()
-        elif not isinstance(failure, ServerUnavailableError):
-            session.give_up()
-        if not isinstance(failure, ServerUnavailableError):
-            raise failure
-        event = session.connection_lost(failure)
-        if not isinstance(event, RetryAfter):
-            raise failure
-        if not told and session.lease:
-            span = min(session.lease, session.timeout)
-            _log.warning("%s: %s; trying to go on with it for %g s", label, failure, span)
-            told = True
+        pause = outage.pause(failure)
         try:
-            yield Pause(event.pause)
-            outage = session.outage
+            yield Pause(pause)
             reply = yield Send(session.repeat(), session.time_left())
         except BaseException as again:
             failure = again
         else:
-            _log.info("%s: goes on after %.1f s", label, outage)
+            outage.over()
             return session.receive(*reply)
 
 

@@ -26,6 +26,7 @@ class RetrySchedule:
         late: Whether its connection broke.
         cut_at: When it first did.
         refused_span: Seconds to try again where nobody listens.
+        left: Seconds for which it is tried, if the next failures are like the last one.
         resumed: How often a request was answered after its connection broke.
     """
 
@@ -35,6 +36,7 @@ class RetrySchedule:
         self.late = False
         self.refused_span: float | None = None
         self.resumed = 0
+        self.left = 0.0
         self.cut_at = self._last_cut = 0.0
         self._pause = 0.0
 
@@ -55,6 +57,7 @@ class RetrySchedule:
         elif connected and self.lease:
             self._last_cut = now
         left = min(self._last_cut + self._span(refused, connected), self.deadline) - now
+        self.left = max(0.0, left)
         if left <= 0:
             return None
         pause, self._pause = self._pause, min(2 * self._pause, longest)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
+from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.pinning import pinned
 from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport
@@ -18,30 +19,30 @@ DEFAULT = "direct"
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 
-def _unary(target: str, connect_timeout: float, credentials: Credentials) -> Transport:
+def _unary(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
     from envwire.client._transports.grpc_transports import UnaryTransport
 
-    return UnaryTransport(target, connect_timeout, credentials)
+    return UnaryTransport(target, wait, credentials)
 
 
-def _stream(target: str, connect_timeout: float, credentials: Credentials) -> Transport:
+def _stream(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
     from envwire.client._transports.grpc_transports import StreamTransport
 
-    return StreamTransport(target, connect_timeout, credentials)
+    return StreamTransport(target, wait, credentials)
 
 
-Opener = Callable[[str, float, Credentials], Transport]
+Opener = Callable[[str, ConnectWait, Credentials], Transport]
 
 
 def _direct(kind: str) -> Opener:
-    def open_direct(target: str, connect_timeout: float, credentials: Credentials) -> Transport:
+    def open_direct(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
         from envwire.client._transports.direct import DirectTransport
 
         def open_grpc(name: str, made: pb.MakeResponse | None) -> Transport:
             from envwire.client._transports.grpc_transports import StreamTransport, UnaryTransport
 
             kind = StreamTransport if name == "stream" else UnaryTransport
-            opened = kind(target, connect_timeout, credentials)
+            opened = kind(target, wait, credentials)
             if made is not None:
                 opened.follow(made)
             return opened
@@ -63,7 +64,7 @@ TRANSPORTS: dict[str, Opener] = {
 def open_transport(
     transport: str | Transport | None,
     target: str | None,
-    connect_timeout: float,
+    connect_timeout: float | ConnectWait | None,
     credentials: Credentials | None = None,
 ) -> Transport:
     """Opens the transport that was asked for.
@@ -71,7 +72,8 @@ def open_transport(
     Args:
         transport: A name, an open transport, or None for the default.
         target: The server; needed for a transport by name.
-        connect_timeout: Seconds to wait for the server.
+        connect_timeout: Seconds to wait for the server, also for one that is not started yet; None waits for one that
+            is silent, and not where nothing listens.
         credentials: Certificates and token; by default those that environment variables name.
 
     Raises:
@@ -90,5 +92,10 @@ def open_transport(
     target = checked(target)
     credentials = credentials or Credentials()
     credentials.check_target(target)
-    address, credentials = pinned(target, connect_timeout, credentials)
-    return TRANSPORTS[name](address, connect_timeout, credentials)
+    wait = (
+        connect_timeout
+        if isinstance(connect_timeout, ConnectWait)
+        else ConnectWait.of(connect_timeout)
+    )
+    address, credentials = pinned(target, wait, credentials)
+    return TRANSPORTS[name](address, wait, credentials)

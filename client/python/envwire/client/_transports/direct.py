@@ -15,7 +15,7 @@ from envwire.client._transports.portability import ABSTRACT_NAMES, KERNEL_TIMES,
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client._transports.transport import Probeable, Transport
 from envwire.client.credentials import Credentials
-from envwire.client.errors import ServerUnavailableError, timed_out, too_large
+from envwire.client.errors import ServerUnavailableError, refused, timed_out, too_large
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST
@@ -198,14 +198,14 @@ class DirectTransport:
         """
         failures: list[str] = []
         connected = False
-        refused = bool(self._addresses)
+        nobody = bool(self._addresses)
         for address in self._addresses:
             try:
                 channel, response = self._greet(address)
             except OSError as error:
                 failures.append(f"{address}: {error}")
                 connected = connected or isinstance(error, _BusyError)
-                refused = refused and isinstance(error, ConnectionRefusedError)
+                nobody = nobody and isinstance(error, ConnectionRefusedError)
                 continue
             self._addresses = [address]
             return self._settle(channel, response)
@@ -213,7 +213,9 @@ class DirectTransport:
         _log.debug("no direct channel to %s (%s)", self._target, why)
         if self._was_open or self._kind != "direct":
             unavailable = ServerUnavailableError(f"no direct channel to {self._target}: {why}")
-            unavailable.connected, unavailable.refused = connected, refused
+            if nobody and self._was_open:
+                unavailable = refused(self._target)
+            unavailable.connected, unavailable.refused = connected, nobody
             raise unavailable
         return False
 

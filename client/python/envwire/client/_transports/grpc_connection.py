@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
+from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.tls_faults import tls_fault
 from envwire.client.credentials import Credentials
 from envwire.client.errors import (
@@ -18,6 +19,8 @@ from envwire.client.errors import (
     RemoteError,
     ServerUnavailableError,
     nobody_answers,
+    nothing_listens,
+    refused,
     timed_out,
     too_large,
 )
@@ -31,7 +34,7 @@ _PROBE_PAUSE = 0.1
 #: The path of the stream.
 INTERACT = f"/{SERVICE.full_name}/Interact"
 #: An advertised address that answers no sooner is not worth it.
-_FOLLOW_SECONDS = 1.0
+_FOLLOW = ConnectWait(1.0, refused=False)
 _STATUS_KEY = "grpc-status-details-bin"
 
 _UNAVAILABLE = frozenset(
@@ -59,7 +62,7 @@ class Connection:
 
     Args:
         target: HOST:PORT, or any gRPC name.
-        connect_timeout: Seconds to wait for a server there.
+        wait: How long a server is waited for there.
         credentials: Certificates and token.
 
     Attributes:
@@ -73,38 +76,43 @@ class Connection:
         InvalidRequestError: The token would go where others can read it.
     """
 
-    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+    def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
         credentials.check_target(target)
         self.target = target
         self.credentials = credentials
         self.metadata = credentials.metadata
         self.channel = open_channel(target, credentials)
         try:
-            self._await_ready(connect_timeout, credentials)
+            self._await_ready(wait, credentials)
         except BaseException:
             self.channel.close()
             raise
 
-    def _await_ready(self, timeout: float, credentials: Credentials) -> None:
+    def _await_ready(self, wait: ConnectWait, credentials: Credentials) -> None:
         """Asks something small until the server answers: watching the channel would take a thread that polls."""
-        deadline = time.monotonic() + timeout
+        deadline = time.monotonic() + wait.seconds
         unary: Any = self.channel.unary_unary
         probe = unary(_PROBE)
-        while not self._is_there(probe, deadline):
+        while (missing := self._missing(probe, deadline)) is not None:
             left = deadline - time.monotonic()
+            if _is_refusal(missing) and (left <= 0 or not wait.refused):
+                raise nothing_listens(self.target)
             if left <= 0:
-                raise nobody_answers(self.target, timeout)
+                raise nobody_answers(self.target, wait.seconds)
             # A server may still appear; a certificate that is refused now will be refused again.
             if fault := tls_fault(self.target, credentials, left):
                 raise fault
             time.sleep(min(_PROBE_PAUSE, left))
 
-    def _is_there(self, probe: Any, deadline: float) -> bool:
+    def _missing(self, probe: Any, deadline: float) -> str | None:
+        """Returns what gRPC says of a server that does not answer; None for one that does, whatever it answers."""
         try:
             probe(b"", timeout=max(0.0, deadline - time.monotonic()), metadata=self.metadata)
-        except grpc.RpcError as error:  # whatever it answers, it is there
-            return isinstance(error, grpc.Call) and error.code() not in _NOT_THERE
-        return True
+        except grpc.RpcError as error:
+            if not isinstance(error, grpc.Call):
+                return str(error)
+            return (error.details() or "") if error.code() in _NOT_THERE else None
+        return None
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
         """Returns the exception for a call that failed without an answer of the server's own."""
@@ -114,11 +122,12 @@ class Connection:
             return timed_out(self.target, timeout)
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return too_large(self.target, details)
+        if code is grpc.StatusCode.UNAVAILABLE and _is_refusal(details):
+            return refused(self.target)
         text = f"the call to {self.target} failed: {code.name}: {details}"
         if code not in _UNAVAILABLE:
             return CLASSES_BY_CODE.get(code.value[0], RemoteError)(text)
         unavailable = ServerUnavailableError(text)
-        unavailable.refused = "Connection refused" in details
         unavailable.connected = code is grpc.StatusCode.UNAVAILABLE and not any(
             words in details for words in _NOT_CONNECTED
         )
@@ -128,10 +137,15 @@ class Connection:
         """Returns which run of the server answers here; nothing when none does within a second."""
         unary: Any = self.channel.unary_unary
         try:
-            raw = unary(_PROBE)(b"", timeout=_FOLLOW_SECONDS, metadata=self.metadata)
+            raw = unary(_PROBE)(b"", timeout=_FOLLOW.seconds, metadata=self.metadata)
             return pb.GetServerInfoResponse.FromString(raw).incarnation
         except (grpc.RpcError, DecodeError):
             return ""
+
+
+def _is_refusal(details: str) -> bool:
+    """Tells whether nothing listens at any address, by gRPC's text: its status is the same for any lost connection."""
+    return "refused" in details and "failed to connect" in details
 
 
 def followed(connection: Connection, made: pb.MakeResponse, credentials: Credentials) -> Connection:
@@ -145,7 +159,7 @@ def followed(connection: Connection, made: pb.MakeResponse, credentials: Credent
     if made.address in {"", connection.target}:
         return connection
     try:
-        there = Connection(made.address, _FOLLOW_SECONDS, credentials)
+        there = Connection(made.address, _FOLLOW, credentials)
     except RemoteError as error:
         _log.info("%s is advertised and cannot be used: %s", made.address, error)
         return connection
@@ -160,7 +174,7 @@ def followed(connection: Connection, made: pb.MakeResponse, credentials: Credent
 def probe(target: str, credentials: Credentials, timeout: float) -> bool:
     """Returns whether a server answers within `timeout` seconds, on a separate connection."""
     try:
-        Connection(target, timeout, credentials).channel.close()
+        Connection(target, ConnectWait(timeout, refused=True), credentials).channel.close()
     except ServerUnavailableError:
         return False
     return True

@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 
 from envwire.client._drivers.watchdog import Deadline
+from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc_connection import (
     INTERACT,
     SERVICE,
@@ -45,16 +46,16 @@ class GrpcTransport(ABC):
 
     Args:
         target: HOST:PORT, or any gRPC name.
-        connect_timeout: Seconds to wait for a server there.
+        wait: How long a server is waited for there.
         credentials: Certificates and token.
 
     Raises:
         RemoteError: No connection came about (see `Connection`).
     """
 
-    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
+    def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
         self._credentials = credentials
-        self._connection = Connection(target, connect_timeout, credentials)
+        self._connection = Connection(target, wait, credentials)
         self._use(self._connection)
 
     @abstractmethod
@@ -77,8 +78,8 @@ class GrpcTransport(ABC):
 class UnaryTransport(GrpcTransport):
     """One unary call for each request; for its arguments see `GrpcTransport`."""
 
-    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
-        super().__init__(target, connect_timeout, credentials)
+    def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
+        super().__init__(target, wait, credentials)
         self._sent: Any = None
         self._expected = "", 0.0
 
@@ -141,8 +142,8 @@ class UnaryTransport(GrpcTransport):
 class StreamTransport(GrpcTransport):
     """One bidirectional stream for all requests; for its arguments see `GrpcTransport`."""
 
-    def __init__(self, target: str, connect_timeout: float, credentials: Credentials) -> None:
-        super().__init__(target, connect_timeout, credentials)
+    def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
+        super().__init__(target, wait, credentials)
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         self._replies: Any = None
         self._deadline = Deadline()

@@ -11,13 +11,13 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
+from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.targets import addresses
 from envwire.client.credentials import Credentials
-from envwire.client.errors import nobody_answers
+from envwire.client.errors import nobody_answers, nothing_listens
 
 #: A host that answers nothing at all shall not cost the others behind the name their time.
 _CONNECT_SECONDS = 1.0
@@ -26,12 +26,12 @@ _PAUSE_SECONDS = 0.1
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
-def pinned(target: str, timeout: float, credentials: Credentials) -> tuple[str, Credentials]:
+def pinned(target: str, wait: ConnectWait, credentials: Credentials) -> tuple[str, Credentials]:
     """Returns the first address behind a name that takes connections.
 
     Args:
         target: HOST:PORT, or any gRPC name.
-        timeout: Seconds to wait for the first to appear.
+        wait: How long the first is waited for.
         credentials: Certificates and token.
 
     Returns:
@@ -44,11 +44,11 @@ def pinned(target: str, timeout: float, credentials: Credentials) -> tuple[str, 
     named = addresses(target)
     if _is_settled(target, named):
         return target, credentials
-    deadline = time.monotonic() + timeout
-    found = [each for host, port in named for each in _resolve(host, port, timeout)]
+    deadline = time.monotonic() + wait.seconds
+    found = [each for host, port in named for each in _resolve(host, port, wait.seconds)]
     if not found:
         return target, credentials
-    host, port = _first_that_listens(found, deadline, target, timeout)
+    host, port = _first_that_listens(found, deadline, target, wait)
     name = _name(named[0], credentials) if len(named) == 1 else None
     return _joined(host, port), replace(
         credentials, override_authority=credentials.override_authority or name
@@ -94,23 +94,24 @@ def _resolve(host: str, port: int, timeout: float) -> list[tuple[str, int]]:
 
 
 def _first_that_listens(
-    found: list[tuple[str, int]], deadline: float, target: str, timeout: float
+    found: list[tuple[str, int]], deadline: float, target: str, wait: ConnectWait
 ) -> tuple[str, int]:
-    for address in _again_and_again(found, deadline):
-        left = max(deadline - time.monotonic(), _PAUSE_SECONDS)
-        with contextlib.suppress(OSError):
-            socket.create_connection(address, min(left, _CONNECT_SECONDS)).close()
-            return address
-    raise nobody_answers(target, timeout)
-
-
-def _again_and_again(
-    found: Iterable[tuple[str, int]], deadline: float
-) -> Iterator[tuple[str, int]]:
-    yield from found
-    while (left := deadline - time.monotonic()) > 0:
+    while True:
+        refused = True
+        for address in found:
+            left = max(deadline - time.monotonic(), _PAUSE_SECONDS)
+            try:
+                socket.create_connection(address, min(left, _CONNECT_SECONDS)).close()
+            except OSError as error:
+                refused = refused and isinstance(error, ConnectionRefusedError)
+            else:
+                return address
+        left = deadline - time.monotonic()
+        if refused and (left <= 0 or not wait.refused):
+            raise nothing_listens(target)
+        if left <= 0:
+            raise nobody_answers(target, wait.seconds)
         time.sleep(min(_PAUSE_SECONDS, left))
-        yield from found
 
 
 def _name(named: tuple[str, int], credentials: Credentials) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.transport import Transport
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
 from envwire.client.options import ConnectionOptions
@@ -43,28 +44,29 @@ class Refusals:
 
     Args:
         targets: The servers, in the order to try.
-        seconds: How long it may take.
+        wait: How long it may take.
         clock: Monotonic time, in seconds.
     """
 
     def __init__(
         self,
         targets: Sequence[str | None],
-        seconds: float,
+        wait: ConnectWait,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
-        self._deadline = clock() + seconds
+        self._deadline = clock() + wait.seconds
         self._only = len(targets) == 1
-        self._seconds = seconds
+        self._wait = wait
         self._found: list[CapacityError | ServerUnavailableError] = []
 
     @property
-    def connect_timeout(self) -> float:
-        """Seconds to wait for the next server."""
+    def connect_wait(self) -> ConnectWait:
+        """How long the next server is waited for: one that refuses comes again in the next round."""
         if self._only:
-            return self._seconds
-        return min(max(self._deadline - self._clock(), 0.05), ROUND_SECONDS)
+            return self._wait
+        left = max(self._deadline - self._clock(), 0.05)
+        return ConnectWait(min(left, ROUND_SECONDS), refused=False)
 
     def add(self, target: str | None, error: Exception) -> None:
         """Takes what a server said.
@@ -126,14 +128,22 @@ class Servers:
         """Returns the targets in the order to try: one that just failed comes last."""
         return tuple(sorted(self.targets, key=lambda target: target is not None and target == last))
 
-    def open(self, target: str | None, timeout: float | None = None) -> Transport:
+    def wait(self, *, again: bool = False) -> ConnectWait:
+        """Returns how long servers are waited for.
+
+        Args:
+            again: Whether something is made again, that was lost with its server: that one may be about to come back.
+        """
+        wait = ConnectWait.of(self.options.connect_timeout)
+        return wait._replace(refused=wait.refused or again)
+
+    def open(self, target: str | None, wait: ConnectWait | None = None) -> Transport:
         """Opens the transport to one of them (see `open_transport`), or takes one that is open already."""
         spare = self._spare.pop(target, None)
         if spare is not None:
             return spare
         options = self.options
-        timeout = options.connect_timeout if timeout is None else timeout
-        return open_transport(options.transport, target, timeout, options.credentials)
+        return open_transport(options.transport, target, wait or self.wait(), options.credentials)
 
     def keep(self, target: str | None, transport: Transport) -> None:
         """Keeps an open transport, to be reused by the next `open` of this server."""
@@ -146,7 +156,7 @@ class Servers:
 
         Args:
             make: Called with the target and the transport to it.
-            last: A target to try behind the others.
+            last: A target to try behind the others, where what is made again was lost.
 
         Raises:
             CapacityError: No server that answers has room.
@@ -154,11 +164,11 @@ class Servers:
             Exception: Whatever else `make` raises.
         """
         targets = self.ordered(last)
-        refusals = Refusals(targets, self.options.connect_timeout)
+        refusals = Refusals(targets, self.wait(again=last is not None))
         while True:
             for target in targets:
                 try:
-                    return make(target, self.open(target, refusals.connect_timeout))
+                    return make(target, self.open(target, refusals.connect_wait))
                 except Exception as error:  # noqa: PERF203 - another server may have room
                     refusals.add(target, error)
             time.sleep(refusals.pause())

@@ -81,7 +81,8 @@ class AsyncRemoteVectorEnv:
         transport: As for `envwire.client.aio.RemoteEnv`.
         library: Library to take the id from.
         timeout: Seconds to wait for an answer.
-        connect_timeout: Seconds to wait for a server to appear.
+        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for one that
+            is silent, and none where nothing listens.
         credentials: Certificates and token.
         lease: Seconds that the environments outlive this program.
         on_lost: "raise" or "replay".
@@ -115,7 +116,7 @@ class AsyncRemoteVectorEnv:
         transport: str | Transport | None = None,
         library: str | None = None,
         timeout: float | None = None,
-        connect_timeout: float = 10.0,
+        connect_timeout: float | None = None,
         credentials: Credentials | None = None,
         lease: float | None = None,
         on_lost: str = "raise",

@@ -7,6 +7,7 @@ from functools import partial
 
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._recovery.making import SessionMaker, SessionPlan
+from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.servers import Refusals, Servers, Targets
 from envwire.client._transports.transport import Transport, call
 from envwire.client._vector.env_info import NATIVE
@@ -65,9 +66,9 @@ class Fleet:
     def _look_at_all(self) -> dict[int, Capacity]:
         """Returns what the servers that answer say of themselves, by their indices."""
         targets = self._servers.targets
-        refusals = Refusals(targets, self.options.connect_timeout)
+        refusals = Refusals(targets, self._servers.wait())
         while True:
-            answers = at_once(partial(self._look, refusals.connect_timeout), range(len(targets)))
+            answers = at_once(partial(self._look, refusals.connect_wait), range(len(targets)))
             found = {
                 index: each for index, each in enumerate(answers) if isinstance(each, Capacity)
             }
@@ -78,11 +79,11 @@ class Fleet:
                 return found
             time.sleep(refusals.pause())
 
-    def _look(self, connect_timeout: float, index: int) -> Capacity | Exception:
+    def _look(self, wait: ConnectWait, index: int) -> Capacity | Exception:
         """Asks a server; the transport to it is kept for its first session."""
         target = self._servers.targets[index]
         try:
-            transport = self._servers.open(target, connect_timeout)
+            transport = self._servers.open(target, wait)
             self._servers.keep(target, transport)
             request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
             answer = call(transport, request, self.options.timeout or _INFO_SECONDS)

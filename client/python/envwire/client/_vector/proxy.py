@@ -52,7 +52,8 @@ class VectorProxy:
         transport: Name of a transport, or a `Transport`, which takes one session only.
         library: Library of the id; by default that of this class, then any other.
         timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
-        connect_timeout: Seconds to wait for a server to appear.
+        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for one that
+            is silent, and none where nothing listens.
         credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environments outlive this program; by default the server's.
         on_lost: Recovery of the environments of a lost session. "raise" (the default): raise an error.
@@ -95,7 +96,7 @@ class VectorProxy:
         transport: str | Transport | None = None,
         library: str | None = None,
         timeout: float | None = None,
-        connect_timeout: float = 10.0,
+        connect_timeout: float | None = None,
         credentials: Credentials | None = None,
         lease: float | None = None,
         on_lost: str = "raise",

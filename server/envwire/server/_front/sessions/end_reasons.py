@@ -27,7 +27,11 @@ _TEXTS: dict[Event, _Text] = {
         "and ask for a longer lease or keep a stream open",
         ("session_id", "lease"),
     ),
-    Event.DRAIN: _Text("the server stopped; go on with another one", ()),
+    Event.DRAIN: _Text(
+        "the server was stopped, and its time to finish is over. Once it runs again, or on another server, reset() "
+        "makes the environment anew",
+        (),
+    ),
     Event.OVERRUN: _Text(
         "the environment did not answer within {timeout} s; its process was killed and session {session_id} is gone. "
         "The operator allows more time with --step-timeout (--make-timeout while it is made)",

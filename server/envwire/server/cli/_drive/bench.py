@@ -13,8 +13,6 @@ from envwire.server.cli._parameters import EnvId, Target
 if TYPE_CHECKING:
     from envwire.server.cli._drive.measuring import Timing
 
-_CONNECT_SECONDS = 5.0
-
 
 def bench(
     target: Target,
@@ -52,7 +50,7 @@ def _measure(
     from envwire.client._transports.by_name import open_transport
     from envwire.server.cli._drive.measuring import TimedTransport, measure
 
-    transport = TimedTransport(open_transport(name, target, _CONNECT_SECONDS))
+    transport = TimedTransport(open_transport(name, target, None))
     env = RemoteEnv(target, env_id, transport=transport)
     try:
         measure(env, transport, max(10, steps // 10), lambda: None)  # warms both sides up

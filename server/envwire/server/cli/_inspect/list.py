@@ -12,7 +12,7 @@ from envwire.server.cli._parameters import AsJson, Target
 if TYPE_CHECKING:
     from envwire.v1 import environment_pb2 as pb
 
-_CONNECT_SECONDS = 5.0
+_ANSWER_SECONDS = 5.0
 
 
 def list_environments(
@@ -30,10 +30,10 @@ def list_environments(
     from envwire.v1 import environment_pb2 as pb
 
     try:
-        transport = open_transport("unary", target, _CONNECT_SECONDS)
+        transport = open_transport("unary", target, None)
         with contextlib.closing(transport):
             listing, info = (
-                _answer(call(transport, request, _CONNECT_SECONDS))
+                _answer(call(transport, request, _ANSWER_SECONDS))
                 for request in (
                     pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()),
                     pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()),
