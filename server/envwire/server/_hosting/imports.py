@@ -42,7 +42,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _described(name: str, error: Exception) -> str:
-    """Returns the traceback from the first line of the module on: how it came to be imported is of no interest."""
+    """Returns the traceback from the module's first line on, without the frames that imported it."""
     if isinstance(error, ModuleNotFoundError) and error.name in {name, name.partition(".")[0]}:
         return (
             f"--import {name}: there is no module of that name. Run the server where it can be imported, or name the "

@@ -165,7 +165,7 @@ def list_environments(catalogue: Catalogue) -> environment_pb2.ListEnvironmentsR
 def preload(catalogue: Catalogue) -> None:
     """Imports the modules of the listed environments, so that a forked session starts warm.
 
-    A module that cannot be imported is left alone: the client that makes that environment gets the error.
+    A module that cannot be imported is skipped: a client that makes its environment gets the error.
     """
     for listing in catalogue.listings.values():
         entry_point = listing.spec.entry_point

@@ -10,7 +10,7 @@ from typing import Any
 
 from envwire.codec import Family
 
-#: What a pattern begins with to list environments of PettingZoo, which is imported only then.
+#: Prefix of patterns for environments of PettingZoo, which is imported only for those.
 PETTINGZOO_PREFIX = "pettingzoo/"
 
 

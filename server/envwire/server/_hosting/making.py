@@ -57,7 +57,7 @@ def make_environment(
 
 
 def _wrapped(env: Any, wrappers: Iterable[tuple[Callable[..., Any], dict[str, Any]]]) -> Any:
-    """Puts wrappers around `env`, innermost first, and closes what there is when one refuses."""
+    """Puts wrappers around `env`, innermost first; closes the environment when a wrapper raises."""
     try:
         for wrapper, kwargs in wrappers:
             env = wrapper(env, **kwargs)
@@ -83,7 +83,7 @@ def _keywords(message: values_pb2.ValueMap, path: str, family: Family) -> dict[s
 
 
 def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
-    """Returns all that a proxy shows of `env`: spaces, metadata, render mode, reward range, specification.
+    """Describes `env` for its proxy: spaces, metadata, render mode, reward range, specification.
 
     Raises:
         FaultError: UNSUPPORTED when a space has no wire form.

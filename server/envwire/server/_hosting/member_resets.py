@@ -12,10 +12,10 @@ from envwire.v1 import environment_pb2
 
 
 class ReportingMember:
-    """A member of a vector environment that notes its resets without a seed.
+    """Wraps a member of a vector environment, and records its resets without a seed.
 
     Args:
-        index: Which it is.
+        index: Its index in the vector environment.
         member: The environment.
         resets: Takes its resets.
     """
@@ -24,10 +24,10 @@ class ReportingMember:
         self._index = index
         self._member = member
         self._resets = resets
-        self.step = member.step  # as fast as without
+        self.step = member.step  # bound directly: steps skip this wrapper
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        """Resets it. What a seed leads to depends on nothing before."""
+        """Resets the member; a reset with a seed is not recorded, since it depends on no earlier state."""
         noted = environment_pb2.MemberReset(member=self._index)
         if seed is None:
             tell(self._member, noted)

@@ -1,8 +1,8 @@
-"""Brings members of a vector environment back each from its own position in a recording on.
+"""Replays a recording to a vector environment whose members begin at different positions.
 
-The episodes of members begin and end at different times. A recording from the earliest of them on has requests from
-before the others' episodes; in these requests the others are left out, and each joins in with the reset that began its
-episode.
+The episodes of members begin and end at different times. A recording that begins with the earliest of the current
+episodes also has requests from before the other members' episodes. Members are left out of those requests, and join
+with the reset that began their episode.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from envwire.v1 import environment_pb2
 
 
 class Members(Protocol):
-    """Who takes part in the requests of a recording."""
+    """Which members take part in each request of a recording."""
 
     def at(self, position: int) -> contextlib.AbstractContextManager[None]:
-        """Sees to it that those take part in a request who did when it was recorded."""
+        """Sets up the members for the next request, so that it has the effect that it had when it was recorded."""
         ...
 
 
@@ -57,10 +57,10 @@ class MemberStarts:
 
     @contextlib.contextmanager
     def at(self, position: int) -> Generator[None]:
-        """Leaves out the members that begin later, and lets begin those whose position it is.
+        """Leaves out members that begin later, and lets those begin whose position is reached.
 
         Raises:
-            FaultError: INVALID_VALUE: there is no such state of a generator.
+            FaultError: INVALID_VALUE: the state of a generator cannot be restored.
         """
         if position > self._last:
             yield
@@ -95,7 +95,7 @@ class MemberStarts:
 
 
 class _LeftOut:
-    """A member that is neither stepped nor reset."""
+    """Stands in for a member that is left out: neither stepped nor reset."""
 
     def __init__(self, member: Any, observation: Any) -> None:
         self._member = member
@@ -112,7 +112,7 @@ class _LeftOut:
 
 
 class _Beginning:
-    """A member that is reset by whatever comes: a step in which it was reset by itself did nothing else that lasts."""
+    """Stands in for a member that begins here: the next request resets it, a step too (its autoreset)."""
 
     def __init__(self, member: Any) -> None:
         self._member = member

@@ -10,7 +10,7 @@ from envwire.envs.type_guards import is_tuple_or_list
 
 
 class Members:
-    """Environments whose attributes are one of each.
+    """Several environments as one object, whose attributes are tuples with one element per member.
 
     Args:
         envs: The environments.
@@ -23,7 +23,7 @@ class Members:
         """Returns a tuple of every member's attribute, or a function that calls every member's method.
 
         Raises:
-            AttributeError: A member has none of that name.
+            AttributeError: A member has no such attribute.
         """
         found = tuple(env.get_wrapper_attr(name) for env in self._envs)
         return partial(_call_each, found) if any(map(callable, found)) else found

@@ -1,7 +1,6 @@
 """Adapts multi-agent environments to the interface that a session drives.
 
-It speaks of all agents at once: spaces, observations, rewards and flags are dictionaries by agent. docs/pettingzoo.md
-says what travels in which field.
+Spaces, observations, rewards and flags are dictionaries by agent. docs/pettingzoo.md says which field carries what.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from envwire.codec import Family, FaultError, Reason, fault_from_exception
 
 
 class Flags(dict[Any, Any]):
-    """The terminations or truncations by agent; its truth is what a single flag would say.
+    """The terminations or truncations by agent; its truth value is the flag of the whole episode.
 
     Args:
         flags: The flags.
@@ -117,19 +116,21 @@ class Host(ABC):
         return True
 
     def _refuse(self, error: Exception, actions: Any) -> NoReturn:
-        """Tells whether the actions, by agent, were at fault for what a step raised."""
+        """Returns whether an invalid action can explain why a step raised."""
         reason = Reason.ENVIRONMENT_RAISED if self._fit(actions) else Reason.INVALID_ACTION
         raise fault_from_exception(error, reason) from error
 
     def _fit(self, actions: Any) -> bool:
-        """Whether each action is one of its agent's; an agent that is out may do nothing."""
+        """Whether each action is in its agent's action space; None is valid for an agent that is out of the episode."""
         spaces: dict[Any, Any] = self.action_space.spaces
         try:
             return all(
                 action is None or spaces[agent].contains(action)
                 for agent, action in actions.items()
             )
-        except Exception:  # not by agent, no such agent, or a space that cannot look at it
+        except (
+            Exception
+        ):  # not a dictionary by agent, an unknown agent, or a space that cannot check the value
             return False
 
 
@@ -187,12 +188,12 @@ class AECHost(Host):
         return (self._observation(), env.rewards, *flags, self._rest())
 
     def _observation(self) -> Any:
-        """Returns what the selected agent observes; None when there is none, or it cannot be told unasked."""
+        """Returns the selected agent's observation; None without an agent, or when `observe` cannot be called here."""
         if not self.env.agents:
             return None
         try:
             return self.env.observe(self.env.agent_selection)
-        except Exception:  # it is the proxy's `observe` that this has to reach, not a step
+        except Exception:  # raised again when the proxy's user calls `observe`
             return None
 
     def _rest(self) -> dict[str, Any]:
@@ -200,7 +201,7 @@ class AECHost(Host):
         return {
             "agents": list(env.agents),
             "agent_selection": getattr(env, "agent_selection", None),
-            "cumulative_rewards": env._cumulative_rewards,  # by this name `last` reads them
+            "cumulative_rewards": env._cumulative_rewards,  # PettingZoo's `last` reads this attribute
             "infos": env.infos,
         }
 

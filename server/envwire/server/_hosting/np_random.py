@@ -1,4 +1,4 @@
-"""The random number generator of an environment: its state is told to the client, and set by it."""
+"""Sends the state of an environment's random number generator to the client, and restores it from there."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def tell(env: Any, message: environment_pb2.RandomMirror | environment_pb2.Membe
     """Writes the state of the innermost environment's generator, where it has one that can be sent."""
     generator = getattr(env.unwrapped, "_np_random", None)
     if isinstance(generator, np.random.Generator):
-        # A bit generator of somebody's own has no name on the other side.
+        # The client cannot name a custom bit generator.
         with contextlib.suppress(CodecError):
             encode_random_state(generator, message.np_random)
 

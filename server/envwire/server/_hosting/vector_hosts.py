@@ -20,7 +20,7 @@ _MASK = "reset_mask"
 
 
 class NativeHost:
-    """A vector environment in the shape that a session drives; what it has, it has once.
+    """A native vector environment. Its attributes are its own, not one per member.
 
     Args:
         env: The vector environment.
@@ -70,7 +70,7 @@ class NativeHost:
 
 
 class MembersHost(NativeHost):
-    """A `SyncVectorEnv` of either library. Its attributes are those of its members, one of each.
+    """A `SyncVectorEnv` of either library. Its attributes are tuples with one element per member.
 
     Args:
         env: A `SyncVectorEnv` that does not copy its observations: they are sent before the next step.
@@ -86,7 +86,9 @@ class MembersHost(NativeHost):
         if report_resets:
             members = enumerate(env.envs)
             env.envs = [ReportingMember(*each, self.member_resets) for each in members]
-        env._add_info = gather  # infos are put together where all environments are
+        env._add_info = (
+            gather  # infos are merged by the client, which has all environments of the batch
+        )
         self._step: Callable[[Any], tuple[Any, Any, Any, Any, Any]] = env.step
         self._observations: Any = None
         self.step = self._take_step
@@ -177,12 +179,12 @@ class _Told:
 
 
 def _chooses_none(options: Any, num_envs: int) -> bool:
-    """Whether a mask leaves out this whole session, which is then asked only for what there is to see."""
+    """Whether a mask leaves out all members of this session, which then only returns their last observations."""
     mask = options.get(_MASK) if is_mapping(options) else None
     fits = is_array(mask) and mask.shape == (num_envs,) and mask.dtype == np.bool_
     return bool(fits and not np.any(mask))
 
 
 def is_vector(env: Any) -> TypeGuard[NativeHost]:
-    """Tells whether a session drives a vector environment."""
+    """Returns whether a session drives a vector environment."""
     return isinstance(env, NativeHost)

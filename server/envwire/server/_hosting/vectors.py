@@ -123,7 +123,7 @@ _MAKERS: dict[str, Callable[..., NativeHost]] = {
 
 
 def describe_vector(host: NativeHost, info: environment_pb2.VectorInfo) -> None:
-    """Writes what a vector environment shows beyond a single one.
+    """Writes what describes a vector environment, beyond a single one.
 
     Raises:
         FaultError: UNSUPPORTED when a space has no wire form.

@@ -12,11 +12,11 @@ from functools import cache
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _MEGABYTE = 1 << 20
-#: What is freed at the end of the heap beyond this goes back to the kernel.
+#: Free memory at the end of the heap beyond this goes back to the kernel.
 _KEPT = 64 * _MEGABYTE
-#: Larger blocks are the kernel's own, and go back at once; the C library allows no more.
+#: Larger blocks are mapped, and go back to the kernel at once. The C library allows no larger value.
 _OWN = 32 * _MEGABYTE
-#: More than this is free after a storm, and not between two large messages.
+#: More free memory than this is left by a burst of requests, not by two large messages.
 _STORM = 24 * _MEGABYTE
 
 
@@ -62,7 +62,7 @@ def use_one_heap() -> None:
 
 
 class Heap:
-    """Gives freed memory back to the kernel once a storm is over: freed, it stays where other blocks lie behind it."""
+    """Gives freed memory back to the kernel after a burst of requests: the C library keeps it below blocks in use."""
 
     def __init__(self) -> None:
         library = ctypes.CDLL(None)
@@ -73,7 +73,7 @@ class Heap:
         self._free = 0
 
     def look(self) -> None:
-        """Gives back what has been free at two looks in a row, if it is much; to be called every few seconds."""
+        """Gives memory back if much was free at two calls in a row; to be called every few seconds."""
         if self._trim is None or self._usage is None:
             return
         before, self._free = self._free, self._usage().fordblks

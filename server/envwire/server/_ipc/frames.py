@@ -4,9 +4,9 @@ A frame is a header, little-endian, and a message. The header holds the message'
 is (4 bytes: 0 if its bytes follow, else the number of its slot in shared memory), the session's number (8 bytes), and
 the kind (1 byte).
 
-The kind decides what the other side may do with the message, and only the two ends of the link write it: a message of a
-client is a message of a client whatever its bytes are. A session's number is never used again in its process, so that
-nothing that comes late can be taken for the business of a later session.
+The kind decides what the other side may do with the message, and only the two ends of the link write it: a client's
+message stays one, whatever its bytes are. A session's number is not reused in its process, so a late frame cannot be
+taken for one of a later session.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import NamedTuple
 from envwire.server._ipc.gathering import Buffer, send_gathered
 from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
-#: What comes on the control socket with a connection: the session's number, and whether its client takes shared memory.
+#: Message on the control socket beside a connection: the session's number, and whether its client uses shared memory.
 ADMIT = struct.Struct("<Q?")
-#: What comes on the control socket with descriptors, for a copy of the process: a number, which the answer repeats.
+#: Message on the control socket beside descriptors for a copy of the process: a number, which the answer repeats.
 FORK = struct.Struct("<Q")
 _HEADER = struct.Struct("<IIQB")
 HEADER_BYTES = _HEADER.size
@@ -30,7 +30,7 @@ _RECEIVE_BYTES = 65536
 
 
 class Kind(IntEnum):
-    """What a frame is.
+    """The kinds of frames.
 
     Attributes:
         CLIENT: To the process: a request of the session's client.
@@ -59,7 +59,7 @@ class FrameError(Exception):
 
 
 class Frame(NamedTuple):
-    """One frame as it came: a kind that may be none, the number of a session, a message."""
+    """One frame as received: its kind, which may be invalid, the number of a session, and the message."""
 
     kind: int
     session: int
@@ -81,7 +81,7 @@ def _end(data: bytes, start: int) -> int:
 
 
 def _frame(data: bytes, start: int, end: int, message_slots: MessageSlots | None) -> Frame:
-    """Returns the frame that lies there, with its message from wherever it is."""
+    """Returns the frame, with its message from the stream or from the message slots."""
     length, where, session, kind = _HEADER.unpack_from(data, start)
     if not where:
         return Frame(kind, session, data[start + HEADER_BYTES : end])
@@ -111,7 +111,7 @@ class FrameReader:
         """Takes the next bytes and returns the frames that are complete.
 
         Raises:
-            FrameError: A header announces more than the limit, or what is in no slot.
+            FrameError: A header announces more bytes than the limit, or a slot without a message.
         """
         self._missing -= len(data)
         if self._missing > 0:  # a large frame comes in pieces
@@ -172,7 +172,7 @@ class FrameSocket:
 
     @property
     def waiting(self) -> bool:
-        """Whether bytes were received that belong to the next frame: a poll would not tell."""
+        """Whether bytes of the next frame have already been read from the socket, which a poll does not show."""
         return bool(self._rest)
 
     def receive(self) -> Frame | None:

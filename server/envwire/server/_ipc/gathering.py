@@ -7,14 +7,14 @@ import socket
 from collections.abc import Sequence
 
 _MOST_BUFFERS = 512
-#: Joining so much costs less than a list of buffers costs the kernel.
+#: Up to this size, joining buffers costs less than passing the kernel a list of them.
 _JOINED_BELOW = 16384
 
 Buffer = bytes | memoryview
 
 
 def send_gathered(sock: socket.socket, buffers: Sequence[Buffer]) -> None:
-    """Sends buffers on a blocking socket in as few calls as there can be, without joining large ones.
+    """Sends buffers on a blocking socket in as few calls as possible, without joining large ones.
 
     Raises:
         OSError: The connection is gone, or its reader too slow.

@@ -8,5 +8,5 @@ _PR_SET_DUMPABLE = 4
 
 
 def hide_memory() -> None:
-    """Closes this process's memory, descriptors and environment to other processes of its user; it dumps no core."""
+    """Hides this process's memory and descriptors from its user's other processes, and disables core dumps."""
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)

@@ -1,8 +1,8 @@
 """Message slots: shared memory for messages that are too large for the link.
 
-A socket takes a message of megabytes in many pieces, and both ends wake for each; here it is written in one call and
-read in one. It is a file in memory, sealed at its full length: no peer gone mad makes it shorter. Its pages stay for
-the next message, so it takes as much as the largest one.
+A socket takes a message of megabytes in many pieces, and both ends wake for each; a slot is written in one call and
+read in one. The slots are a file in memory, sealed at its full length, so that the other end cannot make it shorter.
+Its pages are kept for the next message: a slot takes as much memory as the largest message that it held.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REQUESTS, REPLIES = range(2), range(2, 4)
 
 
 class MessageSlotsError(Exception):
-    """There is no message where one was announced."""
+    """A message was announced in a slot that holds none."""
 
 
 class MessageSlots:
@@ -31,7 +31,7 @@ class MessageSlots:
     Args:
         descriptor: The scoreboard's file; this end owns it.
         scoreboard: Where the slots are marked that hold a message.
-        own: The slots that this end fills; the other end's are those that it empties.
+        own: The slots that this end writes; it reads those of the other end.
     """
 
     def __init__(self, descriptor: int, scoreboard: Scoreboard, own: range) -> None:
@@ -64,10 +64,10 @@ class MessageSlots:
         return slot + 1
 
     def take(self, where: int, length: int) -> bytes:
-        """Takes a message away.
+        """Reads a message and frees its slot.
 
         Args:
-            where: What the other end's `put` returned.
+            where: Its slot, which the other end's `put` returned.
             length: Its bytes.
 
         Raises:
@@ -84,7 +84,7 @@ class MessageSlots:
         return message
 
     def close(self) -> None:
-        """Gives the memory back on this side. Closing twice is harmless."""
+        """Unmaps the memory at this end. Closing twice is harmless."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1

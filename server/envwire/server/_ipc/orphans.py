@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
-#: Children that the front started itself, which are no orphans.
+#: Children that this process started itself, which are not orphans.
 spared: set[int] = set()
 
 
@@ -35,7 +35,7 @@ def children() -> set[int]:
     """Returns the numbers of this process's children, those that have ended and were not reaped included."""
     try:
         return {pid for thread in Path("/proc/self/task").iterdir() for pid in _listed(thread)}
-    except OSError:  # a kernel may be built without these lists
+    except OSError:  # the kernel was built without /proc/.../children
         return set(_found())
 
 

@@ -37,11 +37,11 @@ class Scoreboard:
         self._marks = memoryview(self._memory)[-MARKS:]
 
     def begin(self, row: int) -> None:
-        """Notes that a request is being served."""
+        """Records that a request is being served."""
         self._numbers[row * _ROW + _BUSY] = time.monotonic_ns()
 
     def end(self, row: int, stepping: int) -> None:
-        """Notes that it was served.
+        """Records that the request was served.
 
         Args:
             row: The session's row.
@@ -81,7 +81,7 @@ class Scoreboard:
         return bool(self._marks[slot])
 
     def close(self) -> None:
-        """Gives the memory back; from now on all is quiet there."""
+        """Unmaps the memory; a closed scoreboard shows no requests."""
         quiet = bytearray(self._numbers.nbytes)
         self._numbers.release()
         self._marks.release()

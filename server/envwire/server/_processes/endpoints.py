@@ -15,13 +15,13 @@ from envwire.server._processes.output import OutputTail
 
 @dataclass(frozen=True)
 class FrontEndpoints:
-    """What the front has of a session process.
+    """The front's side of a session process.
 
     Attributes:
         link: Socket for requests and replies.
         control_socket: Socket of packets, on which descriptors are handed over.
-        output: What the process prints.
-        scoreboard: What it notes for the front to see.
+        output: Pipe from its standard output and error.
+        scoreboard: What it reports to the front.
         message_slots: Where large messages are written.
     """
 
@@ -34,7 +34,7 @@ class FrontEndpoints:
 
 @contextlib.contextmanager
 def open_endpoints(slots: int) -> Generator[tuple[FrontEndpoints, tuple[int, ...]]]:
-    """Opens both sides' ends of what ties a process to the front, in whose block the process is to be forked.
+    """Opens both sides' ends of the connections to a process, which is to be forked inside the `with` block.
 
     The process's descriptors are closed here when the block ends: it has them by then. The front's ends stay open,
     unless the block raises.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-#: Why the kernel may have ended a process, by the signal that it used.
+#: Likely causes of a process's death, by the signal that killed it.
 _SUSPICIONS: dict[int, str] = {
     signal.SIGXCPU: "it used up its processor time (--max-session-cpu)",
     signal.SIGKILL: "this machine or container may be out of memory",
@@ -12,7 +12,7 @@ _SUSPICIONS: dict[int, str] = {
 
 
 def describe_exit(status: int | None) -> str:
-    """Says how a process ended: "exited with status 1", "was killed by SIGSEGV".
+    """Describes how a process ended: "exited with status 1", "was killed by SIGSEGV".
 
     Args:
         status: Its exit status, negative for the signal that killed it; None when it is not known.

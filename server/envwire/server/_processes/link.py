@@ -1,7 +1,8 @@
 """The front's end of the link to a session process: requests out, replies and events in.
 
-What the process sends is not trusted: an environment may have written it. A process that answers what nobody asked,
-speaks of sessions that it does not have, or not in frames and answers at all, is misbehaving; its sessions end with it.
+What the process sends is not trusted, since an environment may have written it. A process misbehaves when it answers a
+request that was not sent, names a session that it does not have, or sends anything but valid frames and responses. It
+is killed, and its sessions end.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _REPLY = Kind.REPLY
 
 
 class Link(asyncio.Protocol):
-    """Sends what sessions ask to their process and gives them the replies.
+    """Sends requests of sessions to their process and delivers the replies.
 
     Args:
         limit: Largest message accepted, in bytes.
-        message_slots: Where large messages are laid down.
+        message_slots: Where large messages are written.
         on_lost: Called once when the process is gone.
-        on_retired: Called with a slot that no session has any more.
-        on_misbehaved: Called with what the process did that no session process does.
+        on_retired: Called with a slot that has become free.
+        on_misbehaved: Called with a description of what the process did wrong.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Link(asyncio.Protocol):
 
         Args:
             slot: Its row on the scoreboard.
-            listener: Hears what becomes of it.
+            listener: Is notified of its events.
         """
         number = next(self._numbers)
         self._sessions[number] = SessionLink(number, slot, listener, self._write)
@@ -93,7 +94,7 @@ class Link(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Hands on what the process says (asyncio calls this)."""
+        """Handles bytes from the process (asyncio calls this)."""
         try:
             for frame in self._reader.feed(data):
                 self._take(frame)
@@ -102,10 +103,10 @@ class Link(asyncio.Protocol):
             self._on_misbehaved(str(error))
 
     def _take(self, frame: Frame) -> None:
-        """Hands one frame on.
+        """Delivers one frame.
 
         Raises:
-            FrameError: The process had no business to send it.
+            FrameError: The process may not send it.
         """
         kind, number, message = frame
         session = self._sessions.get(number)

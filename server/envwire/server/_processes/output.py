@@ -15,7 +15,7 @@ _PAUSE_SECONDS = 0.05
 class OutputTail:
     """Reads a pipe and keeps its end.
 
-    A process that prints without end is slowed down by its own full pipe: at most one chunk is read in a while.
+    A process that prints without end is slowed down by its own full pipe: one chunk is read at a time, with pauses.
 
     Args:
         descriptor: Read end of the pipe; closed at its end or by `close`.
@@ -34,7 +34,7 @@ class OutputTail:
         self._loop.add_reader(descriptor, self._read)
 
     def follow(self, log: OutputLog) -> None:
-        """Hands what comes from now on, and what came so far, to the operator's log as well."""
+        """Passes all output to the operator's log as well, that of the past included."""
         self._log = log
         log.write(b"".join(self._kept))
 
@@ -44,7 +44,7 @@ class OutputTail:
         return b"".join(self._kept)[-self._keep :].decode("utf-8", "replace")
 
     def drain(self) -> None:
-        """Reads what a process that has ended left in the pipe, then stops; what it forked may hold the pipe open."""
+        """Reads the rest after the process has ended, then stops: its children may hold the pipe open."""
         self._read()
         self.close()
 

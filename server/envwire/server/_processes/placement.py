@@ -12,8 +12,8 @@ from envwire.server.config import ServerConfig
 class Placement:
     """Finds processes for new sessions, and starts them.
 
-    One Make at a time looks for room, so that as few processes are started as can be; forks are made one by one in any
-    case. A session has its slot when it opens its process before it waits for anything else.
+    One Make at a time looks for a free slot, so that no more processes are started than needed; forks run one by one
+    anyway. A session keeps the slot if it opens the process before it awaits anything else.
 
     Args:
         config: The server's settings.
@@ -32,7 +32,7 @@ class Placement:
         """Returns a process with a free slot, a new one when there is none.
 
         Args:
-            client: Whose session it is. Sessions of others share its process only if the operator says so.
+            client: The session's client. Clients share processes only if the operator allows it.
 
         Raises:
             ForkserverError: No process could be forked.
@@ -59,5 +59,5 @@ class Placement:
         """
         try:
             return await Process.spawn(fork, slots, self._limit)
-        except ForkserverLostError:  # nobody has been told of a process, and nothing was made in it
+        except ForkserverLostError:  # nothing was made yet, so another fork server may try
             return await Process.spawn(fork, slots, self._limit)

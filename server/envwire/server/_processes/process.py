@@ -21,9 +21,9 @@ from envwire.server._processes.output_log import OutputLog
 
 _log = logging.getLogger("envwire.server")
 
-#: Time that a process has to leave by itself once its sessions are over.
+#: Time that a process has to exit once its sessions are over.
 GRACE_SECONDS = 5.0
-#: Time to wait for the news of how a process ended.
+#: Time to wait for a process's exit status.
 NEWS_SECONDS = 1.0
 #: Time that a session's process has to fork itself, once it has served the request at hand.
 FORK_SECONDS = 10.0
@@ -171,12 +171,12 @@ class Process:
             self._stop_hearing()
             return
         answer = json.loads(raw)
-        # An earlier answer may be there that nobody waited for.
+        # An answer may be the late one to an earlier request that timed out.
         if answer["fork"] == number and self._copy is not None and not self._copy.done():
             self._copy.set_result(answer)
 
     def _stop_hearing(self) -> None:
-        """Ends the wait for a copy: a descriptor is not closed while the event loop looks at it."""
+        """Ends the wait for a copy: the event loop must stop watching a descriptor before it is closed."""
         copy, self._copy = self._copy, None
         if copy is None:
             return
@@ -191,7 +191,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether sessions can be served by it; one that has no session any more is about to go."""
+        """Whether it can serve sessions; a process whose last session has ended is about to exit."""
         return not self._ending and not self._lost.done()
 
     def open(self, listener: Listener) -> SessionLink:
@@ -238,13 +238,13 @@ class Process:
             asyncio.get_running_loop().call_later(GRACE_SECONDS, self.kill)
 
     def kill(self) -> None:
-        """Kills the process and its group; what it started elsewhere is the fork server's to find."""
+        """Kills the process and its group; the fork server kills what it started in other groups."""
         self._ending = True
         if self.pid and not self._exited.done():
             kill([self.pid])
 
     async def wait_lost(self) -> int | None:
-        """Waits until the link is lost and returns the exit status; None when there is no news of it."""
+        """Waits until the link is lost and returns the exit status; None when it is not known in time."""
         await asyncio.shield(self._lost)
         return await self._status(NEWS_SECONDS)
 

@@ -20,7 +20,7 @@ class LinkLostError(Exception):
 
 
 class Listener(Protocol):
-    """Hears what becomes of a session in its process."""
+    """Is notified of what happens to a session in its process."""
 
     @property
     def label(self) -> str:
@@ -28,15 +28,15 @@ class Listener(Protocol):
         ...
 
     def on_reply(self) -> None:
-        """Notes that the process replied, whether or not anybody waits for the reply."""
+        """The process replied, whether or not a caller still waits for the reply."""
         ...
 
     def on_closed(self) -> None:
-        """Notes that the session is over in its process."""
+        """The session is over in its process."""
         ...
 
     def on_lost(self) -> None:
-        """Notes that the process is gone."""
+        """The process is gone."""
         ...
 
 
@@ -111,11 +111,11 @@ class SessionLink:
 
     @property
     def retired(self) -> bool:
-        """Whether the process has nothing more to say about the session."""
+        """Whether the process will send no more frames about the session."""
         return self.closed and not self._pending
 
     def on_reply(self, message: bytes) -> bool:
-        """Takes a reply; returns whether one was due."""
+        """Delivers a reply; returns whether one was expected."""
         if not self._pending:
             return False
         future = self._pending.popleft()
@@ -126,14 +126,14 @@ class SessionLink:
         return True
 
     def on_closed(self) -> bool:
-        """Takes the news that the session is over in its process; returns whether it is news."""
+        """Handles CLOSED from the process; returns False for a session that was already over there."""
         news, self.closed = not self.closed, True
         if not self.over:
             self._listener.on_closed()
         return news
 
     def on_lost(self) -> None:
-        """Takes the news that the process is gone."""
+        """Handles the loss of the process."""
         while self._pending:
             future = self._pending.popleft()
             if not future.done():

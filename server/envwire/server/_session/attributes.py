@@ -125,7 +125,7 @@ def _layers(env: Any) -> Iterator[object]:
 def _parameters(function: Callable[..., Any]) -> Collection[str]:
     try:
         return inspect.signature(function).parameters
-    except ValueError:  # a builtin that does not tell
+    except ValueError:  # a builtin without a signature
         return ()
 
 

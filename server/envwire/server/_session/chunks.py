@@ -18,7 +18,7 @@ from envwire.v1 import values_pb2
 
 #: Actions of one chunk.
 MAX_ACTIONS = 1024
-#: The answer to a chunk that grows larger is sent, and the rest left to be asked for.
+#: A larger answer is sent before all steps are taken; the client asks for the rest.
 PART_BYTES = 1024 * 1024
 
 #: Takes the step of an action, writes what it returned, and tells where the session stands.
@@ -61,8 +61,8 @@ class Chunk:
     Args:
         take_step: Takes one step.
         response: Where the answers go.
-        max_bytes: What the answers may be long together; the chunk also stops when it takes long. None for a recorded
-            chunk, which is served whole: it has to end where it did.
+        max_bytes: Limit of all answers together, in bytes; with a limit the chunk also stops when it takes long. None
+            for a recorded chunk, which has to end where it did when it was recorded.
     """
 
     def __init__(

@@ -123,7 +123,7 @@ def encode_step(
 
 
 def step_event(hosted: HostedEnv, result: tuple[Any, Any, Any, Any, Any]) -> Event:
-    """Returns what a step did to the session. Arrays of flags are a vector environment's, which resets its own.
+    """Returns the session's event for a step. Arrays of flags end nothing: a vector environment resets its members.
 
     Raises:
         FaultError: ENVIRONMENT_RAISED: a flag is neither true nor false.
@@ -138,7 +138,7 @@ def _has_ended(result: tuple[Any, Any, Any, Any, Any]) -> bool:
 
 
 def _step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
-    """Looks, only after the environment refused it, whether the action was at fault."""
+    """Returns the fault of a step that raised: INVALID_ACTION if the action is not in the action space."""
     reason, space = reason_of(error), hosted.env.action_space
     if reason is Reason.RESET_NEEDED or _contains(space, action):
         return fault_from_exception(error, reason)
@@ -148,7 +148,7 @@ def _step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
 
 
 def _text(value: Any) -> str:
-    """Returns the beginning of a value's text; not each has one: Python writes no integer of more than 4,300 digits."""
+    """Returns the beginning of a value's `repr`, which may raise: Python prints no integer beyond 4,300 digits."""
     try:
         return repr(value)[:200]
     except Exception as error:

@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class HostedEnv:
-    """An environment, the library whose classes it speaks, what of it clients may reach, and its kept states."""
+    """An environment, its library's classes, the attributes that clients may reach, and its saved states."""
 
     env: Any
     family: Family
@@ -26,7 +26,7 @@ class HostedEnv:
     snapshots: Snapshots = field(init=False)
 
     def __post_init__(self) -> None:
-        """Looks whether the environment offers its states."""
+        """Finds out whether the environment can save its state."""
         object.__setattr__(self, "snapshots", Snapshots(self.env))
 
     @property

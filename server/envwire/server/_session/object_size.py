@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-#: What belongs to the program, and leads to all of it.
+#: Types that belong to the program, and refer to all of it.
 _OF_THE_PROGRAM = (type, ModuleType, FunctionType, BuiltinFunctionType)
 
 

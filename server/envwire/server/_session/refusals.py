@@ -25,7 +25,7 @@ def sequence_reused(sequence: int) -> FaultError:
 
 
 def has_header(kind: str) -> FaultError:
-    """Returns the fault of a session header where the connection says already whose request it is."""
+    """Returns the fault of a session header on a connection that belongs to one session."""
     return FaultError(
         Reason.MALFORMED_REQUEST,
         f"a {kind} request with a session header too many: over gRPC it has one, with session_id and secret both; on "

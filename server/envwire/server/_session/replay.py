@@ -1,8 +1,8 @@
 """Applies a recording: serves the requests of another session, and digests the answers.
 
-A client that lost a session sends what it had asked it to a new one. Each recorded request is served as if it had come
-by itself. The answers stay here; the client learns their digest, and knows by it whether this environment went the same
-way.
+A client that lost a session sends the requests of that session to a new one. Each recorded request is served as if it
+had come by itself. The answers are not sent; the client gets their digest, which shows whether this environment behaved
+like the lost one.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Serve = Callable[[str, Any], bytes]
 
 
 class Replaying:
-    """The recording that a session is being brought forward by.
+    """Replays a recording in a session.
 
     Args:
         serve: Serves one request.
@@ -59,7 +59,7 @@ class Replaying:
         self._digest = RollingDigest()
 
     def apply(self, request: pb.ReplayRequest, response: pb.ReplayResponse) -> None:
-        """Serves the requests of one part of the recording, or as many of them as there is time for.
+        """Serves the requests of one part of the recording, as many as fit into `PART_SECONDS`.
 
         Raises:
             FaultError: The part does not follow the last one, or a request in it cannot be in a recording.

@@ -60,10 +60,10 @@ class Session:
         warning_log: Where its warnings are collected.
         attribute_access: Which of its attributes and methods clients may reach.
         on_raised: Called with what the environment raised, which its client is told as well.
-        max_message_bytes: What a reply may be long; none for a session whose replies are not sent.
+        max_message_bytes: Longest reply, in bytes; no limit by default.
 
     Attributes:
-        state: Where the session stands.
+        state: Its state in the table of `states`.
         stepping: Nanoseconds that the environment's steps took.
     """
 
@@ -77,7 +77,7 @@ class Session:
         max_message_bytes: int = sys.maxsize,
     ) -> None:
         self._on_raised = on_raised
-        # An error and warnings go beside the steps.
+        # Leaves room for an error and warnings beside the steps.
         self._max_chunk_bytes = max_message_bytes - max_message_bytes // 16
         self.state = State.READY
         self._hosted = HostedEnv(env, family, attribute_access)
@@ -92,7 +92,7 @@ class Session:
         self._decode_step, self._encode_step = steps.decode_request, steps.encode_response
 
     def copied(self) -> None:
-        """Begins the order of requests anew: this is the copy of a session, asked by nobody so far."""
+        """Restarts the numbering of requests: this is a copy of a session, which has served no request."""
         self._sequence = 0
         self._request, self._reply = b"", Packet(b"")
 
@@ -113,12 +113,12 @@ class Session:
         return self._hosted.env.observation_space
 
     def handle(self, raw: bytes, attach: bool = False) -> Packet:
-        """Serves one InteractRequest and returns the InteractResponse; whatever goes wrong is in it.
+        """Serves one InteractRequest and returns the InteractResponse, in which all errors are reported.
 
-        Only what ends a process passes through: SystemExit, KeyboardInterrupt, and deaths that no code sees.
+        Only SystemExit and KeyboardInterrupt pass through.
 
         Args:
-            raw: The request, without a header: whose it is was settled before.
+            raw: The request, without a header: its sender was identified before.
             attach: Whether large arrays may go beside the response. They are the environment's own, not copies.
         """
         step = self._decode_step(raw)
@@ -177,7 +177,7 @@ class Session:
         return self._finish(event, reply, attachments)
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
-        """Serves a request of a recording, which is not addressed to this session as others are."""
+        """Serves a request of a recording, which has no number of this session."""
         if kind == "step":
             return self._guarded(self._recorded_step, body).message
         return self._guarded(self._serve, kind, body, None).message

@@ -1,9 +1,8 @@
 """States of an environment that a session saves, for its client to restore.
 
-An environment offers it by two methods, one that returns its state and one that takes it: see `PROTOCOLS`. Of what is
-around the layer that has them, wrappers of the libraries for instance, a copy of all attributes is kept, and of the
-random number generator its state. A state never leaves the server: the client has a number for it, and nothing that a
-client sends is ever taken for a state.
+An environment supports it by two methods, one that returns its state and one that restores it (see `PROTOCOLS`). Of the
+wrappers around the layer with these methods, a copy of all attributes is kept, and of the random number generator its
+state. A state never leaves the server: the client gets a number for it, and no bytes of a client are taken for a state.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ PROTOCOLS = (
     ("clone_state", "restore_state"),
     ("get_state", "set_state"),
 )
-#: What the first of them is told when it takes it: a state without the generator would go another way from there.
+#: Keyword arguments of `clone_state`: without the generator's state the environment would continue differently.
 _KEYWORDS = {"include_rng": True}
-#: Bounds of what one session keeps; the oldest goes when there is more.
+#: Bounds of what one session keeps; beyond them the oldest state is dropped.
 MOST_STATES, MOST_BYTES = 1000, 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Native:
-    """What a stack of layers offers.
+    """How the state of a wrapped environment is saved.
 
     Attributes:
         around: The layers around the one that has the methods.

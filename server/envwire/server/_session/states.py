@@ -24,7 +24,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What moves a session."""
+    """What changes a session's state."""
 
     __hash__ = object.__hash__
 
@@ -49,7 +49,7 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
 
 
 def move(state: State, event: Event) -> State:
-    """Returns the state after `event`; a move that the table does not have is a bug of ours.
+    """Returns the state after `event`.
 
     Raises:
         KeyError: The table has no such move.

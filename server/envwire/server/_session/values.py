@@ -30,14 +30,14 @@ def read(decode: Callable[..., _T], message: Any, family: Family) -> _T:
 
 
 def invalid(error: CodecError) -> FaultError:
-    """Returns the fault for what a client sent and nobody can read."""
+    """Returns the fault for a value of a client that cannot be decoded."""
     return FaultError(Reason.INVALID_VALUE, str(error))
 
 
 def write(
     value: Any, message: values_pb2.Value, name: str, attachments: Attachments | None
 ) -> None:
-    """Writes what an environment shows.
+    """Encodes an observation or a frame of an environment.
 
     Raises:
         FaultError: UNSUPPORTED: it has no wire form.

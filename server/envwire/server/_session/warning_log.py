@@ -9,7 +9,7 @@ from typing import Any
 
 
 class WarningLog:
-    """The warnings of one session, for its client to give again."""
+    """The warnings of one session, which its client issues again."""
 
     def __init__(self) -> None:
         self.given: list[tuple[type[Warning], str]] = []
@@ -21,9 +21,9 @@ class WarningLog:
 
 
 class WarningRecorder:
-    """Writes what the process is warned of into the log of the session that is being served.
+    """Writes the process's warnings into the log of the session that is being served.
 
-    It is installed in session processes only: there, nobody else is there to read the warnings.
+    It is installed in session processes only, whose warnings would otherwise reach no user.
 
     Attributes:
         log: The log of that session.
@@ -34,7 +34,7 @@ class WarningRecorder:
 
     @contextmanager
     def installed(self) -> Generator[None]:
-        """Takes over how warnings are shown; filtering is left to the client's process."""
+        """Replaces `warnings.showwarning`; the client's process filters the warnings."""
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.showwarning = self._record

@@ -64,7 +64,7 @@ def _beside(secrets: list[Path]) -> Iterator[Path]:
     for directory in sorted(way - set(secrets)):
         try:
             entries = list(directory.iterdir())
-        except OSError:  # it cannot be listed, so nothing beneath it is allowed
+        except OSError:  # the directory cannot be listed, so nothing beneath it is allowed
             continue
         yield from (entry for entry in entries if entry not in way)
 

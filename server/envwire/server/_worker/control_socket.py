@@ -27,7 +27,7 @@ class Copied(BaseException):
 
 
 class ControlSocket:
-    """The process's end.
+    """The process's end of the control socket.
 
     Args:
         sock: Socket of packets.
@@ -47,7 +47,7 @@ class ControlSocket:
         self.closed = False
 
     def serve(self) -> None:
-        """Does what one packet asks for.
+        """Reads and handles one packet.
 
         Raises:
             Copied: This is the copy that was asked for.
@@ -57,12 +57,14 @@ class ControlSocket:
             self.closed = True
         elif len(packet) == FORK.size:
             self._fork(FORK.unpack(packet)[0], descriptors)
-        elif descriptors:  # else too many files are open here; the client tries again
+        elif (
+            descriptors
+        ):  # without a descriptor too many files are open here; the client tries again
             number, shares = ADMIT.unpack(packet)
             self._admit(number, shares, socket.socket(fileno=descriptors[0]))
 
     def _fork(self, number: int, descriptors: Sequence[int]) -> None:
-        """Forks this process for another session, and tells the front what came of it."""
+        """Forks this process for another session, and reports the result to the front."""
         answer: dict[str, int | str] = {"fork": number}
         try:
             why = self._obstacle(descriptors)
@@ -77,7 +79,7 @@ class ControlSocket:
         self._socket.send(json.dumps(answer).encode())
 
     def _obstacle(self, descriptors: Sequence[int]) -> str:
-        """Returns why there can be no copy; "" when there can."""
+        """Returns why this process cannot be copied; "" when it can."""
         why = "several sessions share the process" if self._packed else obstacle()
         if not why and len(descriptors) < _COPY_DESCRIPTORS:
             why = "too many files are open in the environment's process"

@@ -17,8 +17,8 @@ class WorkerEndpoints(NamedTuple):
         link: Connected, blocking socket to the front.
         frames: Sends and receives on it.
         control_socket: Socket of packets, on which the front hands over direct channels.
-        scoreboard: Where the front looks what goes on here.
-        message_slots: Where large messages lie.
+        scoreboard: Reports to the front what this process is doing.
+        message_slots: Where large messages are written.
     """
 
     link: socket.socket
@@ -28,7 +28,7 @@ class WorkerEndpoints(NamedTuple):
     message_slots: MessageSlots
 
     def close(self) -> None:
-        """Lets go of all."""
+        """Closes all of them."""
         self.link.close()
         self.control_socket.close()
         self.message_slots.close()

@@ -10,7 +10,7 @@ from typing import NoReturn
 
 
 def run_and_exit(run: Callable[[], None]) -> NoReturn:
-    """Runs what the process is for and ends it with the status that Python itself would end with."""
+    """Runs a process's main function, then exits with the status that Python itself would exit with."""
     status = 1
     try:
         run()

@@ -1,8 +1,7 @@
-"""Forks a session process, which gives a second environment in the same state.
+"""Forks a session process to get a second environment in the same state.
 
-The kernel copies memory, and the one thread that forks. Other threads are not copied, and what other processes hold for
-an environment is not either; where there are such, forking is refused. The copy is no child of the process that it was
-forked from: it is the fork server's, which reaps it as any other.
+The kernel copies memory and the calling thread. Other threads are not copied, nor is state in other processes; if the
+environment has any, forking is refused. The copy becomes a child of the fork server, which reaps it like the others.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ def _children(thread: str) -> str:
 
 
 def fork_apart() -> int:
-    """Forks a process that is nobody's child here, in a group of its own; returns its number, and 0 in that process.
+    """Forks a process that is not this one's child, in a group of its own; returns its pid, and 0 in the process.
 
     Raises:
         OSError: Out of processes or memory, for the moment.
     """
     reading, writing = os.pipe()
-    inherit_orphans(False)  # the copy, whose parent leaves, is for the fork server to inherit
+    inherit_orphans(False)  # its parent exits at once, so the fork server inherits the copy
     try:
         middle = os.fork()
         if middle == 0:
@@ -59,7 +58,7 @@ def fork_apart() -> int:
 
 
 def _fork_from_the_middle(writing: int) -> int:
-    """Forks once more and leaves: whoever is left has lost its parent."""
+    """Forks once more and exits, so that the new process is orphaned."""
     try:
         copy = os.fork()
     except OSError:
@@ -67,7 +66,7 @@ def _fork_from_the_middle(writing: int) -> int:
     if copy == 0:
         os.setpgid(0, 0)
         return 0
-    with contextlib.suppress(OSError):  # it may have done so itself, or be gone already
+    with contextlib.suppress(OSError):  # it has done so itself, or has exited
         os.setpgid(copy, copy)
     os.write(writing, str(copy).encode())
     os._exit(0)

@@ -38,7 +38,7 @@ from envwire.server._worker.worker import Worker, serve_session
 from envwire.server.config import ServerConfig
 
 _DESCRIPTORS = 4
-#: Time that processes which were killed have to be gone; more than that they need only inside the kernel.
+#: Time for killed processes to disappear. Only one that hangs inside the kernel takes longer.
 _END_SECONDS = 3.0
 _END_PAUSE_SECONDS = 0.01
 
@@ -66,7 +66,7 @@ class Forkserver:
     def run(self) -> None:
         """Serves the front until it is gone, then ends what is left."""
         wakeup, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor is what counts
+        signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor reports the signal
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         inherit_orphans()
         self._wakeup = (wakeup, woken)
@@ -125,7 +125,7 @@ class Forkserver:
             self._tell({"exited": ended.si_pid, "status": os.waitstatus_to_exitcode(status)})
 
     def _kill_orphans(self) -> bool:
-        """Kills what sessions left behind; False when the front has to be heard first.
+        """Kills orphans that sessions left behind; returns False when packets of the front have to be read first.
 
         A copy that a session made of itself is an orphan as well. Before the front had it made, it said so: what is
         found here was announced in a packet that is read already, or that is there to be read.
@@ -139,7 +139,7 @@ class Forkserver:
         return True
 
     def _end_all(self) -> None:
-        """Kills all that is left, and what is inherited from it, until nothing is."""
+        """Kills all children, and those inherited from them, until there are none."""
         deadline = time.monotonic() + _END_SECONDS
         while (left := children()) and time.monotonic() < deadline:
             kill(left)
@@ -174,4 +174,4 @@ class Forkserver:
 
 
 def _ignore(_number: int, _frame: object) -> None:
-    """Handles a signal whose arrival is news enough."""
+    """Does nothing: the signal only wakes the poll."""

@@ -19,7 +19,7 @@ from envwire.server.config import ServerConfig
 
 
 def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
-    """Loads the catalogue and writes it, or what went wrong, to the front: a line of JSON, then the list."""
+    """Loads the catalogue and writes it, or the error, to the front: a line of JSON, then the list."""
     try:
         catalogue = load_catalogue(
             config.environments,
@@ -48,12 +48,12 @@ def main() -> int:
     config = ServerConfig.from_json(sys.stdin.read())
     sys.path[:0] = config.sys_path
     with os.fdopen(os.dup(1), "wb") as answer:
-        os.dup2(2, 1)  # what modules print while they are imported is for the log
+        os.dup2(2, 1)  # output of modules during import goes to the log
         catalogue = _load(config, answer)
     if catalogue is None:
         return 1
     gc.collect()
-    gc.freeze()  # sessions share these pages; the collector must not write to them
+    gc.freeze()  # sessions share these pages as long as the garbage collector does not write to them
     Forkserver(socket.socket(fileno=control), lifeline, catalogue, config).run()
     return 0
 

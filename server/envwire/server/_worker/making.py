@@ -22,7 +22,7 @@ class SessionMaker:
 
     Args:
         catalogue: What can be made.
-        warnings: Takes the warnings that environments give while they are made.
+        warnings: Collects warnings of environments while they are made.
         config: The server's settings.
     """
 
@@ -38,8 +38,8 @@ class SessionMaker:
         """Makes the environment that the front ordered.
 
         Raises:
-            FaultError: Why there is none.
-            Exception: Whatever the environment raised.
+            FaultError: The environment cannot be made.
+            Exception: The environment raised it.
         """
         log = self._warnings.log = WarningLog()
         request = environment_pb2.MakeRequest.FromString(frame.request)
@@ -54,7 +54,7 @@ class SessionMaker:
         return ServedSession(frame.session, frame.slot, session, log)
 
     def copy(self, frame: CopyFrame, origin: ServedSession | None) -> ServedSession:
-        """Goes on with the session that this process was forked with.
+        """Takes over the session that this process was forked with.
 
         Raises:
             FaultError: UNSUPPORTED: it was forked with none.

@@ -12,7 +12,7 @@ from envwire.wire.adaptive_spin import AdaptiveSpin
 
 
 class Source(Protocol):
-    """What can be waited for."""
+    """A source of events, with a descriptor to poll."""
 
     def fileno(self) -> int:
         """Returns the descriptor to wait on."""
@@ -20,7 +20,7 @@ class Source(Protocol):
 
 
 class Waiting:
-    """Sources, and what is to be done once they can be read."""
+    """The sources, and the callbacks for when they can be read."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
@@ -56,19 +56,19 @@ class Waiting:
         self._poll.unregister(source.fileno())
 
     def wait(self) -> Iterator[Callable[[], None]]:
-        """Waits, and yields what is to be done now."""
+        """Waits, and yields the callbacks that are due."""
         poll, spin = self._poll.poll, self._spin
         readable = spin.look(poll) or poll(self._milliseconds() if self._deadlines else None)
         spin.woke()
         for descriptor, _ in readable:
-            # One source may have been replaced by another since the poll.
+            # A source may have been replaced since the poll.
             if ready := self._ready.get(descriptor):
                 yield ready
         if self._deadlines:
             yield from self._late()
 
     def _milliseconds(self) -> int:
-        """Returns how long nothing can become late, where something can."""
+        """Returns the time until the next deadline; None without one."""
         first = min(deadline for deadline, _ in self._deadlines.values())
         return max(0, math.ceil((first - time.monotonic()) * 1000))
 

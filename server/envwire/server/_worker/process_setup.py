@@ -11,7 +11,7 @@ _lifelines: list[int] = []
 
 
 def take_output(output: int) -> None:
-    """Sends all that the environment prints, in Python or below, to the front's pipe."""
+    """Redirects standard output and error, those of native code included, to the front's pipe."""
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
     os.dup2(output, 1)
@@ -25,7 +25,7 @@ def die_with(lifeline: int) -> None:
     Its group goes with it, whatever the environment started there, and it goes itself if it leaves that group. The
     signal is SIGKILL: SIGIO, which the kernel sends by itself, can be ignored.
     """
-    while _lifelines:  # those of the process that this one is a copy of
+    while _lifelines:  # inherited from the process that this one is a copy of
         os.close(_lifelines.pop())
     for owner in (os.getpid(), -os.getpid()):
         # Who is signalled belongs to the open file, and a fork shares it: each session opens the pipe anew.

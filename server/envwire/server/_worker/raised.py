@@ -13,7 +13,7 @@ PAUSE_SECONDS = 1.0
 
 
 class RaisedLog:
-    """Prints tracebacks to standard error, which the front reads; what comes too fast is counted.
+    """Prints tracebacks to standard error, which the front reads; those beyond the rate are only counted.
 
     Args:
         clock: Monotonic time, in seconds.
@@ -25,7 +25,7 @@ class RaisedLog:
         self._left_out = 0
 
     def note(self, fault: FaultError) -> None:
-        """Takes what an environment raised."""
+        """Prints an environment's exception, or counts it."""
         if self._clock() < self._next:
             self._left_out += 1
             return

@@ -1,4 +1,4 @@
-"""What is done to a reply before it is sent: its length is limited, and notices go beside it."""
+"""Limits the length of replies, and adds notices to them, before they are sent."""
 
 from __future__ import annotations
 

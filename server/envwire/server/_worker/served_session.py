@@ -15,10 +15,10 @@ class ServedSession:
     """A session that the process serves.
 
     Attributes:
-        number: What the front calls it; no other session of the process is ever called so.
+        number: Its number on the link, which is not reused in this process.
         slot: Its row on the scoreboard.
         session: The session.
-        warnings: What its environment warned of.
+        warnings: Warnings of its environment.
         large: Whether its last reply on the link was large.
     """
 
@@ -29,7 +29,7 @@ class ServedSession:
     large: bool = False
 
 
-#: What a request gets whose session is over, or never was.
+#: The reply to a request for a session that is over or never existed.
 GONE = fault_reply(
     FaultError(
         Reason.SESSION_CLOSED,

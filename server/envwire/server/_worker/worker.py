@@ -1,9 +1,9 @@
 """The session process: reads frames, passes them to sessions, writes replies.
 
-Two kinds of frames come here. Control frames make, end and acknowledge sessions; only the front writes them, on the
-link, where each carries its kind. Requests of clients come on the link as well, and straight from clients on direct
-channels that the front hands over on the control socket; whatever they say, they are a session's to serve. A process
-holds one session unless the operator packs more into it.
+It reads two kinds of frames. Control frames make, end and acknowledge sessions; only the front writes them, on the
+link, where each frame carries its kind. Client frames come on the link as well, and on direct channels, which the front
+hands over on the control socket; they are only ever passed to their session. A process holds one session unless the
+operator lets sessions share processes.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from envwire.wire.frames import Packet
 
 #: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
 _CLOSED, _REPLY = State.CLOSED, Kind.REPLY
-#: The front notes that a session was closed at once; should it be stopped, the client is not kept waiting longer.
+#: How long a close waits for the front's acknowledgement, which comes at once unless the front is stopped.
 _NOTICE_SECONDS = 2.0
 
 
@@ -59,7 +59,7 @@ class Worker:
     """Serves the sessions of one process.
 
     Args:
-        endpoints: What ties the process to the front.
+        endpoints: Its connections to the front.
         catalogue: What can be made.
         config: The server's settings.
     """
@@ -96,13 +96,13 @@ class Worker:
         """Serves requests until the session closes or the front is gone.
 
         Returns:
-            In a process that was forked for a copy of the session, what serves it there; else None.
+            In a process that was forked for a copy of the session, the worker to run there; else None.
         """
         self._waiting.watch(self._endpoints.link, self._serve_link)
         self._waiting.watch(self._endpoints.control_socket, self._serve_control_socket)
         with self._warnings.installed():
             try:
-                with contextlib.suppress(ConnectionError):  # the front is gone under a request
+                with contextlib.suppress(ConnectionError):  # the front has gone during a request
                     self._serve()
             except Copied as copied:
                 descriptors = copied.descriptors
@@ -160,7 +160,7 @@ class Worker:
         self._serve_make(frame.session, lambda: self._maker.copy(frame, self._origin))
 
     def _serve_make(self, number: int, start: Callable[[], ServedSession]) -> None:
-        """Begins a session and tells the front what it is, or why there is none."""
+        """Starts a session and answers the front's Make, with an error if it fails."""
         try:
             served = start()
             reply = self._maker.describe(served)
@@ -172,11 +172,11 @@ class Worker:
             self._sessions[number] = served
             if not self._packed:
                 gc.collect()
-                gc.freeze()  # what an environment consists of need not be looked at again and again
+                gc.freeze()  # the collector need not visit the environment's objects again and again
             self._frames.send(Kind.REPLY, number, [reply])
 
     def _refuse_make(self, number: int, fault: FaultError) -> None:
-        """Tells why there is no session; a process that was to hold no other goes."""
+        """Answers a failed Make with its error; the process ends unless it is shared."""
         reply = fault_reply(fault).SerializeToString()
         self._frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
         self._over = not self._packed
@@ -184,7 +184,7 @@ class Worker:
     def _end(self, frame: EndFrame) -> None:
         """Closes the environment of a session that the front ended."""
         served = self._sessions.get(frame.session)
-        if served is None:  # its client closed it at the same time, and the front was told
+        if served is None:  # its client has just closed it, which the front will read
             return
         self._channels.close(served)
         self._remove(served)
@@ -207,7 +207,7 @@ class Worker:
     def _copy(
         self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int
     ) -> Worker:
-        """Returns what serves the copy of the session in this process, which was forked for it."""
+        """Returns the worker for the copy of the session, in this process, which was forked for it."""
         (served,) = self._sessions.values()
         self._channels.close_all()
         self._endpoints.close()
@@ -231,7 +231,7 @@ class Worker:
         self._channels.open(served, connection, shared)
 
     def _serve_channel(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
-        """Serves a request of a session's client, straight from the client."""
+        """Serves a request that came on a direct channel."""
         session, self._warnings.log = served.session, served.warnings
         self._scoreboard.begin(served.slot)
         packet = bounded(session.handle(raw, True), self._limit)
@@ -242,19 +242,17 @@ class Worker:
             return
         try:
             channel.send(packet)
-        finally:  # the books are written while the client has its answer already
+        finally:  # after the send, so that the client need not wait for it
             self._scoreboard.end(served.slot, session.stepping)
 
     def _close_from_channel(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         self._channels.release(served)
         self._remove(served)
         self._give_notice(served.number)
-        with contextlib.suppress(
-            ChannelError
-        ):  # the client may be gone; what waits is served all the same
+        with contextlib.suppress(ChannelError):  # the client may be gone
             channel.send(packet)
         self._channels.linger(channel)
-        if self._backlog or self._frames.waiting:  # it came while the front was asked
+        if self._backlog or self._frames.waiting:  # arrived during the wait for the ACK
             self._serve_link()
 
     def _give_notice(self, number: int) -> None:
@@ -269,7 +267,7 @@ class Worker:
         self._endpoints.link.settimeout(None)
 
     def _reply(self, served: ServedSession, raw: bytes) -> list[Buffer]:
-        """Serves a request of the link; where the last reply was large its arrays are sent from where they are."""
+        """Serves a request of the link. After a large reply, the next one's arrays are sent without a copy."""
         reply = pieces(served.session.handle(raw, served.large))
         length = sum(map(len, reply))
         served.large = length >= MIN_SLOT_BYTES
@@ -285,10 +283,9 @@ class Worker:
 
 
 def serve_session(worker: Worker) -> None:
-    """Runs a worker; in a copy of the process, and in copies of that one, what serves there.
+    """Runs a worker, and in processes that are forked as copies, the worker of the copy.
 
-    A copy returns from all that its original was doing before it serves: a copy of a copy of a copy stands on no stack
-    of theirs.
+    A copy first returns from the original's `run`, so that the stack does not grow with copies of copies.
     """
     serving: Worker | None = worker
     while serving is not None:

@@ -1,7 +1,7 @@
 """The session process's end of a direct channel: reads requests, writes replies and their attachments.
 
-It waits for no request and for no reader: what does not fit goes out when there is room. Whatever breaks it leaves the
-session and the reply that it keeps alone, and the client opens another one.
+It never blocks: bytes that the socket does not take are sent when there is room. When a channel breaks, the session and
+its kept reply remain, and the client opens another channel.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Channel:
         shared: Memory for large replies; None for none.
 
     Attributes:
-        unsent: What waits of a reply for its reader; there is never more than one reply.
+        unsent: The part of the last reply that is not sent yet.
     """
 
     def __init__(self, sock: socket.socket, limit: int, shared: SharedSlots | None = None) -> None:
@@ -73,7 +73,7 @@ class Channel:
         return list(self._cut())
 
     def _end(self, data: bytes | bytearray, start: int) -> int:
-        """Returns where the request that begins at `start` ends; behind all when its header is not complete."""
+        """Returns where the request at `start` ends; an index past the received bytes if its header is incomplete."""
         if len(data) - start < HEADER_BYTES:
             return len(data) + 1
         length, where, attached = HEADER.unpack_from(data, start)
@@ -89,7 +89,7 @@ class Channel:
         del buffer[:start]
 
     def send(self, packet: Packet) -> None:
-        """Sends a reply as far as its reader has room for it; `flush` sends what is `unsent`.
+        """Sends as much of a reply as the socket takes; `flush` sends the rest.
 
         Raises:
             ChannelError: The connection is gone.
@@ -126,11 +126,11 @@ class Channel:
             raise ChannelError(str(error)) from error
 
     def keep_unsent(self) -> None:
-        """Copies what is unsent: it lies in arrays of the environment, which is about to change them."""
+        """Copies the unsent part: it lies in arrays of the environment, which may change them in the next step."""
         self.unsent = [b"".join(self.unsent)]
 
     def finish(self, seconds: float) -> None:
-        """Sends what is unsent, waiting for its reader so long at most, and closes."""
+        """Sends the unsent part within a time limit, and closes."""
         self._socket.settimeout(seconds)
         with contextlib.suppress(OSError):
             for buffer in self.unsent:
@@ -161,7 +161,7 @@ class Channel:
         self.close_copy()
 
     def close_copy(self) -> None:
-        """Closes what a forked process has of the connection, which goes on in the original."""
+        """Closes a forked process's copy of the connection, which stays open in the original process."""
         self._socket.close()
         if self._shared is not None:
             self._shared.close()

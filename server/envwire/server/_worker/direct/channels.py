@@ -13,9 +13,9 @@ from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.served_session import ServedSession
 
-#: How long a client may read nothing of a reply that waits for it, in seconds; then it loses its connection.
+#: How long a client may leave a reply unread, in seconds; then its connection is closed.
 SEND_SECONDS = 30.0
-#: Less than what the front leaves a process to end by itself.
+#: Less than the time that the front gives a process to exit.
 _FINISH_SECONDS = 3.0
 
 
@@ -23,7 +23,7 @@ class Channels:
     """The channels by their sessions.
 
     Args:
-        waiting: Takes them among what is waited for.
+        waiting: The poller that watches them.
         limit: Largest request, in bytes.
         answer: Called with session, channel and request of its client; serves it.
     """
@@ -43,7 +43,7 @@ class Channels:
     def open(
         self, session: ServedSession, connection: socket.socket, shared: SharedSlots | None
     ) -> None:
-        """Takes a connection, which replaces that which the session has."""
+        """Adds a connection; it replaces the session's present one."""
         self.close(session)
         channel = Channel(connection, self._limit, shared)
         self._open[session] = channel
@@ -59,14 +59,14 @@ class Channels:
             channel.close()
 
     def release(self, session: ServedSession) -> Channel | None:
-        """Gives up the channel of a session, if it has one; it is the caller's to close, and not waited for."""
+        """Removes and returns the channel of a session, if it has one; the caller closes it."""
         channel = self._open.pop(session, None)
         if channel is not None:
             self._waiting.unwatch(channel)
         return channel
 
     def keep_unsent(self, session: ServedSession) -> None:
-        """Copies what its channel has not sent yet, for the session is about to serve another request."""
+        """Copies the unsent part of the last reply, before the session serves another request."""
         channel = self._open.get(session)
         if channel is not None and channel.unsent:
             channel.keep_unsent()
@@ -97,7 +97,7 @@ class Channels:
         channel.close()
 
     def finish(self) -> None:
-        """Gives the readers of last replies a moment: the process is about to go."""
+        """Gives clients a moment to read last replies before the process exits."""
         deadline = time.monotonic() + _FINISH_SECONDS
         for channel in self._lingering:
             channel.finish(max(deadline - time.monotonic(), 0.001))
@@ -130,7 +130,7 @@ class Channels:
     def _wait_for_reader(
         self, session: ServedSession, channel: Channel, requests: list[bytes]
     ) -> None:
-        """Reads nothing more from a client until it has read; one that does not loses its connection."""
+        """Stops reading from a client until it has read the reply; closes its connection if it does not."""
         self._waiting.watch_writable(
             channel,
             partial(self._flush, session, channel, requests),

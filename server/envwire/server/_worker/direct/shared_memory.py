@@ -39,9 +39,9 @@ class SharedSlots:
         self.descriptor = os.memfd_create("envwire-frames", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             size = page + slots * slot_bytes
-            # Now or never: memory that turns out to be missing when it is written to kills the process.
+            # Allocates the pages now: a write to a page for which no memory is left kills the process.
             os.posix_fallocate(self.descriptor, 0, size)
-            # Nor may a client make it shorter.
+            # Sealed, so that a client cannot make it shorter.
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
             self._memory = mmap.mmap(self.descriptor, size)
         except BaseException:
@@ -65,7 +65,7 @@ class SharedSlots:
         return slot + 1
 
     def close(self) -> None:
-        """Gives the memory back on this side."""
+        """Unmaps the memory at this end."""
         self._view.release()
         self._memory.close()
         os.close(self.descriptor)
