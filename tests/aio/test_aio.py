@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from envwire.client import (
+    InvalidRequestError,
     RemoteEnv,
     RemoteVectorEnv,
     RequestTimeoutError,
@@ -19,6 +20,7 @@ from envwire.client import (
     SessionLostError,
     aio,
 )
+from envwire.envs.error import AlreadyPendingCallError
 from envwire.server import Server
 from envwire.testing.equality import identical
 from tests.conftest import HOSTED, ROOT
@@ -179,6 +181,133 @@ def test_a_long_step_that_is_cancelled_is_finished_first(fragile: Server) -> Non
             assert (await env.step(0))[4]["steps"] == 2
 
     go(main())
+
+
+def test_the_generator_is_mirrored(fragile: Server) -> None:
+    """Draws on both sides come from one generator, as they do for a blocking client."""
+
+    async def main() -> list[Any]:
+        async with aio.RemoteEnv(fragile.target, "FrozenLake-v1") as env:
+            seen: list[Any] = [await env.reset(seed=3)]
+            random = await env.get_np_random()
+            for _ in range(20):
+                seen += [random.integers(1000), await env.step(1)]
+            env.set_np_random(np.random.default_rng(7))
+            seen += [await env.step(1), (await env.get_np_random()).integers(1000)]
+            return [*seen, await env.reset()]
+
+    def expected() -> list[Any]:
+        env = RemoteEnv(fragile.target, "FrozenLake-v1")
+        seen: list[Any] = [env.reset(seed=3)]
+        for _ in range(20):
+            seen += [env.np_random.integers(1000), env.step(1)]
+        env.np_random = np.random.default_rng(7)
+        seen += [env.step(1), env.np_random.integers(1000), env.reset()]
+        env.close()
+        return seen
+
+    assert identical(go(main()), expected())
+
+
+@pytest.mark.parametrize("transport", ["direct", "stream"])
+def test_many_steps_in_one_request(fragile: Server, transport: str) -> None:
+    async def main() -> None:
+        async with aio.RemoteEnv(fragile.target, FAULTY, transport=transport) as env:
+            await env.reset(seed=1)
+            taken = await env.step_many([0] * 5)
+            assert [result[4]["steps"] for result in taken] == [1, 2, 3, 4, 5]
+            with pytest.raises(ValueError, match="wheel") as raised:
+                await env.step_many([0, 0, int(Fault.RAISE), 0])
+            assert len(raised.value.steps_taken) == 2  # type: ignore[attr-defined]
+
+    go(main())
+
+
+@pytest.mark.parametrize("on_lost", ["raise", "replay"])
+def test_states_and_forks(fragile: Server, on_lost: str) -> None:
+    async def main() -> None:
+        async with aio.RemoteEnv(fragile.target, "CartPole-v1", on_lost=on_lost) as env:
+            await env.reset(seed=1)
+            await env.step(1)
+            twin = await env.fork()
+            saved = None
+            if on_lost == "replay":
+                saved = await env.save_state()
+            one = [await env.step(each) for each in (0, 1, 1)]
+            assert identical(one, [await twin.step(each) for each in (0, 1, 1)])
+            await twin.close()
+            if saved is not None:
+                await env.restore_state(saved)
+                assert identical(one, [await env.step(each) for each in (0, 1, 1)])
+
+    go(main())
+    assert active(fragile.target) == 0
+
+
+@pytest.mark.parametrize("transport", ["direct", "stream"])
+def test_a_call_during_another_one_is_an_error(fragile: Server, transport: str) -> None:
+    async def main() -> None:
+        env = await aio.RemoteEnv.make(fragile.target, FAULTY, transport=transport)
+        await env.reset(seed=1)
+        calls: list[Any] = [env.step(0), env.step(0)]
+        both: Any = await asyncio.gather(*calls, return_exceptions=True)
+        assert both[0][4] == {"steps": 1}
+        assert isinstance(both[1], AlreadyPendingCallError)
+        step = asyncio.ensure_future(env.step(int(Fault.SLEEP)))
+        await asyncio.sleep(0)
+        for call in (env.reset, env.render, env.save_state, env.fork, env.get_np_random):
+            with pytest.raises(AlreadyPendingCallError, match="another call"):
+                await call()
+        await env.close()  # waits for the step
+        assert step.done()
+        assert (await step)[4] == {"steps": 2}
+
+    go(main())
+    assert active(fragile.target) == 0
+
+
+def test_a_call_of_a_vector_during_another_one_is_an_error(fragile: Server) -> None:
+    """Nor does a step that was cancelled half way confuse the sessions."""
+    zeros = np.zeros(4, np.int64)
+
+    async def main() -> list[Any]:
+        envs = await aio.RemoteVectorEnv.make(fragile.target, "FrozenLake-v1", 4, sessions=2)
+        await envs.reset(seed=1)
+        steps: list[Any] = [envs.step(zeros) for _ in range(3)]
+        results = await asyncio.gather(*steps, return_exceptions=True)
+        assert [type(each) for each in results[1:]] == [AlreadyPendingCallError] * 2
+        for turns in range(12):
+            step = asyncio.ensure_future(envs.step(zeros))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            step.cancel()
+            await asyncio.wait({step})
+        seen = [await envs.reset(seed=3), await envs.step(zeros)]
+        await envs.close()
+        return seen
+
+    twin = RemoteVectorEnv(fragile.target, "FrozenLake-v1", 4, sessions=2)
+    expected = [twin.reset(seed=3), twin.step(zeros)]
+    twin.close()
+    assert identical(go(main()), expected)
+
+
+def test_an_environment_goes_on_in_another_loop(fragile: Server) -> None:
+    """In a second `asyncio.run`; but not in a loop that runs beside its own."""
+    for transport in ("direct", "stream"):
+        env = aio.RemoteEnv(fragile.target, FAULTY, transport=transport)
+        go(env.reset(seed=1))
+        assert [go(env.step(0))[4]["steps"] for _ in range(3)] == [1, 2, 3]
+
+        async def elsewhere(env: Any = env) -> None:
+            await env.step(0)
+            with pytest.raises(InvalidRequestError, match="another event loop"):
+                await asyncio.to_thread(asyncio.run, env.step(0))
+            assert (await env.step(0))[4] == {"steps": 5}
+
+        go(elsewhere())
+        go(env.close())
+    assert active(fragile.target) == 0
 
 
 @pytest.mark.parametrize("transport", ["direct", "stream"])

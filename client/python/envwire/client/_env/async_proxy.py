@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
+from envwire.client._drivers.turn import Turn
+from envwire.client._env.chunks import StepAlone, step_many
 from envwire.client._env.env_info import EnvInfo
+from envwire.client._env.episodes import generator, mirrored_step, reset
+from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle
+from envwire.client._recovery.flows import Effect
 from envwire.client._recovery.making import SessionMaker, SessionPlan
 from envwire.client._recovery.strategies import STRATEGIES
 from envwire.client._session.attribute_operations import (
@@ -16,8 +24,9 @@ from envwire.client._session.attribute_operations import (
     HasAttribute,
     SetAttribute,
 )
+from envwire.client._session.flows import run_async
 from envwire.client._session.notices import Notice
-from envwire.client._session.operations import Render, Reset, Step
+from envwire.client._session.operations import Operation, Render, Step
 from envwire.client._session.requests import WrapperLike, make_request
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets
@@ -26,17 +35,20 @@ from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import decode_env_spec, envwire_family
+from envwire.codec.steps.step_codec import StepResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+_T = TypeVar("_T")
 
 
 class AsyncRemoteEnv(EnvInfo):
     """An environment on a server, for programs with an event loop: the Env API, each call awaited.
 
-    Many of them live in one event loop; each serves one request at a time. A call that is cancelled leaves the
-    environment usable: its request is finished before the next one. `reset()` after `close()`, or after the session was
-    lost, makes the environment again. The generator is not mirrored, and nothing is shown to a person.
+    Many of them live in one event loop. Each serves one call at a time; a second one raises AlreadyPendingCallError. A
+    call that is cancelled leaves the environment usable: its request is finished before the next one. `reset()` after
+    `close()`, or after the session was lost, makes the environment again. Nothing is shown to a person.
 
         async with RemoteEnv("localhost:50051", "CartPole-v1") as env:
             observation, info = await env.reset(seed=42)
@@ -88,6 +100,8 @@ class AsyncRemoteEnv(EnvInfo):
         maker = SessionMaker(Servers(target, options), plan, watch=False)
         strategy = STRATEGIES[on_lost](options, render_mode)
         self._handle = AsyncSessionHandle(maker, strategy, plan.label)
+        self._random = MirroredRandom(self._family)
+        self._turn = Turn(self._family, self.__str__)
         self._remake = partial(
             type(self),
             target,
@@ -102,19 +116,20 @@ class AsyncRemoteEnv(EnvInfo):
     async def make(cls, target: Targets, env_id: str, **settings: Any) -> Self:
         """Makes an environment; for arguments and errors see the class and `envwire.client.RemoteEnv`."""
         env = cls(target, env_id, **settings)
-        await env._make()
-        return env
+        return await env
 
     async def _make(self) -> None:
         made = await self._handle.make()
+        self._random = MirroredRandom(self._family)
         self._describe(made)
         if made.HasField("spec"):
             self.spec = decode_env_spec(made.spec, self._family, _entry_point(self._remake))
             self.spec.additional_wrappers = ()  # they are on the server
 
     async def __aenter__(self) -> Self:
-        if self._handle.vacant:
-            await self._make()
+        with self._turn:
+            if self._handle.vacant:
+                await self._make()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -145,33 +160,63 @@ class AsyncRemoteEnv(EnvInfo):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode (see `Env.reset`); makes the environment again when it was closed or lost."""
-        handle = self._handle
-        if handle.vacant:
-            await self._make()
-        state = None
-        if seed is None and handle.strategy.recording is not None:
-            state = await handle.run(handle.root(seed))
-        result, _ = await handle.serve(Reset(seed, options, state))
-        handle.strategy.saw(result[0])
-        return result
+        with self._turn:
+            if self._handle.vacant:
+                await self._make()
+            return await self._handle.run(reset(self._handle, self._random, seed, options))
 
     async def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step (see `Env.step`)."""
-        handle = self._handle
+        with self._turn:
+            return await self._step(action)
+
+    async def _step(self, action: Any) -> StepResult:
+        handle, random = self._handle, self._random
         try:
-            result, _ = await handle.serve(Step(action))
+            if random.active:
+                result = await handle.run(mirrored_step(random, action))
+            else:
+                result = (await handle.serve(Step(action)))[0]
         except RemoteError as error:
             return handle.strategy.ending(error)
         handle.strategy.saw(result[0])
         return result
 
+    async def step_many(self, actions: Iterable[Any]) -> list[StepResult]:
+        """Takes one step per action until the episode ends (see `envwire.client.RemoteEnv.step_many`)."""
+        with self._turn:
+            flow = step_many(self._handle, list(actions), self._random.active)
+            return await run_async(flow, self._do)
+
+    async def _do(self, effect: Effect | StepAlone) -> Any:
+        if isinstance(effect, StepAlone):
+            return await self._step(effect.action)
+        return await self._handle.do(effect)
+
     async def render(self) -> Any:
         """Returns a frame of the present state (see `Env.render`)."""
-        return await self._handle.serve(Render())
+        return await self._serve(Render())
+
+    async def _serve(self, operation: Operation[_T]) -> _T:
+        with self._turn:
+            return await self._handle.serve(operation)
+
+    async def get_np_random(self) -> np.random.Generator:
+        """Returns the environment's generator, mirrored from here on: draws here count there, and the other way round.
+
+        Raises:
+            InvalidRequestError: The environment has none that can be mirrored.
+        """
+        with self._turn:
+            return await self._handle.run(generator(self._random, str(self)))
+
+    def set_np_random(self, value: np.random.Generator) -> None:
+        """Puts a generator in the place of the environment's; it goes out with the next call."""
+        self._random.replace(value)
 
     async def has_wrapper_attr(self, name: str) -> bool:
         """Returns whether any layer on the server has the attribute."""
-        return await self._handle.serve(HasAttribute(name))
+        return await self._serve(HasAttribute(name))
 
     async def get_wrapper_attr(self, name: str) -> Any:
         """Returns an attribute of the outermost layer on the server that has it.
@@ -181,19 +226,45 @@ class AsyncRemoteEnv(EnvInfo):
         Raises:
             AttributeError: No layer has it.
         """
-        value, method = await self._handle.serve(GetAttribute(name))
+        value, method = await self._serve(GetAttribute(name))
         return partial(self._call_method, name) if method else value
 
     async def _call_method(self, name: str, /, *args: Any, **kwargs: Any) -> Any:
-        return await self._handle.serve(CallMethod(name, args, kwargs))
+        return await self._serve(CallMethod(name, args, kwargs))
 
     async def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
         """Sets an attribute of the outermost layer on the server that has it; returns whether it was set."""
-        return await self._handle.serve(SetAttribute(name, value, force))
+        return await self._serve(SetAttribute(name, value, force))
+
+    async def save_state(self) -> SavedState:
+        """Saves the state of the environment (see `envwire.client.RemoteEnv.save_state`)."""
+        with self._turn:
+            return await self._handle.run(save(self._handle, self._random))
+
+    async def restore_state(self, state: SavedState) -> None:
+        """Restores a state that `save_state` returned (see `envwire.client.RemoteEnv.restore_state`)."""
+        with self._turn:
+            await self._handle.run(restore(self._handle, self._random, state))
+
+    async def fork(self) -> Self:
+        """Returns a second environment in the same state (see `envwire.client.RemoteEnv.fork`)."""
+        with self._turn:
+            handle = self._handle.copy()
+            if not await self._handle.run(fork(self._handle, handle)):
+                await handle.run(catch_up(handle))
+            twin = self._twin()
+            twin._handle, twin._random = handle, self._random.copy()
+            twin._turn = Turn(self._family, twin.__str__)
+            return twin
 
     async def close(self) -> None:
-        """Closes the environment on the server and the connection to it. Closing twice is harmless."""
-        await self._handle.close()
+        """Closes the environment on the server and the connection to it, after the call that is going on.
+
+        Closing twice is harmless.
+        """
+        await self._turn.come()
+        with self._turn:
+            await self._handle.close()
 
 
 def _entry_point(remake: Callable[..., Any]) -> Callable[..., Any]:

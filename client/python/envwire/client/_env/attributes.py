@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from envwire.client._env.env_info import EnvInfo
+from envwire.client._env.episodes import generator
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.attribute_operations import (
@@ -17,7 +18,7 @@ from envwire.client._session.attribute_operations import (
     HasAttribute,
     SetAttribute,
 )
-from envwire.client.errors import InvalidRequestError, NotAllowedError
+from envwire.client.errors import NotAllowedError
 
 
 class RemoteAttributes(EnvInfo):
@@ -31,11 +32,8 @@ class RemoteAttributes(EnvInfo):
     @property
     def np_random(self) -> np.random.Generator:
         """The environment's generator, mirrored from the first read on."""
-        if self._random.generator is None:
-            self._random.absorb(self._handle.serve(GetRandom()))
-        if self._random.generator is None:
-            raise InvalidRequestError(f"{self._env_id} has no np_random that can be mirrored")
-        return self._random.generator
+        known = self._random.generator
+        return known or self._handle.run(generator(self._random, self._env_id))
 
     @np_random.setter
     def np_random(self, value: np.random.Generator) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-from envwire.client._recovery.session_handle import SessionHandle
+from envwire.client._recovery.flows import Ask, Effect, Flow
+from envwire.client._recovery.lives import Lives
+from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.operations import StepMany
 from envwire.client.errors import RemoteError
 from envwire.codec.steps.step_codec import StepResult
@@ -15,22 +18,24 @@ _MAX_ACTIONS = 1024
 _CAPABILITY = "chunk"
 
 
-class Stepper(Protocol):
-    """What takes steps one by one."""
+@dataclass(frozen=True, slots=True)
+class StepAlone:
+    """Take a step as `step` does; its result comes back.
 
-    def step(self, action: Any) -> StepResult:
-        """Takes a step."""
-        ...
+    Attributes:
+        action: The action.
+    """
+
+    action: Any
 
 
 def step_many(
-    env: Stepper, handle: SessionHandle, actions: Sequence[Any], apart: bool
-) -> list[StepResult]:
+    lives: Lives[Any], actions: Sequence[Any], apart: bool
+) -> Generator[Effect | StepAlone, Any, list[StepResult]]:
     """Takes steps until the actions are used up or the episode ends.
 
     Args:
-        env: Takes steps where they have to be taken one by one.
-        handle: Whichever session holds the environment.
+        lives: The environment.
         actions: One for each step.
         apart: Whether each step has to be a request of its own.
 
@@ -41,11 +46,11 @@ def step_many(
     error: BaseException | None = None
     try:
         while error is None and len(taken) < len(actions) and not _ended(taken):
-            if apart or _CAPABILITY not in handle.live().session.capabilities:
-                taken.append(env.step(actions[len(taken)]))
+            if apart or _CAPABILITY not in lives.live().session.capabilities:
+                taken.append((yield StepAlone(actions[len(taken)])))
             else:
                 part = actions[len(taken) : len(taken) + _MAX_ACTIONS]
-                results, error = _take(handle, part)
+                results, error = yield from _take(lives.strategy, part)
                 taken += results
     except Exception as raised:
         error = raised
@@ -56,15 +61,15 @@ def step_many(
 
 
 def _take(
-    handle: SessionHandle, actions: Sequence[Any]
-) -> tuple[list[StepResult], BaseException | None]:
+    strategy: RecoveryStrategy, actions: Sequence[Any]
+) -> Flow[tuple[list[StepResult], BaseException | None]]:
     """Takes some of the steps; a session that is lost may end the episode, as it does for one step."""
     try:
-        results, error = handle.serve(StepMany(actions))
+        results, error = yield Ask(StepMany(actions), recover=True)
     except RemoteError as lost:
-        return [handle.strategy.ending(lost)], None
+        return [strategy.ending(lost)], None
     if results:
-        handle.strategy.saw(results[-1][0])
+        strategy.saw(results[-1][0])
     return results, error
 
 

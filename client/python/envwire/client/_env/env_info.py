@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import TYPE_CHECKING, Any
 
 from envwire.codec import Family, decode_mapping, decode_space, decode_value
 from envwire.v1 import environment_pb2
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class EnvInfo:
@@ -29,3 +33,12 @@ class EnvInfo:
         self.render_mode = made.render_mode if made.HasField("render_mode") else None
         self.reward_range = decode_value(made.reward_range, family)
         self.spec = None
+
+    def _twin(self) -> Self:
+        """Returns an object like this one, with spaces and metadata of its own."""
+        twin = object.__new__(type(self))
+        for name, value in vars(self).items():
+            setattr(twin, name, value)
+        for name in ("observation_space", "action_space", "metadata"):
+            setattr(twin, name, copy.deepcopy(getattr(self, name)))
+        return twin

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -10,16 +9,19 @@ from typing import TYPE_CHECKING, Any
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.closing import close
 from envwire.client._env.attributes import RemoteAttributes
-from envwire.client._env.chunks import step_many
+from envwire.client._env.chunks import StepAlone, step_many
+from envwire.client._env.episodes import mirrored_step, reset
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.recipe import Recipe
-from envwire.client._env.saving import SavedState, fork, restore, save
+from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
+from envwire.client._recovery.flows import Effect
 from envwire.client._recovery.making import SessionMaker, SessionPlan
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
+from envwire.client._session.flows import run
 from envwire.client._session.notices import Notice
-from envwire.client._session.operations import Render, Reset, Step
+from envwire.client._session.operations import Render, Step
 from envwire.client._session.requests import WrapperLike, listed, make_request
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets
@@ -28,7 +30,6 @@ from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import decode_env_spec
-from envwire.codec.steps.step_codec import StepResult
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -153,16 +154,7 @@ class RemoteProxy(RemoteAttributes):
         if handle.vacant:
             handle.make()
             self._random = MirroredRandom(self._family)
-        random = self._random
-        if seed is not None:
-            random.reseeded()
-        state = random.changed()
-        if state is None and seed is None and handle.strategy.recording is not None:
-            state = random.known() or handle.run(handle.root(seed))
-        result, mirror = handle.serve(Reset(seed, options, state, random.active))
-        handle.strategy.saw(result[0])
-        if mirror is not None:
-            random.absorb(mirror)
+        result = handle.run(reset(handle, self._random, seed, options))
         if self._viewer is not None:
             self._viewer.show(self._frame())
         return result
@@ -172,7 +164,11 @@ class RemoteProxy(RemoteAttributes):
         # Each is read once: a class with `__getattr__` takes 500 instructions more to find what it has.
         handle, random = self._handle, self._random
         try:
-            result = self._mirrored_step(action) if random.active else handle.serve(Step(action))[0]
+            result = (
+                handle.run(mirrored_step(random, action))
+                if random.active
+                else handle.serve(Step(action))[0]
+            )
         except RemoteError as error:
             return handle.strategy.ending(error)
         handle.strategy.saw(result[0])
@@ -194,19 +190,13 @@ class RemoteProxy(RemoteAttributes):
         Raises:
             Exception: What `step` raises; `steps_taken` of the exception holds what the steps before it led to.
         """
-        return step_many(self, self._handle, list(actions), self._steps_apart)
+        apart = self._viewer is not None or self._random.active
+        return run(step_many(self._handle, list(actions), apart), self._do)
 
-    @property
-    def _steps_apart(self) -> bool:
-        """Whether each step has to be seen here by itself: by a viewer, or by a generator that is shared."""
-        return self._viewer is not None or self._random.active
-
-    def _mirrored_step(self, action: Any) -> StepResult:
-        random = self._random
-        result, mirror = self._handle.serve(Step(action, random.changed(), True))
-        if mirror is not None:
-            random.absorb(mirror)
-        return result
+    def _do(self, effect: Effect | StepAlone) -> Any:
+        return (
+            self.step(effect.action) if isinstance(effect, StepAlone) else self._handle.do(effect)
+        )
 
     def render(self) -> Any:
         """Returns a frame of the present state (see `Env.render`); None in mode "human", which shows it by itself."""
@@ -237,7 +227,7 @@ class RemoteProxy(RemoteAttributes):
         Raises:
             InvalidRequestError: The environment does not offer it.
         """
-        return save(self._handle, self._random)
+        return self._handle.run(save(self._handle, self._random))
 
     def restore_state(self, state: SavedState) -> None:
         """Restores a state that `save_state` returned.
@@ -246,7 +236,7 @@ class RemoteProxy(RemoteAttributes):
             InvalidRequestError: It is another environment's, or is not kept any more.
         """
         self._used = True
-        restore(self._handle, self._random, state)
+        self._handle.run(restore(self._handle, self._random, state))
 
     def fork(self) -> Self:
         """Returns a second environment in the same state; from here on each goes its own way.
@@ -257,13 +247,11 @@ class RemoteProxy(RemoteAttributes):
             InvalidRequestError: The process cannot be forked.
             CapacityError: All sessions of the server are taken.
         """
-        twin = object.__new__(type(self))
-        for name, value in vars(self).items():
-            setattr(twin, name, value)
-        twin._handle = fork(self._handle)
-        twin._random = self._random.copy()
-        for name in ("observation_space", "action_space", "metadata"):
-            setattr(twin, name, copy.deepcopy(getattr(self, name)))
+        handle = self._handle.copy()
+        if not self._handle.run(fork(self._handle, handle)):
+            handle.run(catch_up(handle))
+        twin = self._twin()
+        twin._handle, twin._random = handle, self._random.copy()
         twin._viewer = None if self._viewer is None else Viewer(twin.metadata)
         return twin
 

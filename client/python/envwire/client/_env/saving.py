@@ -8,12 +8,13 @@ environment is made again and asked the same.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.bring_back import replayed
-from envwire.client._recovery.flows import Flow, LetGo, MakeAgain
-from envwire.client._recovery.session_handle import SessionHandle
-from envwire.client._session.attribute_operations import GetRandom
+from envwire.client._recovery.flows import Ask, CopyTo, Flow, LetGo, MakeAgain
+from envwire.client._recovery.lives import Lives
+from envwire.client._session.attribute_operations import GetRandom, HasAttribute
 from envwire.client._session.operations import RestoreState, SaveState
 from envwire.client._session.recording import Recording
 from envwire.client.errors import InvalidRequestError, RemoteError
@@ -40,58 +41,91 @@ class SavedState:
     drawn: spaces_pb2.RandomState | None
 
 
-def save(handle: SessionHandle, random: MirroredRandom) -> SavedState:
+def save(lives: Lives[Any], random: MirroredRandom) -> Flow[SavedState]:
     """Saves the state of an environment.
 
     Raises:
         InvalidRequestError: UNSUPPORTED: neither the environment nor its recording offers one.
         ReplayError: The recording is not whole.
     """
-    recording = handle.strategy.recording
+    recording = lives.strategy.recording
     number = 0
     try:
-        number = handle.serve(SaveState())
+        number = yield Ask(SaveState(), recover=True)
     except InvalidRequestError as error:
         recording = _instead(recording, error)
     else:
         recording = None
-    return SavedState(handle.lineage, number, recording, random.changed())
+    return SavedState(lives.lineage, number, recording, random.changed())
 
 
-def restore(handle: SessionHandle, random: MirroredRandom, state: SavedState) -> None:
+def restore(lives: Lives[Any], random: MirroredRandom, state: SavedState) -> Flow[None]:
     """Brings an environment back to a state.
 
     Raises:
         InvalidRequestError: It is not a state of this environment, or is not kept any more.
         RemoteError: The environment could not be brought there.
     """
-    if state.lineage is not handle.lineage:
+    if state.lineage is not lives.lineage:
         raise InvalidRequestError(
             "this state belongs to another environment, or to what this one was before it was closed or lost; restore "
             "it where it was saved"
         )
     if state.recording is None:
-        handle.serve(RestoreState(state.number))
+        yield Ask(RestoreState(state.number), recover=True)
     else:
-        _go_to(handle, state.recording)
+        present = lives.strategy.recording
+        assert present is not None  # noqa: S101 - only recorded environments have recordings
+        present.become(state.recording)
+        yield from catch_up(lives)
     if random.active:
-        random.absorb(handle.serve(GetRandom()))
+        random.absorb((yield Ask(GetRandom(), recover=True)))
         random.draw_again(state.drawn)
 
 
-def fork(handle: SessionHandle) -> SessionHandle:
-    """Returns the handle on a copy of the environment, in the same state.
+def fork(lives: Lives[Any], twin: Lives[Any]) -> Flow[bool]:
+    """Makes a copy of an environment, in the same state.
+
+    Args:
+        lives: The environment.
+        twin: Takes the copy.
+
+    Returns:
+        Whether it is made; otherwise the twin has to `catch_up`.
 
     Raises:
         InvalidRequestError: UNSUPPORTED: neither its process nor its recording allows it.
         ReplayError: The recording is not whole, or the copy went another way.
     """
-    twin = handle.copy()
     try:
-        handle.fork(twin)
+        yield from _copied(lives, twin)
     except InvalidRequestError as error:
-        _go_to(twin, _instead(twin.strategy.recording, error))
-    return twin
+        _instead(twin.strategy.recording, error)
+        return False
+    return True
+
+
+def catch_up(twin: Lives[Any]) -> Flow[None]:
+    """Makes an environment and brings it to where its recording ends."""
+    recording = twin.strategy.recording
+    assert recording is not None  # noqa: S101 - only recorded environments have recordings
+    yield LetGo(close=True)
+    try:
+        yield MakeAgain()
+        yield from replayed(recording)
+    except RemoteError:
+        yield LetGo(close=True)
+        raise
+
+
+def _copied(lives: Lives[Any], twin: Lives[Any]) -> Flow[None]:
+    try:
+        yield CopyTo(twin)
+    except RemoteError as error:
+        if not lives.is_loss(error):
+            raise
+        yield from lives.serve_again(HasAttribute("spec"), error)
+        yield CopyTo(twin)
 
 
 def _instead(recording: Recording | None, error: InvalidRequestError) -> Recording:
@@ -100,21 +134,3 @@ def _instead(recording: Recording | None, error: InvalidRequestError) -> Recordi
         raise error
     recording.check_whole(error)
     return recording.copy()
-
-
-def _go_to(handle: SessionHandle, recording: Recording) -> None:
-    """Makes an environment again and brings it to where a recording ends."""
-    present = handle.strategy.recording
-    assert present is not None  # noqa: S101 - only recorded environments have recordings
-    present.become(recording)
-    handle.run(_gone_to(present))
-
-
-def _gone_to(recording: Recording) -> Flow[None]:
-    yield LetGo(close=True)
-    try:
-        yield MakeAgain()
-        yield from replayed(recording)
-    except RemoteError:
-        yield LetGo(close=True)
-        raise

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._drivers.closing import is_news
-from envwire.client._recovery.flows import Ask, Effect, Flow, LetGo, MakeAgain
+from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, LetGo, MakeAgain, MakeNew
 from envwire.client._recovery.lives import Lives
-from envwire.client._recovery.making import SessionMaker
+from envwire.client._recovery.making import Made, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.flows import run_async
+from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
@@ -42,11 +44,11 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
     async def make(self) -> pb.MakeResponse:
         """Makes the environment, as a new one."""
         self.begin_life()
-        return await self._make(None)
+        return await self._adopt(partial(self._maker.make, self.strategy))
 
-    async def _make(self, last: str | None) -> pb.MakeResponse:
+    async def _adopt(self, make: Callable[[], Made]) -> pb.MakeResponse:
         """Makes a session in a thread; one that is made after its caller was cancelled is closed again."""
-        making = asyncio.ensure_future(asyncio.to_thread(self._maker.make, self.strategy, last))
+        making = asyncio.ensure_future(asyncio.to_thread(make))
         try:
             target, session, made = await asyncio.shield(making)
         except asyncio.CancelledError:
@@ -54,8 +56,22 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
             raise
         self.session = AsyncDriver(session, moves=self._maker.moves(self.strategy))
         self.target = target
+        # Nothing that the session holds may hold the handle: the session is closed when the handle is collected.
+        session.session.on_notices = partial(self.strategy.heard, str(self))
         keeper.look_after(self, session)
         return made
+
+    def copy(self) -> AsyncSessionHandle:
+        """Returns a handle on a copy of the environment, which has no session yet."""
+        return AsyncSessionHandle(self._maker, self.strategy.copy(), self._label)
+
+    async def _copy_to(self, twin: AsyncSessionHandle) -> None:
+        origin, target = self.live().session.identity.reference, self.target
+
+        def make() -> Made:
+            return (target, *self._maker.make_copy(target, origin, twin.strategy))
+
+        await twin._adopt(make)
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; what becomes of it when the session turns out to be lost is the strategy's to say.
@@ -75,18 +91,26 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
 
     async def run(self, flow: Flow[_T]) -> _T:
         """Runs a flow of this environment's."""
-        return await run_async(flow, self._perform)
+        return await run_async(flow, self.do)
 
-    async def _perform(self, effect: Effect) -> Any:
-        if isinstance(effect, MakeAgain):
-            return await self._make(self.target)
-        if isinstance(effect, Ask):
-            if effect.recover:
-                return await self.serve(effect.operation)
-            return await self.live().serve(effect.operation)
-        if isinstance(effect, LetGo):
-            return await self._let_go(close=effect.close)
-        return await asyncio.sleep(effect.seconds)
+    async def do(self, effect: Effect) -> Any:
+        """Does what a flow yields."""
+        doing: Awaitable[Any]
+        match effect:
+            case MakeAgain():
+                doing = self._adopt(partial(self._maker.make, self.strategy, self.target))
+            case MakeNew():
+                doing = self.make()
+            case CopyTo():
+                doing = self._copy_to(effect.twin)
+            case Ask():
+                serve = self.serve if effect.recover else self.live().serve
+                doing = serve(effect.operation)
+            case LetGo():
+                doing = self._let_go(close=effect.close)
+            case Pause():
+                doing = asyncio.sleep(effect.seconds)
+        return await doing
 
     async def _let_go(self, *, close: bool) -> None:
         session = self.release()

@@ -22,6 +22,22 @@ class MakeAgain:
 
 
 @dataclass(frozen=True, slots=True)
+class MakeNew:
+    """Make the environment as a new one, which has no past."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTo:
+    """Let the server make a copy of the session.
+
+    Attributes:
+        twin: A handle of the same kind, which takes it.
+    """
+
+    twin: Any
+
+
+@dataclass(frozen=True, slots=True)
 class Ask:
     """Ask the session something; the result comes back.
 
@@ -45,5 +61,5 @@ class LetGo:
     close: bool = False
 
 
-Effect: TypeAlias = MakeAgain | Ask | LetGo | Pause
+Effect: TypeAlias = MakeAgain | MakeNew | CopyTo | Ask | LetGo | Pause
 Flow: TypeAlias = Generator[Effect, Any, T]

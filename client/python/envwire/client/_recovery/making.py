@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.silence import WatchedTransport
@@ -13,6 +14,9 @@ from envwire.client._transports.servers import Servers
 from envwire.client._transports.transport import Probeable, Transport
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
+
+#: The target that a session is on, its driver, and what the server says of it.
+Made: TypeAlias = tuple["str | None", BlockingDriver, pb.MakeResponse]
 
 #: Seconds for which a server that refuses connections is retried when there are others.
 _REFUSED_ELSEWHERE_SECONDS = 0.2
@@ -76,9 +80,7 @@ class SessionMaker:
         """Returns whether a session is made on another server when its own falls silent."""
         return strategy.moves and len(self._servers.targets) > 1
 
-    def make(
-        self, strategy: RecoveryStrategy, last: str | None = None
-    ) -> tuple[str | None, BlockingDriver, pb.MakeResponse]:
+    def make(self, strategy: RecoveryStrategy, last: str | None = None) -> Made:
         """Makes a session; returns the target that it is on, its driver, and what the server says of it.
 
         Args:
@@ -104,10 +106,8 @@ class SessionMaker:
 
     def _maker(
         self, request: pb.MakeRequest, strategy: RecoveryStrategy
-    ) -> Callable[[str | None, Transport], tuple[str | None, BlockingDriver, pb.MakeResponse]]:
-        def make(
-            target: str | None, transport: Transport
-        ) -> tuple[str | None, BlockingDriver, pb.MakeResponse]:
+    ) -> Callable[[str | None, Transport], Made]:
+        def make(target: str | None, transport: Transport) -> Made:
             moves = self.moves(strategy)
             if moves and self._watch and isinstance(transport, Probeable):
                 transport = WatchedTransport(transport)

@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._recovery.flows import Ask, Effect, Flow, LetGo, MakeAgain
+from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, LetGo, MakeAgain, MakeNew
 from envwire.client._recovery.lives import Lives
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.attribute_operations import HasAttribute
-from envwire.client._session.flows import run
+from envwire.client._session.flows import Pause, run
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
@@ -64,7 +62,7 @@ class SessionHandle(Lives[BlockingDriver]):
         """Returns a handle on a copy of the environment, which has no session yet."""
         return SessionHandle(self._maker, self.strategy.copy(), self._label)
 
-    def _fork_into(self, twin: SessionHandle) -> None:
+    def _copy_to(self, twin: SessionHandle) -> None:
         origin = self.live().session.identity.reference
         made = self._maker.make_copy(self.target, origin, twin.strategy)
         twin._adopt(self.target, *made)
@@ -96,21 +94,6 @@ class SessionHandle(Lives[BlockingDriver]):
         result: _T = self.run(self.serve_again(operation, loss))
         return result
 
-    def fork(self, twin: SessionHandle) -> None:
-        """Lets the server make a copy of the session, for another handle.
-
-        Raises:
-            InvalidRequestError: UNSUPPORTED: the session cannot be copied.
-        """
-        try:
-            return self._fork_into(twin)
-        except RemoteError as error:
-            if not self.is_loss(error):
-                raise
-            loss = error
-        self.recover(HasAttribute("spec"), loss)
-        return self._fork_into(twin)
-
     def begin(self, operation: Operation[Any]) -> None:
         """Sends a request; `finish` waits for its answer.
 
@@ -130,19 +113,24 @@ class SessionHandle(Lives[BlockingDriver]):
 
     def run(self, flow: Flow[_T]) -> _T:
         """Runs a flow of this environment's."""
-        return run(flow, self._perform)
+        return run(flow, self.do)
 
-    def _perform(self, effect: Effect) -> Any:
-        if isinstance(effect, MakeAgain):
-            return self.make_again()
-        if isinstance(effect, Ask):
-            ask: Callable[[Operation[Any]], Any] = (
-                self.serve if effect.recover else self.live().serve
-            )
-            return ask(effect.operation)
-        if isinstance(effect, LetGo):
-            return self.kill(close=effect.close)
-        return time.sleep(effect.seconds)
+    def do(self, effect: Effect) -> Any:
+        """Does what a flow yields."""
+        match effect:
+            case MakeAgain():
+                self.make_again()
+            case MakeNew():
+                self.make()
+            case CopyTo():
+                self._copy_to(effect.twin)
+            case Ask():
+                return (self.serve if effect.recover else self.live().serve)(effect.operation)
+            case LetGo():
+                self.kill(close=effect.close)
+            case Pause():
+                time.sleep(effect.seconds)
+        return None
 
     def offer(self, buffer: Area) -> None:
         """Says where observations of the next answer may go (see `BlockingDriver.offer`)."""

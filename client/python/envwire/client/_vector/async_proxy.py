@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from envwire.client._drivers.turn import Turn
 from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
@@ -139,13 +140,13 @@ class AsyncRemoteVectorEnv:
         self._label = f"{type(self).__name__}({env_id}, num_envs={num_envs})"
         self._fleet = Fleet(target, options, request, self._family)
         self._shards: list[AsyncShard] = []
+        self._turn = Turn(self._family, self.__str__)
 
     @classmethod
     async def make(cls, target: Targets, env_id: str, num_envs: int = 1, **settings: Any) -> Self:
         """Makes the environments; for arguments and errors see the class."""
         envs = cls(target, env_id, num_envs, **settings)
-        await envs._make()
-        return envs
+        return await envs.__aenter__()
 
     async def _make(self) -> None:
         """Makes every session; closes those that were made when one cannot be."""
@@ -159,7 +160,7 @@ class AsyncRemoteVectorEnv:
             targets = [shard.handle.target for shard in self._shards]
             info = vector_env_info(made, targets, self.num_envs, self._family)
         except BaseException:
-            await self.close()
+            await self._close()
             self._shards = []
             raise
         finally:
@@ -178,8 +179,9 @@ class AsyncRemoteVectorEnv:
         return AsyncSessionHandle(self._fleet.maker(spec, watch=False), strategy, label)
 
     async def __aenter__(self) -> Self:
-        if not self._shards:
-            await self._make()
+        with self._turn:
+            if not self._shards:
+                await self._make()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -205,35 +207,44 @@ class AsyncRemoteVectorEnv:
         options: dict[str, Any] | Sequence[dict[str, Any] | None] | None = None,
     ) -> tuple[Any, Infos]:
         """Starts an episode in every environment, or in those that a mask chooses (see `RemoteVectorEnv.reset`)."""
-        seeds = cut_seeds(seed, self.num_envs, self._bounds)
-        told = cut_options(options, self.num_envs, self._bounds)
-        parts = zip(self._shards, seeds, told, strict=True)
-        results = await all_of([shard.reset(own, each) for shard, own, each in parts])
+        with self._turn:
+            seeds = cut_seeds(seed, self.num_envs, self._bounds)
+            told = cut_options(options, self.num_envs, self._bounds)
+            parts = zip(self._shards, seeds, told, strict=True)
+            results = await all_of([shard.reset(own, each) for shard, own, each in parts])
         observations, *_, infos = self._joined(results)
         return observations, infos
 
     async def step(self, actions: Any) -> StepResult:
         """Steps every environment (see `VectorEnv.step`)."""
-        own = self._cut(actions, self.num_envs, self._bounds)
-        parts = zip(self._shards, own, strict=True)
-        return self._joined(await all_of([shard.step(each) for shard, each in parts]))
+        with self._turn:
+            own = self._cut(actions, self.num_envs, self._bounds)
+            parts = zip(self._shards, own, strict=True)
+            return self._joined(await all_of([shard.step(each) for shard, each in parts]))
 
     def _joined(self, results: Sequence[StepResult]) -> StepResult:
         return self._gatherer.joined([shard.spec.size for shard in self._shards], results)
 
     async def render(self) -> tuple[Any, ...]:
         """Returns a tuple with a frame of each environment."""
-        frames = await all_of([shard.handle.serve(Render()) for shard in self._shards])
+        with self._turn:
+            frames = await all_of([shard.handle.serve(Render()) for shard in self._shards])
         return tuple(frame for each in frames for frame in each)
 
     async def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Calls a method of each environment, or reads an attribute; returns a tuple with one result of each."""
         called = partial(_called, name, args, kwargs)
-        results = await all_of([called(shard.handle) for shard in self._shards])
+        with self._turn:
+            results = await all_of([called(shard.handle) for shard in self._shards])
         return tuple(one for each in results for one in each)
 
     async def close(self) -> None:
         """Closes the environments on the servers and the connections to them. Closing twice is harmless."""
+        await self._turn.come()
+        with self._turn:
+            await self._close()
+
+    async def _close(self) -> None:
         await all_of([shard.handle.close() for shard in self._shards])
 
 

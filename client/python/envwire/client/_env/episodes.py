@@ -1,0 +1,58 @@
+"""Resets and steps of an environment whose generator may be mirrored. No I/O."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire.client._env.np_random import MirroredRandom
+from envwire.client._recovery.flows import Ask, Flow
+from envwire.client._recovery.lives import Lives
+from envwire.client._session.attribute_operations import GetRandom
+from envwire.client._session.operations import Reset, Step
+from envwire.client.errors import InvalidRequestError
+from envwire.codec.steps.step_codec import StepResult
+
+
+def reset(
+    lives: Lives[Any], random: MirroredRandom, seed: int | None, options: dict[str, Any] | None
+) -> Flow[tuple[Any, dict[str, Any]]]:
+    """Starts an episode.
+
+    Args:
+        lives: The environment.
+        random: Its generator on this side.
+        seed: As for `Env.reset`, as is what follows.
+        options: For the environment.
+    """
+    strategy = lives.strategy
+    if seed is not None:
+        random.reseeded()
+    state = random.changed()
+    if state is None and seed is None and strategy.recording is not None:
+        state = random.known() or (yield from lives.root(seed))
+    result, mirror = yield Ask(Reset(seed, options, state, random.active), recover=True)
+    strategy.saw(result[0])
+    if mirror is not None:
+        random.absorb(mirror)
+    return result  # type: ignore[no-any-return]
+
+
+def mirrored_step(random: MirroredRandom, action: Any) -> Flow[StepResult]:
+    """Takes a step of an environment whose generator is mirrored."""
+    result, mirror = yield Ask(Step(action, random.changed(), True), recover=True)
+    if mirror is not None:
+        random.absorb(mirror)
+    return result  # type: ignore[no-any-return]
+
+
+def generator(random: MirroredRandom, env_id: str) -> Flow[Any]:
+    """Returns the environment's generator, mirrored from here on.
+
+    Raises:
+        InvalidRequestError: It has none that can be mirrored.
+    """
+    if random.generator is None:
+        random.absorb((yield Ask(GetRandom(), recover=True)))
+    if random.generator is None:
+        raise InvalidRequestError(f"{env_id} has no np_random that can be mirrored")
+    return random.generator
