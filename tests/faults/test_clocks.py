@@ -63,6 +63,7 @@ class _Process:
         self.scoreboard = _Board()
         self.asked: list[bytes] = []
         self.killed = False
+        self.busy_elsewhere = False
         self.pid = os.getpid()
         self.output = self
 
@@ -77,6 +78,9 @@ class _Process:
 
     def end(self, _: SessionLink) -> None:
         """Lets a session go."""
+
+    def busy_with_others(self, _: SessionLink) -> bool:
+        return self.busy_elsewhere
 
     def kill(self) -> None:
         self.killed = True
@@ -220,5 +224,49 @@ def test_an_idle_process_that_answers_lives_on() -> None:
             assert len(scene.process.asked) == times
             scene.session.on_reply()
             assert scene.pass_time(1.0) is None
+
+    run(play)
+
+
+def test_a_process_that_does_not_read_is_asked_soon_and_ended_in_time() -> None:
+    async def play(scene: Scene) -> None:
+        await scene.connect()
+        assert scene.pass_time(1.0) is None
+        scene.clients[0].send(b"a step")
+        for _ in range(8):
+            assert scene.pass_time(0.1) is None
+        assert len(scene.process.asked) == 1
+        assert scene.pass_time(4.5) is None
+        assert reason(scene.pass_time(0.6)) is Reason.STEP_TIMEOUT
+
+    run(play)
+
+
+def test_a_process_that_answers_may_leave_a_client_unread() -> None:
+    """It waits for the client, which does not read its replies."""
+
+    async def play(scene: Scene) -> None:
+        await scene.connect()
+        scene.clients[0].send(b"a step")
+        for _ in range(100):
+            assert scene.pass_time(0.3) is None
+            if scene.session.busy_since is not None:
+                scene.session.on_reply()
+        assert 20 < len(scene.process.asked) < 60
+
+    run(play)
+
+
+def test_a_request_does_not_age_while_the_process_serves_others() -> None:
+    async def play(scene: Scene) -> None:
+        asking = asyncio.ensure_future(scene.session.ask(b"step"))
+        await asyncio.sleep(0)
+        scene.process.busy_elsewhere = True
+        for _ in range(10):
+            assert scene.pass_time(4.0) is None
+        scene.process.busy_elsewhere = False
+        assert scene.pass_time(4.0) is None
+        assert reason(scene.pass_time(1.5)) is Reason.STEP_TIMEOUT
+        asking.cancel()
 
     run(play)

@@ -194,6 +194,11 @@ class Process:
         """Whether it can serve sessions; a process whose last session has ended is about to exit."""
         return not self._ending and not self._lost.done()
 
+    def busy_with_others(self, session: SessionLink) -> bool:
+        """Returns whether it serves a request of another session at the moment, or makes one."""
+        others = self._sessions - {session}
+        return any(self.scoreboard.busy_for(other.slot) for other in others)
+
     def open(self, listener: Listener) -> SessionLink:
         """Gives a session a slot and returns its link.
 

@@ -154,7 +154,9 @@ class Worker:
             self._scoreboard.end(served.slot, session.stepping)
 
     def _make(self, frame: MakeFrame) -> None:
+        self._scoreboard.begin(frame.slot)  # those who share the process wait for it
         self._serve_make(frame.session, lambda: self._maker.make(frame))
+        self._scoreboard.clear(frame.slot)
 
     def _make_copy(self, frame: CopyFrame) -> None:
         self._serve_make(frame.session, lambda: self._maker.copy(frame, self._origin))

@@ -11,26 +11,46 @@ import socket
 
 
 class Presence:
-    """Watches a connection for its end, by a descriptor of its own.
+    """Watches a connection for its end, by descriptors of its own.
 
     Args:
-        connection: A connection to the client, which stays the caller's.
+        client: What ends with the client, which stays the caller's.
+        connection: What the session's process reads: the same, or another one where TLS lies between.
+
+    Attributes:
+        unread: Whether, at the last look, something had come that the process had not read.
 
     Raises:
         OSError: It is closed already, or no more files can be opened.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection.dup()
+    def __init__(self, client: socket.socket, connection: socket.socket | None = None) -> None:
+        self.unread = False
+        self._client = client.dup()
+        self._read = self._client
+        if connection is not None and connection is not client:
+            try:
+                self._read = connection.dup()
+            except OSError:
+                self._client.close()
+                raise
         self._poll = select.poll()
-        self._poll.register(self._connection, select.POLLRDHUP)
+        self._poll.register(self._read, select.POLLIN)
+        both = select.POLLRDHUP | (select.POLLIN if self._read is self._client else 0)
+        self._poll.register(self._client, both)
 
     def lasts(self) -> bool:
         """Returns whether neither side has ended the connection; it takes about 1 us."""
-        if self._connection.fileno() >= 0 and self._poll.poll(0):
+        if self._client.fileno() < 0:
+            return False
+        events = dict(self._poll.poll(0))
+        self.unread = bool(events.get(self._read.fileno(), 0) & select.POLLIN)
+        if events.get(self._client.fileno(), 0) & ~select.POLLIN:
             self.close()
-        return self._connection.fileno() >= 0
+        return self._client.fileno() >= 0
 
     def close(self) -> None:
-        """Closes this descriptor; the connection ends when the session's process has closed its own."""
-        self._connection.close()
+        """Closes its own descriptors; the connection ends when the session's process has closed its own."""
+        self.unread = False
+        self._client.close()
+        self._read.close()

@@ -16,6 +16,7 @@ from envwire.server._front.direct.presence import Presence
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
 from envwire.server._front.sessions.end_reasons import describe_end
 from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
+from envwire.server._front.sessions.signs_of_life import SignsOfLife
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._processes.exit_status import describe_exit
 from envwire.server._processes.process import AdmitError, LinkLostError, Process
@@ -64,11 +65,11 @@ class SessionRecord:
         """Takes a slot in the process."""
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._pending = SessionBacklog(None)
-        self._served = 0
         self._presence: Presence | None = None
         self._link = self.process.open(self)
         self.header = session_header(self.id, self.secret)
-        self.last_used = self._heard_at = self.clock()
+        self.last_used = self.clock()
+        self._signs = SignsOfLife(self.last_used)
 
     def bound(self, backlog: Backlog) -> None:
         """Bounds the bytes that may wait here, from the first request on."""
@@ -129,7 +130,8 @@ class SessionRecord:
     def on_reply(self) -> None:
         """Notes that the process replied, whether or not the client still waits."""
         self._pending.give_back()
-        self.last_used = self._heard_at = self.clock()
+        self.last_used = self.clock()
+        self._signs.heard(self.last_used)
         self.busy_since = self.last_used if self._pending else None
 
     async def admit(
@@ -148,7 +150,7 @@ class SessionRecord:
         """
         self._check_alive()
         self.last_used = self.clock()
-        presence = Presence(client)
+        presence = Presence(client, connection)
         try:
             self.process.admit(self._link, connection, shares_memory)
         except AdmitError:
@@ -166,13 +168,14 @@ class SessionRecord:
 
         Without a client at its other end nothing of it is believed: an environment can write into its scoreboard.
         """
+        now = self.clock()
+        if self.busy_since is not None and self.process.busy_with_others(self._link):
+            self.busy_since = now  # a request has its time from when the process can turn to it
         if self._presence is None or not self._presence.lasts():
             return
-        served, now = self.process.scoreboard.served(self._link.slot), self.clock()
-        if served != self._served:
-            self._served = served
-            self._heard_at = now
-        elif self.busy_since is None and now - self._heard_at > self.timeout:
+        unread = self._presence.unread and not self.process.busy_with_others(self._link)
+        self._signs.look(self.process.scoreboard.served(self._link.slot), unread, now)
+        if self.busy_since is None and self._signs.are_due(now, self.timeout):
             self._probe()
         self.last_used = now
 
@@ -188,7 +191,7 @@ class SessionRecord:
     def discount_stall(self, seconds: float) -> None:
         """Excludes time during which the front's own event loop was stalled from lease and request deadlines."""
         self.last_used += seconds
-        self._heard_at += seconds
+        self._signs.discount_stall(seconds)
         if self.busy_since is not None:
             self.busy_since += seconds
 
