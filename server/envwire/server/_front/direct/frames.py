@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 
 from google.protobuf.message import DecodeError
@@ -12,6 +13,7 @@ from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE
 
 _HELLO_BYTES = 1024
+_DISCARD_BYTES = 1 << 16
 
 
 async def receive_hello(connection: socket.socket) -> direct_pb2.HelloRequest:
@@ -75,3 +77,17 @@ async def send_response(
     frame = HEADER.pack(len(message), 0, 0) + message
     sending = asyncio.get_running_loop().sock_sendall(connection, frame)
     await asyncio.wait_for(sending, seconds)
+
+
+async def discard(connection: socket.socket, most_bytes: int, seconds: float) -> None:
+    """Reads what a client still sends, and throws it away: to its end, or as much and as long as is said."""
+    buffer = bytearray(_DISCARD_BYTES)
+
+    async def read() -> None:
+        left = most_bytes
+        while left > 0:
+            length = await asyncio.get_running_loop().sock_recv_into(connection, buffer)
+            left = left - length if length else 0
+
+    with contextlib.suppress(OSError, asyncio.TimeoutError):
+        await asyncio.wait_for(read(), seconds)

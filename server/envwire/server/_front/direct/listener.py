@@ -12,11 +12,12 @@ import errno
 import logging
 import secrets
 import socket
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from envwire.codec import FaultError, encode_fault
+from envwire.codec import FaultError, Reason, encode_fault
 from envwire.server._auth.tls import server_tls
-from envwire.server._front.direct.frames import receive_frame, receive_hello, send_response
+from envwire.server._front.direct.frames import discard, receive_frame, receive_hello, send_response
 from envwire.server._front.direct.tls_relay import end_tls
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
@@ -38,7 +39,22 @@ _PAUSE_SECONDS = 0.2
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
 
-class Peer(NamedTuple):
+class _Discarded(NamedTuple):
+    """How much of what a client still sends is thrown away once it was refused.
+
+    Closing at once would reset the connection and destroy the refusal on its way to a client that is still sending.
+    """
+
+    most_bytes: int
+    seconds: float
+
+
+_DISCARDED_OF_STRANGERS = _Discarded(1 << 20, 1.0)
+_DISCARDED_OF_CLIENTS = _Discarded(1 << 26, 5.0)
+
+
+@dataclass
+class Peer:
     """A client that connected.
 
     Attributes:
@@ -46,12 +62,14 @@ class Peer(NamedTuple):
         client: The socket that ends with it: the same, or what TLS runs over.
         address: Where it is; empty for one on this machine's Unix socket.
         certificate: Subject of the certificate that TLS checked; empty for none.
+        discarded: What is read of it when it is refused.
     """
 
     connection: socket.socket
     client: socket.socket
     address: str = ""
     certificate: str = ""
+    discarded: _Discarded = _DISCARDED_OF_STRANGERS
 
 
 class DirectListener:
@@ -148,7 +166,7 @@ class DirectListener:
                 try:
                     await self._admit(peer)
                 except FaultError as fault:
-                    await _refuse(peer.connection, fault)
+                    await _refuse(peer, fault)
 
     async def _prepared(self, connection: socket.socket) -> Peer:
         """Returns a plain socket to a client, with TLS ended where there is any."""
@@ -170,6 +188,8 @@ class DirectListener:
         connection, local = peer.connection, not peer.address
         hello = await asyncio.wait_for(receive_hello(connection), _HELLO_SECONDS)
         owner = hello.header
+        if hello.HasField("make") is hello.HasField("header"):
+            raise _neither_or_both(hello)
         if hello.HasField("make"):
             response = await self._make(peer, hello.make)
             await send_response(connection, response, _HELLO_SECONDS)
@@ -184,6 +204,7 @@ class DirectListener:
     async def _make(self, peer: Peer, hello: direct_pb2.MakeHello) -> direct_pb2.HelloResponse:
         """Makes a session for a client, which is known before anything is read of what it wants."""
         client = self._makes.identify(peer.address, peer.certificate, hello)
+        peer.discarded = _DISCARDED_OF_CLIENTS
         reading = receive_frame(peer.connection, self._makes.max_bytes, "MakeRequest")
         request = await asyncio.wait_for(reading, _HELLO_SECONDS)
         if (
@@ -211,10 +232,22 @@ def _set_options(connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-async def _refuse(connection: socket.socket, fault: FaultError) -> None:
+def _neither_or_both(hello: direct_pb2.HelloRequest) -> FaultError:
+    what = "both header and make" if hello.HasField("make") else "neither header nor make"
+    return FaultError(
+        Reason.MALFORMED_REQUEST,
+        f"a HelloRequest with {what}; send the header of a session that there is, or make for a new one",
+    )
+
+
+async def _refuse(peer: Peer, fault: FaultError) -> None:
+    """Tells a client why it is not let in, and that nothing more comes; TLS has no half of a connection to end."""
     response = direct_pb2.HelloResponse()
     encode_fault(fault, response.error)
-    await send_response(connection, response, _HELLO_SECONDS)
+    await send_response(peer.connection, response, _HELLO_SECONDS)
+    if peer.connection is peer.client:
+        peer.connection.shutdown(socket.SHUT_WR)
+    await discard(peer.connection, *peer.discarded)
 
 
 def _address(connection: socket.socket) -> str:

@@ -139,8 +139,13 @@ class Sessions:
         """Returns a living session to its owner.
 
         Raises:
-            FaultError: UNKNOWN_SESSION, WRONG_SECRET, or why the session ended.
+            FaultError: MALFORMED_REQUEST, UNKNOWN_SESSION, WRONG_SECRET, or why the session ended.
         """
+        if not session_id:
+            raise FaultError(
+                Reason.MALFORMED_REQUEST,
+                "the request names no session: send a header with the session_id and secret that Make answered with",
+            )
         session = self._live.get(session_id) or self._ended.get(session_id)
         if session is None:
             raise self._unknown(session_id)

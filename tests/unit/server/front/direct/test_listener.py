@@ -187,7 +187,17 @@ REFUSED = {
     "attachments": (PREAMBLE + HEADER.pack(1, 0, 1), "MALFORMED_REQUEST"),
     "in memory": (PREAMBLE + HEADER.pack(1, 1, 0), "MALFORMED_REQUEST"),
     "not a hello": (PREAMBLE + framed(b"\xff\xff"), "MALFORMED_REQUEST"),
-    "nobody": (PREAMBLE + framed(b""), "UNKNOWN_SESSION"),
+    "nobody": (PREAMBLE + framed(b""), "MALFORMED_REQUEST"),
+    "somebody and a new session": (
+        PREAMBLE
+        + framed(
+            direct_pb2.HelloRequest(
+                header=pb.SessionHeader(session_id="known", secret=SECRET),
+                make=direct_pb2.MakeHello(),
+            ).SerializeToString()
+        ),
+        "MALFORMED_REQUEST",
+    ),
     "unknown session": (hello(session_id="other"), "UNKNOWN_SESSION"),
     "wrong secret": (hello(secret=b"t" * 16), "WRONG_SECRET"),
     "no secret": (hello(secret=b""), "WRONG_SECRET"),
