@@ -8,7 +8,8 @@ arrays over the bytes as they arrived.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -75,14 +76,19 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
     return elements.data
 
 
-class Packet(NamedTuple):
-    """A message that is to be sent, and the arrays beside it."""
+@dataclass(slots=True)
+class Packet:
+    """A message that is to be sent, and the arrays beside it.
+
+    There is one for each step, as there is a `Reply`: a named tuple takes longer to make.
+    """
 
     message: bytes
     attachments: Attachments | None = None
 
 
-class Reply(NamedTuple):
+@dataclass(slots=True)
+class Reply:
     """A message that arrived, and what was attached to it."""
 
     message: bytes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 from collections.abc import Sequence
 
@@ -37,12 +36,16 @@ def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
     Raises:
         OSError: The connection is gone.
     """
-    left: list[Buffer] = list(buffers)
-    if sum(map(len, left)) < _JOINED_BELOW:
-        left = [b"".join(left)]
-    with contextlib.suppress(BlockingIOError):
+    length = sum(map(len, buffers))
+    left: list[Buffer] = [*buffers] if length >= _JOINED_BELOW else [b"".join(buffers)]
+    try:
         while left:
-            left = _behind(left, sock.sendmsg(left[:_MOST_BUFFERS]))
+            sent = sock.sendmsg(left[:_MOST_BUFFERS])
+            if sent == length:  # nearly always
+                return []
+            left = _behind(left, sent)
+    except BlockingIOError:
+        pass
     return left
 
 

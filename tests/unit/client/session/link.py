@@ -123,4 +123,4 @@ class Link:
         if answer is None or fate is Fate.UNANSWERED:
             self._clock.now = self.client.next_deadline()
             return self.client.timed_out()
-        return self.client.receive(*answer)
+        return self.client.receive(answer.message, answer.area)

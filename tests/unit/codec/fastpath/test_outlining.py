@@ -18,7 +18,7 @@ from envwire.codec.values.tensors import encode_tensor
 from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES
-from envwire.wire.frames import ALIGNMENT, Attachments, Packet
+from envwire.wire.frames import ALIGNMENT, Attachments, Packet, Reply
 from tests.unit.codec.fastpath.test_inlining import VALUES, native
 
 LARGE = np.arange(OUTLINED_FROM // 4, dtype=np.float32)
@@ -73,8 +73,8 @@ def test_a_step_stays_whole_and_is_read_as_from_a_direct_channel() -> None:
         assert sum(map(len, whole)) == len(b"".join(whole))
         assert any(isinstance(each, memoryview) for each in whole), "not copied"
         reply = outlined(b"".join(whole))
-        assert reply == (b"".join(whole), None)
-        result = reader.read(*reply)
+        assert reply == Reply(b"".join(whole))
+        result = reader.read(reply.message, reply.area)
         assert result is not None
         assert identical(result, (LARGE + step, 0.5, False, True, {}))
 
@@ -114,10 +114,10 @@ def make_response() -> pb.InteractResponse:
 @pytest.mark.parametrize("kind", oddities())
 def test_what_is_odd_is_left_to_protobuf(kind: str) -> None:
     message = oddities()[kind]
-    assert outlined(message) == (message, None)
+    assert outlined(message) == Reply(message)
     if kind == "a space":
         kind, inner = RESPONSES.unwrap(message)
-        assert outlined(inner, kind) == (message, None)
+        assert outlined(inner, kind) == Reply(message)
 
 
 def test_fields_that_a_later_contract_adds_are_kept() -> None:

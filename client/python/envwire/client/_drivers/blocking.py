@@ -85,7 +85,7 @@ class BlockingDriver:
         except BaseException as failure:
             event = self._try_again(failure)
         else:
-            event = session.receive(*reply)
+            event = session.receive(reply.message, reply.area)
         made: pb.MakeResponse = self._outcome.of(event)
         return made
 

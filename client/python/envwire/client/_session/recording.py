@@ -164,7 +164,7 @@ class Recording:
         short, long = self._short, self._long
         if long.overflowed and (short is None or short.overflowed):
             return  # what cannot be replayed any more needs no digest
-        answer = None if reply is None else digested(*reply)
+        answer = None if reply is None else digested(reply.message, reply.area)
         long.add(request, answer)
         if short is not None:
             short.add(request, answer)

@@ -53,7 +53,7 @@ def settled(session: ClientSession, event: Event, label: str) -> Repeating:
         except BaseException as failure:  # noqa: PERF203 - it is sent again on another connection
             event = yield from tried_again(session, failure, label)
         else:
-            event = session.receive(*reply)
+            event = session.receive(reply.message, reply.area)
     return event
 
 
@@ -78,7 +78,7 @@ def tried_again(session: ClientSession, failure: BaseException, label: str) -> R
             failure = again
         else:
             outage.over()
-            return session.receive(*reply)
+            return session.receive(reply.message, reply.area)
 
 
 def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeating:
@@ -94,7 +94,7 @@ def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeatin
     except BaseException as failure:
         event = yield from tried_again(session, failure, label)
     else:
-        event = session.receive(*reply)
+        event = session.receive(reply.message, reply.area)
     return (yield from settled(session, event, label))
 
 

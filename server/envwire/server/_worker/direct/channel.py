@@ -94,7 +94,7 @@ class Channel:
         Raises:
             ChannelError: The connection is gone.
         """
-        message, attachments = packet
+        message, attachments = packet.message, packet.attachments
         if attachments is None or not attachments.length:
             self._send(HEADER.pack(len(message), 0, 0) + message)
         elif self._shared is not None and (where := self._shared.put(attachments)):
