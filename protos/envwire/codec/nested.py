@@ -14,11 +14,12 @@ def nested(message: Message) -> Iterator[Message]:
     """Yields the messages in the fields of a message that are set, in the order of their numbers."""
     for field, value in message.ListFields():
         if field.message_type is not None:
-            children: Any = value if _is_repeated(field) else (value,)
+            children: Any = value if is_repeated(field) else (value,)
             yield from children
 
 
-def _is_repeated(field: Any) -> bool:
+def is_repeated(field: Any) -> bool:
+    """Returns whether a field, given by its descriptor, holds a list."""
     # protobuf 7 drops `label`, earlier ones have no `is_repeated`.
     repeated: bool | None = getattr(field, "is_repeated", None)
     return field.label == field.LABEL_REPEATED if repeated is None else repeated

@@ -10,6 +10,8 @@ from envwire.server.cli._drive.bench import bench
 from envwire.server.cli._drive.run import run
 from envwire.server.cli._inspect.health import health
 from envwire.server.cli._inspect.list import list_environments
+from envwire.server.cli._recordings.export import export
+from envwire.server.cli._recordings.replay import replay
 from envwire.server.cli._secure.certs import certs
 from envwire.server.cli._secure.token import token
 from envwire.server.cli._serve.farm import farm
@@ -29,6 +31,8 @@ app.command()(run)
 app.command()(bench)
 app.command()(health)
 app.command()(conformance)
+app.command()(export)
+app.command()(replay)
 app.command()(certs)
 app.command()(token)
 app.command(epilog=EPILOG)(gateway)

@@ -1,0 +1,71 @@
+"""Writes episodes as a table of comma-separated values: a row for each reset and each step."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from envwire.server._recording.episodes import Episode, episodes
+from envwire.server._recording.reader import RecordedSession
+
+_COLUMNS = (
+    *("recording", "episode", "step", "time", "seed", "action", "reward"),
+    *("terminated", "truncated", "observation"),
+)
+#: Observations with more elements, such as images, are told by shape and type.
+_ELEMENTS = 256
+
+
+def write_csv(recordings: list[RecordedSession], path: Path) -> str:
+    """Writes the table and returns what it holds, in words.
+
+    Raises:
+        OSError: It cannot be written.
+        RecordingError: A recording cannot be read.
+    """
+    from envwire.codec import envwire_family
+
+    count = 0
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(_COLUMNS)
+        for recording in recordings:
+            for number, episode in enumerate(episodes(recording, envwire_family())):
+                for row in _rows(episode):
+                    writer.writerow((recording.path.stem, number, *row))
+                    count += 1
+    return f"{count} rows"
+
+
+def _rows(episode: Episode) -> Iterator[tuple[Any, ...]]:
+    first, *rest = episode.observations
+    yield 0, "", _text(episode.seed), "", "", "", "", _text(first)
+    steps = zip(
+        *(episode.times, episode.actions, episode.rewards),
+        *(episode.terminations, episode.truncations, rest),
+        strict=True,
+    )
+    for number, (at, action, *told, observation) in enumerate(steps, 1):
+        reward, terminated, truncated = map(_text, told)
+        yield (
+            *(number, f"{at:.6f}", "", _text(action), reward),
+            *(terminated, truncated, _text(observation)),
+        )
+
+
+def _text(value: Any) -> str:
+    """Returns a value as JSON; nothing for None."""
+    return "" if value is None else json.dumps(value, default=_jsonable)
+
+
+def _jsonable(value: Any) -> Any:
+    array: npt.NDArray[Any] = np.asarray(value)
+    if hasattr(value, "dtype"):
+        return array.tolist() if array.size <= _ELEMENTS else f"{array.dtype} {array.shape}"
+    return repr(value)

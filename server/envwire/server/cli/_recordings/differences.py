@@ -1,0 +1,151 @@
+"""Finds where two responses differ, and names the field: what `envwire replay` reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from envwire.codec import decode_fault, decode_value, envwire_family
+from envwire.codec.nested import is_repeated
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import values_pb2
+
+if TYPE_CHECKING:
+    from google.protobuf.message import Message
+
+_SHOWN = 200
+#: Kinds of values that hold others, in which the difference is looked for.
+_HOLDING = frozenset({"list", "tuple", "set", "dict", "object_array", "graph"})
+#: What may differ between two runs of one environment: it is not compared, as in a digest of a replay.
+_BESIDE = frozenset({"notices", "warnings", "np_random_seed"})
+_TIMED = "episode"
+
+
+class Difference(NamedTuple):
+    """A field that differs.
+
+    Attributes:
+        field: Where it is in the response: "step.observation", 'step.info["lives"]'.
+        recorded: What the recording has.
+        now: What was answered now.
+    """
+
+    field: str
+    recorded: str
+    now: str
+
+
+def difference(recorded: pb.InteractResponse, now: pb.InteractResponse) -> Difference | None:
+    """Returns the first field in which two responses differ; None when they say the same."""
+    return _in_messages("", recorded, now)
+
+
+def _in_messages(path: str, recorded: Any, now: Any) -> Difference | None:
+    if recorded.SerializeToString(deterministic=True) == now.SerializeToString(deterministic=True):
+        return None
+    compare = _COMPARE.get(recorded.DESCRIPTOR.name, _in_fields)
+    return compare(path, recorded, now)
+
+
+def _in_fields(path: str, recorded: Message, now: Message) -> Difference | None:
+    for field in recorded.DESCRIPTOR.fields:
+        if field.name in _BESIDE:
+            continue
+        name = f"{path}.{field.name}".lstrip(".")
+        found = _in_field(name, field, recorded, now)
+        if found is not None:
+            return found
+    return None
+
+
+def _in_field(path: str, field: Any, recorded: Message, now: Message) -> Difference | None:
+    was, this = getattr(recorded, field.name), getattr(now, field.name)
+    if is_repeated(field):
+        return _in_lists(path, list(was), list(this))
+    if field.message_type is None:
+        return None if repr(was) == repr(this) else Difference(path, _cut(was), _cut(this))
+    here, there = recorded.HasField(field.name), now.HasField(field.name)
+    if here != there:
+        return Difference(path, _presence(here), _presence(there))
+    return _in_messages(path, was, this) if here else None
+
+
+def _in_lists(path: str, recorded: list[Any], now: list[Any]) -> Difference | None:
+    for index, (was, this) in enumerate(zip(recorded, now, strict=False)):
+        item = f"{path}[{index}]"
+        if hasattr(was, "DESCRIPTOR"):
+            found = _in_messages(item, was, this)
+        else:
+            found = None if was == this else Difference(item, _cut(was), _cut(this))
+        if found is not None:
+            return found
+    if len(recorded) == len(now):
+        return None
+    return Difference(path, f"{len(recorded)} of them", f"{len(now)} of them")
+
+
+def _in_values(path: str, recorded: values_pb2.Value, now: values_pb2.Value) -> Difference | None:
+    kinds = {recorded.WhichOneof("kind"), now.WhichOneof("kind")}
+    if kinds == {"opaque"}:  # their texts may show addresses
+        return None
+    if len(kinds) == 1 and kinds <= _HOLDING:
+        kind = str(recorded.WhichOneof("kind"))
+        return _in_messages(path, getattr(recorded, kind), getattr(now, kind))
+    return Difference(path, _shown(recorded), _shown(now))
+
+
+def _in_maps(
+    path: str, recorded: values_pb2.ValueMap, now: values_pb2.ValueMap
+) -> Difference | None:
+    left, right = (
+        {_key(entry): entry.value for entry in each.entries if entry.name != _TIMED}
+        for each in (recorded, now)
+    )
+    for key in (*left, *(key for key in right if key not in left)):
+        item = f"{path}[{key}]"
+        if key not in left or key not in right:
+            return Difference(item, _presence(key in left), _presence(key in right))
+        found = _in_messages(item, left[key], right[key])
+        if found is not None:
+            return found
+    return None
+
+
+def _in_errors(path: str, recorded: Any, now: Any) -> Difference | None:
+    """Compares errors by reason and message: tracebacks name files, and outputs processes."""
+    was, this = (decode_fault(each, envwire_family()) for each in (recorded, now))
+    if (was.reason, was.message) == (this.reason, this.message):
+        return None
+    return Difference(path, *(_cut(f"{each.reason.value}: {each.message}") for each in (was, this)))
+
+
+def _in_value_lists(
+    path: str, recorded: values_pb2.ValueList, now: values_pb2.ValueList
+) -> Difference | None:
+    return _in_lists(path, list(recorded.values), list(now.values))
+
+
+_COMPARE: dict[str, Callable[[str, Any, Any], Difference | None]] = {
+    "Value": _in_values,
+    "ValueList": _in_value_lists,
+    "ValueMap": _in_maps,
+    "ErrorStatus": _in_errors,
+}
+
+
+def _key(entry: values_pb2.ValueEntry) -> str:
+    return _shown(entry.other) if entry.HasField("other") else repr(entry.name)
+
+
+def _shown(value: values_pb2.Value) -> str:
+    return _cut(decode_value(value, envwire_family()))
+
+
+def _cut(value: object) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
+
+
+def _presence(there: bool) -> str:
+    return "there" if there else "not there"

@@ -1,0 +1,96 @@
+"""`envwire export`: data sets, tables and films made of recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from envwire.server._recording.reader import RecordedSession
+
+#: The extra that holds each module which may be missing.
+_EXTRAS = {"minari": "minari", "jax": "minari", "h5py": "minari", "imageio": "mp4"}
+
+Files = Annotated[
+    list[Path], typer.Argument(help="Recordings, of `envwire serve --record`.", metavar="FILE...")
+]
+Import = Annotated[
+    list[str] | None,
+    typer.Option("--import", help="Module that registers the environment; repeat for more."),
+]
+
+
+def export(
+    files: Files,
+    minari: Annotated[str, typer.Option(help="Name of a Minari dataset to make.")] = "",
+    csv: Annotated[Path | None, typer.Option(help="Table to write, a row for each step.")] = None,
+    gif: Annotated[Path | None, typer.Option(help="Film to write, of one recording.")] = None,
+    mp4: Annotated[Path | None, typer.Option(help="Film to write, of one recording.")] = None,
+    target: Annotated[
+        str, typer.Option(help="Server that renders a film whose frames were not recorded.")
+    ] = "",
+    imports: Import = None,
+) -> None:
+    """Make a data set, a table or a film of recordings.
+
+    A film shows the frames that were rendered while it was recorded. Where there are none, the environment is played
+    again, here or at --target, and rendered.
+    """
+    from envwire.server._recording.reader import RecordedSession, RecordingError
+    from envwire.server.cli._failures import fail
+
+    try:
+        recordings = [RecordedSession(file) for file in files]
+        written = list(_write(recordings, minari, csv, {"gif": gif, "mp4": mp4}, target, imports))
+    except ModuleNotFoundError as error:
+        extra = _EXTRAS.get((error.name or "").partition(".")[0])
+        if extra is None:
+            fail("export", error)
+        typer.echo(
+            f"envwire export: {error.name} is not installed; this form needs: pip install 'envwire[{extra}]'",
+            err=True,
+        )
+        raise typer.Exit(1) from None
+    except RecordingError as error:
+        typer.echo(f"envwire export: {error}", err=True)
+        raise typer.Exit(1) from None
+    except Exception as error:
+        fail("export", error)
+    if not written:
+        typer.echo("envwire export: say what to make: --minari, --csv, --gif or --mp4", err=True)
+        raise typer.Exit(2)
+
+
+def _write(
+    recordings: list[RecordedSession],
+    minari: str,
+    csv: Path | None,
+    films: dict[str, Path | None],
+    target: str,
+    imports: list[str] | None,
+) -> Iterator[str]:
+    """Writes what was asked for, and says so."""
+    from envwire.server.cli._recordings.places import open_place
+
+    writers: list[tuple[object, Callable[[], str]]] = []
+    if minari:
+        from envwire.server.cli._recordings.minari_dataset import write_minari
+
+        writers.append((minari, partial(write_minari, recordings, minari)))
+    if csv is not None:
+        from envwire.server.cli._recordings.csv_table import write_csv
+
+        writers.append((csv, partial(write_csv, recordings, csv)))
+    for form, path in films.items():
+        if path is not None:
+            from envwire.server.cli._recordings.film import write_film
+
+            place = partial(open_place, target, recordings[0].header.make, imports or [])
+            writers.append((path, partial(write_film, form, recordings, path, place)))
+    for name, write in writers:
+        typer.echo(f"wrote {name}: {write()}")
+        yield str(name)

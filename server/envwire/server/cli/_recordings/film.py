@@ -1,0 +1,125 @@
+"""Writes a recording as a film.
+
+It shows the frames in the recording, or those that its environment renders when it is played again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import itertools
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from envwire.codec import decode_mapping, decode_value, envwire_family
+from envwire.server._recording.reader import RecordedSession, RecordingError
+from envwire.server.cli._recordings.differences import difference
+from envwire.server.cli._recordings.player import playing, requests
+from envwire.v1 import environment_pb2 as pb
+
+if TYPE_CHECKING:
+    from envwire.client import Transport
+
+_FPS = 30.0
+#: Dimensions of a picture: rows, columns, colours.
+_PICTURE = 3
+_RENDER = pb.InteractRequest(render=pb.RenderRequest())
+_SHOWING = frozenset({"reset", "step"})
+#: What need not be played again, or gives something else in this render mode.
+_SILENT = frozenset({"close", "render"})
+
+Frames = Generator[npt.NDArray[np.uint8], None, None]
+
+
+def write_film(
+    form: str, recordings: list[RecordedSession], path: Path, opened: Callable[[], Transport]
+) -> str:
+    """Writes the film and returns what it holds, in words.
+
+    Args:
+        form: "gif" or "mp4".
+        recordings: One recording.
+        path: The file.
+        opened: Leads to the environment, where it has to be played again.
+
+    Raises:
+        ImportError: What writes such a file is not installed.
+        RecordingError: There are several recordings, or nothing to be seen in this one.
+    """
+    if len(recordings) > 1:
+        raise RecordingError("a film is of one recording: name one file")
+    (recording,) = recordings
+    frames = _recorded(recording)
+    first = next(frames, None)
+    if first is None:
+        frames = _rendered(recording, opened())
+        first = next(frames, None)
+    if first is None:
+        raise RecordingError(f"{recording.path} shows nothing: there is neither a frame nor a step")
+    with contextlib.closing(frames):
+        return f"{_WRITERS[form](itertools.chain([first], frames), path, _fps(recording))} frames"
+
+
+def _fps(recording: RecordedSession) -> float:
+    metadata = decode_mapping(recording.header.made.metadata, envwire_family())
+    return float(metadata.get("render_fps") or _FPS)
+
+
+def _recorded(recording: RecordedSession) -> Frames:
+    """Yields the frames that the client had rendered."""
+    for exchange in recording.exchanges():
+        if exchange.kind == "render" and exchange.response is not None:
+            yield from _pictures(exchange.response)
+
+
+def _pictures(response: pb.InteractResponse) -> Frames:
+    frame: Any = decode_value(response.render.frame, envwire_family())
+    pictures: Any = np.asarray(frame)  # one, or those of a mode that ends in "_list"
+    if pictures.dtype == np.uint8 and pictures.ndim >= _PICTURE:
+        yield from pictures.reshape(-1, *pictures.shape[-_PICTURE:])
+
+
+def _rendered(recording: RecordedSession, transport: Transport) -> Frames:
+    """Plays the recording again with rendering, and yields the frames; it must go as it went."""
+    make = pb.MakeRequest()
+    make.CopyFrom(recording.header.make)
+    make.render_mode = "rgb_array"
+    with playing(transport, make) as player:
+        for number, (request, exchange) in enumerate(requests(recording), 1):
+            if exchange.response is None or exchange.kind in _SILENT:
+                continue
+            found = difference(exchange.response, player.ask(request))
+            if found is not None:
+                raise RecordingError(
+                    f"{recording.path} holds no frames, and goes another way when it is played again, from request "
+                    f"{number} on: {found.field} was {found.recorded} and is {found.now}. Reset with seeds, or render"
+                )
+            if exchange.kind in _SHOWING:
+                yield from _pictures(player.ask(_RENDER))
+
+
+def _write_gif(frames: Iterator[Any], path: Path, fps: float) -> int:
+    from PIL import Image
+
+    counted = itertools.count()
+    pictures = (Image.fromarray(frame) for frame, _ in zip(frames, counted))  # noqa: B905 - counts
+    first = next(pictures)
+    first.save(path, save_all=True, append_images=pictures, duration=1000 / fps, loop=0)
+    return next(counted)
+
+
+def _write_mp4(frames: Iterator[Any], path: Path, fps: float) -> int:
+    imageio: Any = importlib.import_module("imageio.v2")
+    count = 0
+    with imageio.get_writer(path, format="FFMPEG", fps=fps, macro_block_size=2) as writer:
+        for frame in frames:
+            writer.append_data(frame)
+            count += 1
+    return count
+
+
+_WRITERS = {"gif": _write_gif, "mp4": _write_mp4}

@@ -1,0 +1,113 @@
+"""Writes episodes as a Minari dataset, as Minari's own DataCollector would have collected them."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+import warnings
+from typing import Any
+
+from envwire.codec import decode_env_spec, decode_space, gymnasium_family
+from envwire.server._recording.episodes import Episode, episodes
+from envwire.server._recording.reader import RecordedSession, RecordingError
+from envwire.v1 import environment_pb2 as pb
+
+
+def write_minari(recordings: list[RecordedSession], name: str) -> str:
+    """Makes the dataset, where Minari keeps its own, and returns what it holds, in words.
+
+    Episodes that did not end are left out.
+
+    Raises:
+        ImportError: Minari is not installed.
+        RecordingError: The recordings are of different environments, or without an episode that ended.
+    """
+    minari: Any = importlib.import_module("minari")
+    made = _same(recordings)
+    dataset: Any = None
+    kept = left = steps = 0
+    for recording in recordings:
+        found = list(episodes(recording, gymnasium_family()))
+        whole = [episode for episode in found if episode.ended]
+        left += len(found) - len(whole)
+        buffers = [_buffer(episode, kept + number) for number, episode in enumerate(whole)]
+        if buffers and dataset is None:
+            dataset = _create(minari, name, buffers, made)
+        elif buffers:
+            dataset.update_dataset_from_buffer(buffers)
+        kept, steps = kept + len(buffers), steps + sum(map(len, buffers))
+    if dataset is None:
+        raise RecordingError("no episode in these recordings ended: there is nothing to export")
+    _describe_episodes(dataset.storage)
+    unfinished = f"; {left} that did not end were left out" if left else ""
+    return f"{kept} episodes, {steps} steps{unfinished}"
+
+
+def _same(recordings: list[RecordedSession]) -> pb.MakeResponse:
+    """Returns how the environment of all recordings was made."""
+    first = recordings[0].header.made
+    for recording in recordings:
+        made = recording.header.made
+        if (made.observation_space, made.action_space) != (
+            first.observation_space,
+            first.action_space,
+        ):
+            raise RecordingError(
+                f"{recording.path} is of an environment with other spaces than {recordings[0].path}: export them apart"
+            )
+    return first
+
+
+def _create(minari: Any, name: str, buffers: list[Any], made: pb.MakeResponse) -> Any:
+    # Raw arrays, where Minari would compress pictures with losses.
+    known = inspect.signature(minari.create_dataset_from_buffers).parameters
+    exact = {"jpeg_encoding": False} if "jpeg_encoding" in known else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of authors and the like, which a recording does not know
+        return minari.create_dataset_from_buffers(name, buffers, env=_described(made), **exact)
+
+
+def _describe_episodes(storage: Any) -> None:
+    """Adds sums and means of rewards to each episode, as the collector does."""
+    callbacks: Any = importlib.import_module("minari.data_collector.callbacks")
+    storage.update_episode_metadata(storage.apply(callbacks.EpisodeMetadataCallback()))
+
+
+def _described(made: pb.MakeResponse) -> Any:
+    """Returns an environment that is only described: Minari asks for its spaces and its specification."""
+    import gymnasium
+
+    family = gymnasium_family()
+    env: Any = gymnasium.Env()
+    env.observation_space = decode_space(made.observation_space, family)
+    env.action_space = decode_space(made.action_space, family)
+    if made.HasField("spec"):
+        spec = decode_env_spec(made.spec, family, made.spec.entry_point)
+        env.spec = dataclasses.replace(
+            spec, vector_entry_point=made.spec.vector_entry_point or None
+        )
+    return env
+
+
+def _buffer(episode: Episode, number: int) -> Any:
+    data_collector: Any = importlib.import_module("minari.data_collector")
+    buffer: Any = data_collector.EpisodeBuffer(
+        id=number,
+        seed=episode.seed,
+        options=episode.options,
+        observations=episode.observations[0],
+    )
+    for index, action in enumerate(episode.actions):
+        buffer = buffer.add_step_data(
+            {
+                "action": action,
+                "observation": episode.observations[index + 1],
+                "reward": episode.rewards[index],
+                "terminated": episode.terminations[index],
+                "truncated": episode.truncations[index],
+                "info": {},
+            }
+        )
+    collected: Any = dataclasses.replace(buffer, infos=None)
+    return collected

@@ -1,0 +1,91 @@
+"""Plays recorded requests to a new session, and hears what it answers."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from envwire.client._transports.transport import Transport, call
+from envwire.client.errors import exception
+from envwire.codec import decode_fault, envwire_family
+from envwire.v1 import environment_pb2 as pb
+
+if TYPE_CHECKING:
+    from envwire.server._recording.reader import Exchange, RecordedSession
+
+_MAKE_SECONDS = 120.0
+
+
+class Player:
+    """A session that is made as a recorded one was, and asked what that was asked.
+
+    Args:
+        transport: Leads to a server, or to environments in this process.
+        make: What to make.
+
+    Raises:
+        RemoteError: It cannot be made.
+    """
+
+    def __init__(self, transport: Transport, make: pb.MakeRequest) -> None:
+        self._transport = transport
+        self._sequence = 0
+        answer = call(transport, pb.InteractRequest(make=make), _MAKE_SECONDS)
+        if answer.HasField("error"):
+            family = envwire_family()
+            raise exception(decode_fault(answer.error, family), family)
+        self.made = answer.make
+        self._header = pb.SessionHeader(
+            session_id=answer.make.session_id, secret=answer.make.secret
+        )
+        self._seconds = answer.make.step_timeout.ToSeconds() + 10.0
+
+    def ask(self, request: pb.InteractRequest) -> pb.InteractResponse:
+        """Sends a request, under the next number of this session, and returns the response."""
+        asked = pb.InteractRequest()
+        asked.CopyFrom(request)
+        body: Any = getattr(asked, asked.WhichOneof("request") or "")
+        self._sequence += 1
+        body.header.CopyFrom(self._header)
+        body.sequence = self._sequence
+        return call(self._transport, asked, self._seconds)
+
+    def close(self) -> None:
+        """Ends the session, if nothing that was played has."""
+        self.ask(pb.InteractRequest(close=pb.CloseRequest()))
+
+
+@contextlib.contextmanager
+def playing(transport: Transport, make: pb.MakeRequest) -> Generator[Player]:
+    """Makes a session and closes it, and the transport, at the end.
+
+    Raises:
+        RemoteError: It cannot be made.
+    """
+    with contextlib.closing(transport):
+        player = Player(transport, make)
+        try:
+            yield player
+        finally:
+            player.close()
+
+
+def requests(recording: RecordedSession) -> Iterator[tuple[pb.InteractRequest, Exchange]]:
+    """Yields what there is to play: the requests of a Replay by themselves, unless it began members apart."""
+    replayed: list[tuple[pb.InteractRequest, Exchange]] = []
+    for exchange in recording.exchanges():
+        if exchange.replayed:
+            replayed.append((exchange.request, exchange))
+        elif exchange.kind != "replay":
+            yield exchange.request, exchange
+        elif exchange.request.replay.member_starts:
+            whole = pb.InteractRequest()
+            whole.CopyFrom(exchange.request)
+            whole.replay.requests.extend(each.SerializeToString() for each, _ in replayed)
+            yield whole, exchange
+            replayed = []
+        else:
+            yield from replayed
+            replayed = []
+    yield from replayed

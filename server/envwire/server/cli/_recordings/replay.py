@@ -1,0 +1,70 @@
+"""`envwire replay`: plays a recording to an environment, and says where it answers otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from envwire.server.cli._recordings.export import Import
+
+if TYPE_CHECKING:
+    from envwire.server._recording.reader import RecordedSession
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(help="A recording, of `envwire serve --record`.")],
+    target: Annotated[
+        str, typer.Option(help="HOST:PORT of a server to play it to; in this process by default.")
+    ] = "",
+    imports: Import = None,
+) -> None:
+    """Make the environment of a recording again, ask it all that was asked, and say where it answers otherwise.
+
+    Exits with status 1 at the first request whose answer differs.
+    """
+    from envwire.server._recording.reader import RecordedSession, RecordingError
+    from envwire.server.cli._failures import fail
+
+    try:
+        recording = RecordedSession(file)
+        same = _play(recording, target, imports or [])
+    except RecordingError as error:
+        typer.echo(f"envwire replay: {error}", err=True)
+        raise typer.Exit(1) from None
+    except Exception as error:
+        fail("replay", error)
+    if recording.header.redacted:
+        names = ", ".join(recording.header.redacted)
+        typer.echo(f"values were left out of this recording: {names}", err=True)
+    if not same:
+        raise typer.Exit(1)
+
+
+def _play(recording: RecordedSession, target: str, imports: list[str]) -> bool:
+    """Plays a recording, says how that went, and returns whether all answers are the same."""
+    from envwire.server.cli._recordings.differences import difference
+    from envwire.server.cli._recordings.places import open_place
+    from envwire.server.cli._recordings.player import playing, requests
+
+    make = recording.header.make
+    count = 0
+    with playing(open_place(target, make, imports), make) as player:
+        for count, (request, exchange) in enumerate(requests(recording), 1):
+            if exchange.response is None:
+                typer.echo(
+                    f"request {count} ({exchange.kind}) was not answered when it was recorded",
+                    err=True,  # at once: it may end this process as well
+                )
+            answer = player.ask(request)
+            found = difference(exchange.response, answer) if exchange.response else None
+            if found is not None:
+                typer.echo(
+                    f"request {count} ({exchange.kind}, at {exchange.at:.3f} s) differs in {found.field}"
+                )
+                typer.echo(f"  recorded: {found.recorded}\n  now:      {found.now}")
+                return False
+    typer.echo(f"{count} requests of {make.env_id}: all answers are the same")
+    typer.echo(f"the recording was {recording.ending}")
+    return True

@@ -1,0 +1,267 @@
+"""`envwire export` and `envwire replay`, on recordings of a real server."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from typer.testing import CliRunner, Result
+
+from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.server import Server
+from envwire.server._recording.files import SUFFIX
+from envwire.server._recording.reader import RecordedSession
+from envwire.server.cli._app import app
+from envwire.wire.recordings import EntryReader, framed
+from tests.conftest import SETTINGS
+
+Seen = list[tuple[Any, Any]]
+
+
+def envwire(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def play(env: RemoteEnv, episodes: int, unfinished: int = 0) -> Seen:
+    """Plays episodes with seeded actions, then steps of one that does not end."""
+    env.action_space.seed(5)
+    seen: Seen = []
+    for episode in range(episodes + bool(unfinished)):
+        seen.append((None, env.reset(seed=episode)[0]))
+        ended, steps = False, 0
+        while not ended and (episode < episodes or steps < unfinished):
+            action = env.action_space.sample()
+            observation, _, terminated, truncated, _ = env.step(action)
+            seen.append((action, observation))
+            ended, steps = terminated or truncated, steps + 1
+    return seen
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Seen, Server]:
+    directory = tmp_path_factory.mktemp("recorded")
+    with Server(["CartPole-v1", "tests/*"], record=directory, **SETTINGS) as server:
+        env = RemoteEnv(server.target, "CartPole-v1")
+        seen = play(env, 3, unfinished=2)
+        env.close()
+    (path,) = directory.glob(f"*{SUFFIX}")
+    return path, seen, server
+
+
+def test_a_table_has_a_row_for_each_reset_and_step(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    path, seen, _ = recorded
+    told = envwire("export", path, "--csv", tmp_path / "steps.csv")
+    assert told.exit_code == 0, told.output
+    assert f"{len(seen)} rows" in told.output
+    with (tmp_path / "steps.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["action"] for row in rows] == ["" if a is None else str(a) for a, _ in seen]
+    for row, (_, observation) in zip(rows, seen, strict=True):
+        assert np.array_equal(np.float32(json.loads(row["observation"])), observation)
+    assert {row["recording"] for row in rows} == {path.stem}
+    assert [row["seed"] for row in rows if row["step"] == "0"] == ["0", "1", "2", "3"]
+    assert sum(row["terminated"] == "true" for row in rows) == 3
+
+
+def test_a_film_of_what_was_not_rendered_is_of_the_same_states(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    path, seen, _ = recorded
+    told = envwire("export", path, "--gif", tmp_path / "film.gif")
+    assert told.exit_code == 0, told.output
+    assert f"{len(seen)} frames" in told.output
+    film: Any = Image.open(tmp_path / "film.gif")
+    assert film.n_frames > len(seen) // 2  # equal neighbours are one longer frame
+    film.close()
+
+
+def test_a_film_shows_the_frames_that_were_recorded(tmp_path: Path) -> None:
+    with Server(["CartPole-v1"], record=tmp_path) as server:
+        env = RemoteEnv(server.target, "CartPole-v1", render_mode="rgb_array")
+        env.reset(seed=1)
+        frames: list[Any] = []
+        for _ in range(3):
+            env.step(0)
+            frames.append(env.render())
+        env.close()
+    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    assert "3 frames" in envwire("export", path, "--gif", tmp_path / "film.gif").output
+    film: Any = Image.open(tmp_path / "film.gif")
+    film.seek(film.n_frames - 1)
+    assert film.size == frames[-1].shape[1::-1]
+    film.close()
+
+
+def test_a_film_is_written_as_mp4(recorded: tuple[Path, Seen, Server], tmp_path: Path) -> None:
+    imageio: Any = pytest.importorskip("imageio.v2")
+    pytest.importorskip("imageio_ffmpeg")
+    path, seen, _ = recorded
+    told = envwire("export", path, "--mp4", tmp_path / "film.mp4")
+    assert told.exit_code == 0, told.output
+    with imageio.get_reader(tmp_path / "film.mp4") as film:
+        assert film.count_frames() == len(seen)
+        assert film.get_data(0).shape == (400, 600, 3)
+
+
+def test_what_is_missing_is_one_line_with_its_extra(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "minari", None)
+    told = envwire("export", recorded[0], "--minari", "a/b-v0")
+    assert (told.exit_code, told.output.count("\n")) == (1, 1)
+    assert "pip install 'envwire[minari]'" in told.output
+    monkeypatch.setitem(__import__("sys").modules, "imageio", None)
+    monkeypatch.setitem(__import__("sys").modules, "imageio.v2", None)
+    told = envwire("export", recorded[0], "--mp4", tmp_path / "film.mp4")
+    assert told.exit_code == 1
+    assert "pip install 'envwire[mp4]'" in told.output
+
+
+def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen, Server], tmp_path: Path) -> None:
+    path, _, _ = recorded
+    (tmp_path / "other").write_text("no recording")
+    for arguments, says in (
+        ((tmp_path / "other", "--csv", "x"), "is no recording"),
+        ((tmp_path / "none", "--csv", "x"), "No such file"),
+        ((path, "--csv", tmp_path / "no" / "x"), "No such file"),
+        ((path,), "say what to make"),
+        ((path, path, "--gif", tmp_path / "x.gif"), "name one file"),
+    ):
+        told = envwire("export", *arguments)
+        assert told.exit_code in (1, 2)
+        assert says in told.output
+        assert told.output.count("\n") == 1
+
+
+def test_a_recording_of_a_vector_is_not_exported(tmp_path: Path) -> None:
+    with Server(["CartPole-v1"], record=tmp_path) as server:
+        envs = RemoteVectorEnv(server.target, "CartPole-v1", num_envs=4, sessions=1)
+        envs.reset(seed=1)
+        envs.step([0, 1, 0, 1])
+        envs.close()
+    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    told = envwire("export", path, "--csv", tmp_path / "x.csv")
+    assert "recordings of single environments" in told.output
+    assert envwire("replay", path).exit_code == 0
+
+
+def test_a_replay_is_the_same_here_and_on_a_server(recorded: tuple[Path, Seen, Server]) -> None:
+    path, seen, _ = recorded
+    told = envwire("replay", path)
+    assert (told.exit_code, told.output.splitlines()) == (
+        0,
+        [
+            f"{len(seen) + 1} requests of CartPole-v1: all answers are the same",
+            "the recording was closed by its client",
+        ],
+    )
+    with Server(["CartPole-v1"]) as server:
+        assert envwire("replay", path, "--target", server.target).output == told.output
+
+
+def edited(path: Path, to: Path, edit: Callable[[int, Any], None]) -> Path:
+    """Writes a copy of a recording, of which each entry was passed to `edit`."""
+    with path.open("rb") as file, to.open("wb") as out:
+        for number, entry in enumerate(EntryReader(file)):
+            edit(number, entry)
+            kind = entry.WhichOneof("entry") or ""
+            content = getattr(entry, kind).SerializeToString()
+            out.writelines(framed(kind, entry.at, [content]))
+    return to
+
+
+def test_the_first_answer_that_differs_is_told(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    def edit(number: int, entry: Any) -> None:
+        if number == 6:
+            entry.response.step.reward = 0.5
+        if number == 10:
+            entry.response.step.observation.array.data = bytes(16)
+
+    told = envwire("replay", edited(recorded[0], tmp_path / "edited", edit))
+    assert told.exit_code == 1
+    first, *values = told.output.splitlines()
+    assert first.startswith("request 3 (step, at ")
+    assert first.endswith("differs in step.reward")
+    assert [line.split() for line in values] == [["recorded:", "0.5"], ["now:", "1.0"]]
+
+
+CHANGES: list[tuple[Callable[[Any], object], str, str]] = [
+    (lambda step: step.info.entries.add(name="x"), "step.info['x']", "not there"),
+    (lambda step: step.ClearField("observation"), "step.observation", "there"),
+    (lambda step: setattr(step, "terminated", True), "step.terminated", "False"),
+    (
+        lambda step: setattr(step.observation.array, "data", bytes(16)),
+        "step.observation",
+        "array([",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "field", "now"), CHANGES)
+def test_a_difference_names_its_field(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path, change: Any, field: str, now: str
+) -> None:
+    def edit(number: int, entry: Any) -> None:
+        if number == 6:
+            change(entry.response.step)
+
+    told = envwire("replay", edited(recorded[0], tmp_path / "edited", edit)).output
+    assert f"differs in {field}\n" in told
+    assert f"now:      {now}" in told
+
+
+def test_what_differs_between_any_two_runs_does_not_count(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    def edit(number: int, entry: Any) -> None:
+        if number == 6:
+            entry.response.step.warnings.add(category="UserWarning")
+            entry.response.notices.add()
+
+    assert envwire("replay", edited(recorded[0], tmp_path / "edited", edit)).exit_code == 0
+
+
+def test_all_kinds_of_requests_are_played(tmp_path: Path) -> None:
+    with Server(["tests/*"], record=tmp_path, **SETTINGS) as server:
+        env = RemoteEnv(server.target, "tests/Saving-v0", on_lost="replay")
+        env.reset(seed=1)
+        state = env.save_state()
+        env.step(0)
+        env.restore_state(state)
+        env.step_many([0, 0])
+        env.set_wrapper_attr("spare", 4)
+        with pytest.raises(AttributeError):
+            env.get_wrapper_attr("nothing")
+        env.close()
+    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    told = envwire("replay", path, "--import", "tests.hosted_envs")
+    assert told.exit_code == 0, told.output
+
+
+def test_a_torn_recording_is_played_as_far_as_it_goes(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    torn = tmp_path / "torn"
+    torn.write_bytes(recorded[0].read_bytes()[:-40])
+    told = envwire("replay", torn)
+    assert told.exit_code == 0
+    assert "the recording was torn at byte" in told.output
+    assert len(list(RecordedSession(torn).exchanges())) > 5
+
+
+def test_errors_of_replay_are_one_line(recorded: tuple[Path, Seen, Server]) -> None:
+    with Server(["Pendulum-v1"]) as server:
+        told = envwire("replay", recorded[0], "--target", server.target)
+    assert told.exit_code == 1
+    assert told.output.startswith("envwire replay: ")
+    assert told.output.count("\n") == 1
