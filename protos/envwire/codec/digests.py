@@ -1,10 +1,10 @@
 """Digests of answers, by which a replay checks that the new environment behaves as the lost one did.
 
-Client and server each keep a running digest of the answers to a recording's requests. It must not depend on the way an
-answer came, nor on what differs between two runs of the same environment. So an answer counts as its message without
-warnings; without the text of opaque values, which may show addresses; without `info["episode"]`, in which wrappers tell
-how long an episode took; and without the seed of a mirrored generator, which is unknown where its state was set. The
-elements of large tensors count behind the message, wherever they travelled. An error counts as its reason.
+Client and server each keep a running digest of the answers to a recording's requests. It must not depend on the
+transport, nor on what differs between two runs of the same environment. So these parts of an answer are left out:
+warnings; the text of opaque values, which may contain addresses; `info["episode"]`, in which wrappers report an
+episode's duration; and the seed of a mirrored generator, which is unknown where its state was set. The elements of
+large tensors are digested after the message, attached or not. Of an error only the reason is digested.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ class RollingDigest:
         """Takes the answer to the next request.
 
         Args:
-            answer: An InteractResponse; None when nobody saw it.
+            answer: An InteractResponse; None for one that was never received.
             area: What was attached to it.
         """
         self.add_digested(None if answer is None else digested(answer, area))
 
     def add_digested(self, parts: Digested | None) -> None:
-        """Takes what counts of the answer to the next request; None when nobody saw it."""
+        """Adds the digested parts of the answer to the next request; None for an answer that was never received."""
         if parts is not None:
             head, *elements = parts
             self._hash.update(len(head).to_bytes(_LENGTH_BYTES, "little"))
@@ -72,11 +72,11 @@ class RollingDigest:
             self.checkpoints.append(self._hash.digest())
 
     def value(self) -> bytes:
-        """Returns the digest of all so far."""
+        """Returns the digest of all answers so far."""
         return self._hash.digest()
 
     def copy(self) -> RollingDigest:
-        """Returns a digest that goes on from here by itself."""
+        """Returns an independent copy, to which answers can be added."""
         twin = RollingDigest()
         twin._hash = self._hash.copy()
         twin.count, twin.checkpoints = self.count, list(self.checkpoints)
@@ -84,14 +84,14 @@ class RollingDigest:
 
 
 def digested(answer: bytes, area: Area | None = None) -> Digested:
-    """Returns what counts of an answer: the message, then the elements of its large tensors."""
+    """Returns the digested parts of an answer: the message, then the elements of its large tensors."""
     return digested_message(environment_pb2.InteractResponse.FromString(answer), len(answer), area)
 
 
 def digested_message(
     response: environment_pb2.InteractResponse, length: int, area: Area | None = None
 ) -> Digested:
-    """Returns what counts of an answer that was parsed, and is of no use afterwards.
+    """Returns the digested parts of a parsed answer, which is changed by this.
 
     Args:
         response: The answer.
@@ -116,7 +116,7 @@ def digested_message(
 
 
 def _is_plain(step: environment_pb2.StepResponse) -> bool:
-    """Returns whether nothing is to be left out of a small answer: looking everywhere costs more than all the rest."""
+    """Returns whether a small answer has nothing to leave out: the full search would cost more than the digest."""
     values = [step.typed_reward, step.typed_terminated, step.typed_truncated]
     for entry in step.info.entries:
         if entry.name == _TIMED:

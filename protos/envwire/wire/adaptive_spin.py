@@ -1,9 +1,9 @@
 """Adaptive spinning: how both ends of a direct channel wait for the next message.
 
-A processor that has nothing to do goes to sleep, and to wake it costs as much as a whole step: its caches are cold, and
-on a virtual machine the host is asked. Where the last wait was short, the next one is likely to be, so it begins by
-looking. Between two looks whoever else can use the processor has it, and where many share the processors waits are
-long, and nobody looks.
+An idle processor goes to sleep, and waking it costs as much as a whole step: its caches are cold, and on a virtual
+machine the host is involved. If the last wait was short, the next one probably is, so it begins by polling. Between two
+polls the processor is yielded to other threads; where many threads share the processors, waits are long and nothing
+spins.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 
-#: Longer waits are slept through; most steps of cheap environments are served in less, those with images too.
+#: Longest spin. Most steps of cheap environments, those with images included, are served in less.
 _MOMENT = 200e-6
 
-#: Lets others run; without it, two that look would keep from the processors those whom they wait for.
+#: Yields the processor. Without it, two waiters that spin would keep the threads that they wait for from running.
 _give_way: Callable[[], object] = getattr(os, "sched_yield", bool)
 
 
 def _processors() -> int:
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # only Linux tells which of them are ours
+    except AttributeError:  # only Linux reports a process's own processors
         return os.cpu_count() or 1
 
 

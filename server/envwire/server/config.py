@@ -55,28 +55,28 @@ class ServerConfig:
     port: Annotated[int, _hosting("Port to bind; 0 for any free one.", PORT)] = 50051
     advertise: Annotated[
         str,
-        _hosting("HOST:PORT that clients are told to go on at, if this server answers them there."),
+        _hosting("HOST:PORT at which clients continue after a Make, if this server answers there."),
     ] = ""
     direct_port: Annotated[
         int,
         _hosting(
-            "Port of the direct channel, which Python clients prefer; 0 for any free one on loopback and none "
-            "elsewhere, -1 for none at all.",
+            "Port of the direct channel, which Python clients prefer; 0 for any free port on loopback and none on "
+            "other addresses, -1 for none.",
             DIRECT_PORT,
         ),
     ] = 0
     sessions_per_process: Annotated[
         int,
         _hosting(
-            "Environments that share a process: less memory, less isolation. One that crashes or hangs takes the "
-            "others along.",
+            "Environments that share a process: less memory, less isolation. A crash or a hang of one ends the others "
+            "too.",
             POSITIVE,
         ),
     ] = 1
     shared_memory: Annotated[
         int,
         _hosting(
-            "Bytes of memory that an environment may share with a client on this machine, for large frames; 0 for "
+            "Bytes of memory that an environment may share with a client on this machine, for large messages; 0 for "
             "none.",
             NOT_NEGATIVE,
         ),
@@ -95,7 +95,7 @@ class ServerConfig:
     lease: Annotated[
         float,
         _limits(
-            "Life of an environment whose client is gone: without an open stream and without a request.",
+            "How long an environment outlives its client: time without an open stream, direct channel or request.",
             POSITIVE,
         ),
     ] = 60.0
@@ -115,21 +115,21 @@ class ServerConfig:
     max_make_bytes: Annotated[
         int,
         _limits(
-            "Largest Make, and largest of any other request that the front itself parses, in bytes.",
+            "Largest Make, or other request that is parsed before a session gets it, in bytes.",
             POSITIVE,
         ),
     ] = 1024 * 1024
     max_pending_bytes: Annotated[
         int,
         _limits(
-            "Bytes of large requests that may wait for one environment, beyond one request and its repetition.",
+            "Bytes of large requests that may wait for one environment, in addition to one request and its repeat.",
             POSITIVE,
         ),
     ] = 16 * 1024 * 1024
     max_pending_bytes_per_client: Annotated[
         int,
         _limits(
-            "Bytes of large requests of one client that may wait for all its environments, beyond one request.",
+            "Bytes of large requests of one client that may wait for all its environments, in addition to one request.",
             POSITIVE,
         ),
     ] = 1024 * 1024 * 1024
@@ -156,14 +156,14 @@ class ServerConfig:
     max_session_files: Annotated[
         int,
         _limits(
-            "Files that an environment's process may have open; 0 for no limit of its own.", FILES
+            "Files that an environment's process may have open; 0 for the system's limit.", FILES
         ),
     ] = 0
     queue: Annotated[
         int,
         _limits("Clients that may wait for a free environment; 0 to refuse them at once.", LIMIT),
     ] = 0
-    queue_timeout: Annotated[float, _limits("Time that one of them may wait.", POSITIVE)] = 30.0
+    queue_timeout: Annotated[float, _limits("Longest wait of such a client.", POSITIVE)] = 30.0
     record: Annotated[
         FilePath,
         _recording(
@@ -202,7 +202,7 @@ class ServerConfig:
     allow_kwargs: Annotated[
         Sequence[str],
         _safety(
-            "Keyword arguments that clients of a public address may pass, and of what kind: name,name or "
+            "Keyword arguments that clients of a public address may pass, with rules for their values: name,name or "
             "ID=size:int[1..9],slip:bool,map:{4x4,8x8}."
         ),
     ] = ()
@@ -225,41 +225,41 @@ class ServerConfig:
         ),
     ] = ()
     tls_cert: Annotated[
-        FilePath, _safety("PEM file of the server's certificate; it is read anew when it changes.")
+        FilePath, _safety("PEM file of the server's certificate; it is reloaded when it changes.")
     ] = ""
     tls_key: Annotated[FilePath, _safety("PEM file of its key.")] = ""
     tls_client_ca: Annotated[
-        FilePath, _safety("PEM file of the authority whose clients are let in.")
+        FilePath, _safety("PEM file of the CA whose client certificates are accepted.")
     ] = ""
     tokens: Annotated[
-        FilePath, _safety("File of the tokens that are let in; `envwire token` makes its lines.")
+        FilePath, _safety("File of the accepted tokens; `envwire token` prints its lines.")
     ] = ""
     share_processes: Annotated[
         bool,
         _safety(
-            "Put environments of different clients into one process; without it each client has processes of its own. "
-            "For clients that trust each other."
+            "Let environments of different clients share a process, for clients that trust each other. By default each "
+            "client has processes of its own."
         ),
     ] = False
     insecure: Annotated[
         bool,
-        _safety("Bind an address other than loopback without TLS and without knowing the clients."),
+        _safety("Bind an address other than loopback without TLS and without authentication."),
     ] = False
     join: Annotated[
         Sequence[str],
         _farm("HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."),
     ] = ()
     join_token: Annotated[
-        FilePath, _farm("File that holds the token, with scope join, to show to the gateways.")
+        FilePath, _farm("File with the token, of scope join, for the gateways.")
     ] = ""
     join_ca: Annotated[
-        FilePath, _farm("PEM file of the authority that the gateways' certificates come from.")
+        FilePath, _farm("PEM file of the CA that issued the gateways' certificates.")
     ] = ""
     labels: Annotated[
         Sequence[str],
         _farm("NAME=VALUE that allocations in the farm can ask for.", LABELS, option="--label"),
     ] = ()
-    #: Directories to put in front of the module search path: for programs, which have one; operators do not set it.
+    #: Directories to put in front of the module search path. Set by programs, not by operators.
     sys_path: Sequence[str] = ()
 
     def __post_init__(self) -> None:

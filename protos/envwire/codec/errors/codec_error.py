@@ -1,7 +1,7 @@
 """`CodecError`: what cannot be encoded or decoded, its path, and the remedy.
 
-The path is put together while the error travels outwards: each container adds its own step with
-`under`. So nothing is spent on paths while all is well.
+The path is assembled while the error propagates: each container adds its own step with `under`. Without an error, paths
+cost nothing.
 """
 
 from __future__ import annotations

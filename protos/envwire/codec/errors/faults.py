@@ -1,6 +1,6 @@
 """The table of error reasons: name, gRPC status, meaning.
 
-The servers' refusals, the clients' exceptions and the table in the documents all come from here.
+The servers' errors, the clients' exceptions and the table in docs/protocol.md are derived from it.
 """
 
 from __future__ import annotations
@@ -169,10 +169,10 @@ class FaultError(Exception):
         reason: Row of the table.
         message: What was wrong, what was expected and what to do.
         metadata: Facts by name, for example "session_id".
-        output: The end of what the environment's process printed, when it was lost.
+        output: The end of the output of the environment's process, if the process was lost.
         traceback: The remote traceback, innermost call last.
-        retry_after: Seconds to wait before another attempt; None when there is no use in one.
-        exception: What the environment raised, when it did.
+        retry_after: Seconds to wait before another attempt; None if a retry is useless.
+        exception: The exception that the environment raised, if it did.
         code: gRPC's status code; by default the table's.
     """
 

@@ -114,7 +114,7 @@ def _reason(info: status_pb2.ErrorInfo | None) -> Reason:
 
 
 def _debug_info(error: FaultError, room: int) -> status_pb2.DebugInfo:
-    """Shares the room between output and traceback; what one does not need the other has."""
+    """Divides the room between output and traceback; each gets what the other does not need."""
     wanted = len(printable(error.output).encode())
     lines = _last_lines(error.traceback, max(room // 2, room - wanted))
     used = sum(len(line.encode()) + _LINE_OVERHEAD for line in lines)

@@ -1,7 +1,7 @@
 """Moves attachments back into their message, for transports that carry none.
 
-The message is small and the arrays are not. So the message is taken apart where its tensors are, and the arrays stay
-where they are: what is returned are pieces, to be sent one after another.
+The message is small and the arrays are large. So the message is split where its tensors are, and the arrays are not
+copied: the result is a list of pieces, to be sent one after another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
 _TENSOR: Final = values_pb2.Tensor.DESCRIPTOR
 _DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
-#: Longer messages hold more than arrays, and do not come again.
+#: Longer messages are not cached: they hold more than arrays, and are rarely equal to an earlier one.
 _REMEMBERED_TO: Final = 512
 
 

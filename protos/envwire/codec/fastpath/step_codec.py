@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class FixedPartsStepCodec(StepCodec):
-    """Writes and reads what differs from the last step; what is not like it is left to protobuf.
+    """Writes and reads the parts that differ from the last step; steps of another form are left to protobuf.
 
     Args:
         family: Classes to build of.
@@ -29,7 +29,7 @@ class FixedPartsStepCodec(StepCodec):
     def __init__(self, family: Family, *, vector: bool = False) -> None:
         self._messages = MessageStepCodec(family)
         reader = StepRequestReader()
-        # Bound once: to look them up in each step takes as long as some of what they do.
+        # Bound once: looking them up at each step takes as long as some of the work that they do.
         self._write_request = StepRequestWriter().write
         self._read_request, self._learn_request = reader.read, reader.learn
         self._write_response = (BatchResponseWriter() if vector else StepResponseWriter()).write

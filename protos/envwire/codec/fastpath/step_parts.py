@@ -24,7 +24,7 @@ FLAGS: Final = {
     for terminated in (False, True)
     for truncated in (False, True)
 }
-"""The two flags, always written: an answer is then as long as the last one, and its receiver knows where it ends."""
+"""The two flags. False is written as well, so that answers keep their length and the parts keep their places."""
 
 FLAGS_READ: Final = {written: flags for flags, written in FLAGS.items()}
 FLAG_BYTES: Final = 4

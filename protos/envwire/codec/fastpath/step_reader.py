@@ -61,7 +61,7 @@ class StepResponseReader:
             return None
         try:
             return self._read(raw, start + 1, area)
-        except (DecodeError, struct.error):  # protobuf says better what is wrong
+        except (DecodeError, struct.error):  # left to protobuf, which reports what is wrong
             return None
 
     def _read(self, raw: bytes, index: int, area: Area | None) -> StepResult | None:

@@ -1,8 +1,8 @@
 """Encodes answers to steps by their fixed parts.
 
-A step's messages differ from the last one's in a few fields: the number, the action, the observation, the reward, the
-flags, the info. What is written here has protobuf's own form, but a message is built only for a part that is not like
-the last one: it costs ten times as much as joining its bytes.
+Answers differ from the last one in a few fields: observation, reward, flags and info. The bytes written here are those
+that protobuf would write, but a message is built only for a part of another form than the last one: building costs ten
+times as much as joining bytes.
 """
 
 from __future__ import annotations

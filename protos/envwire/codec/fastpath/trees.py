@@ -1,8 +1,8 @@
 """Fast path for dicts, tuples and lists with the structure of the last one: only their leaves change.
 
-A tree remembers nested containers: the bytes before each element, with the lengths that they had last. Where an
-element is as long as before, nothing around it has to be written or understood again, only joined or compared; where it
-is not, the lengths around it are. Other containers, other names and whatever has no leaf here are `Unknown`.
+A tree remembers nested containers: the bytes before each element, and the element's last length. Around an element of
+the same length the remembered bytes are joined or compared as they are; for another length, the lengths around it are
+written or parsed again. Containers of another type, other names, and values without a leaf class raise `Unknown`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ENTRY: Final = tag(values_pb2.ValueMap, "entries", LENGTH_DELIMITED)
 _NAME: Final = tag(values_pb2.ValueEntry, "name", LENGTH_DELIMITED)
 _VALUE: Final = tag(values_pb2.ValueEntry, "value", LENGTH_DELIMITED)
 
-#: Trees are smaller than this; what is larger spends its time in its elements, and would hold memory here.
+#: Largest tree. Larger values take most of their time in their elements, and their trees would take much memory.
 _MOST_NODES: Final = 1024
 _MOST_LEVELS: Final = 8
 

@@ -1,7 +1,7 @@
 """Fast path for values with the type and shape of the last one, without building a message.
 
-An observation differs from the one before in its elements, not in its type and shape. Writer and reader remember what
-stands around the elements, and compare it as bytes. Whatever is not like the last value is left to protobuf.
+Successive observations differ in their elements, not in type and shape. Writer and reader remember the bytes around the
+elements, and compare them. Values of another type or shape are left to protobuf.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from envwire.codec.fastpath.trees import Node, grow
 if TYPE_CHECKING:
     from envwire.wire.frames import Area, Attachments
 
-#: After so many values in a row that were not like the one before, a field stops learning what they are like: it would
-#: cost more than it saves. Every `_AGAIN`th value it tries anew.
+#: After this many values in a row that each had another form, a field stops learning forms, which would cost more than
+#: it saves. It tries again at every `_AGAIN`th value.
 _TRIES: Final = 4
 _AGAIN: Final = 64
 
 _NUMPY: Final = (np.ndarray, np.generic)
 
-# Methods of imported tables, bound once: Python binds them anew in each call.
+# Bound once: Python creates a method object at each access.
 _spelled: Final = INTEGERS.get
 _said: Final = KNOWN.get
 

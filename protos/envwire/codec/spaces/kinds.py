@@ -1,6 +1,6 @@
 """The ten kinds of spaces: a table row and a pair of functions each.
 
-Constructors do the building; what they would derive anew is then set as it was sent.
+Spaces are built by their constructors; attributes that a constructor would derive are then set as they were sent.
 """
 
 from __future__ import annotations

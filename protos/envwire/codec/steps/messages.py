@@ -53,7 +53,7 @@ class MessageStepCodec(StepCodec):
             if _set_fields(request) != ["step"] or not _ASKED.issuperset(_set_fields(step)):
                 return None
             action = decode_value(step.action, self._family, "action", opaque=False)
-        except (CodecError, DecodeError):  # the caller says better what is wrong
+        except (CodecError, DecodeError):  # left to the caller, which reports what is wrong
             return None
         return step.sequence, action
 
@@ -128,7 +128,7 @@ def read_step(
 
 
 def number(reward: Any) -> float:
-    """Returns what stands in the plain field of a reward: NaN for what is not one number."""
+    """Returns the value of the plain field of a reward: NaN for anything but one number."""
     if getattr(reward, "ndim", 0):
         return math.nan
     try:
@@ -138,5 +138,5 @@ def number(reward: Any) -> float:
 
 
 def truth(flag: Any) -> bool:
-    """Returns what stands in the plain field of a flag: an array of flags has no truth of its own."""
+    """Returns the value of the plain field of a flag: False for an array of flags."""
     return bool(flag) if getattr(flag, "ndim", 0) == 0 else False

@@ -12,16 +12,16 @@ StepResult: TypeAlias = tuple[Any, Any, Any, Any, dict[Any, Any]]
 
 
 PlainStep: TypeAlias = tuple[int, Any]
-"""A step that asks for nothing but itself: its number in the session, and its action, or a batch of actions."""
+"""A step without further fields: its number in the session, and its action, or a batch of actions."""
 
 
 class StepCodec(Protocol):
     """The messages of one session's steps, at one of its ends.
 
-    Implementations understand each other: what one wrote another reads, as the same values of the same types. They may
-    remember what the last step was like, so each end of a session has one of its own. What is no plain step, or no
-    plain answer to one, is left to the caller: a request with a generator's state or a chunk of actions, an answer
-    with warnings, an error.
+    Implementations are compatible: each reads what another wrote, as the same values of the same types. They may keep
+    state from step to step, so each end of a session has one of its own. Messages that are not a plain step, or a plain
+    answer to one, are left to the caller: a request with a generator's state or a chunk of actions, an answer with
+    warnings, an error.
     """
 
     def encode_request(self, sequence: int, action: Any) -> bytes:
@@ -33,7 +33,7 @@ class StepCodec(Protocol):
         ...
 
     def decode_request(self, raw: bytes) -> PlainStep | None:
-        """Reads an InteractRequest; None for one that is no plain step, or whose action cannot be read."""
+        """Reads an InteractRequest; None if it is not a plain step, or its action cannot be read."""
         ...
 
     def encode_response(self, result: StepResult, attachments: Attachments | None = None) -> bytes:
@@ -49,7 +49,7 @@ class StepCodec(Protocol):
         ...
 
     def decode_response(self, raw: bytes, area: Area | None = None) -> StepResult | None:
-        """Reads an InteractResponse; None for one that is no plain answer to a step.
+        """Reads an InteractResponse; None if it is not a plain answer to a step.
 
         Args:
             raw: The answer.

@@ -93,7 +93,7 @@ def decode_text_stream(text: str, _: Decoding) -> io.StringIO:
 
 
 def decode_as_is(value: Any, _: Decoding) -> Any:
-    """Reads what protobuf hands over as the right type already."""
+    """Returns a value that protobuf has already given the right type."""
     return value
 
 

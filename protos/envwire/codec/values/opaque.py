@@ -27,7 +27,7 @@ class Opaque:
 def encode_opaque(value: object, message: values_pb2.Opaque) -> None:
     """Writes the name and the repr of any object; never raises."""
     if isinstance(value, Opaque):
-        # One server in front of another passes on what it was told.
+        # A server that serves a remote environment passes an Opaque on.
         message.type_name, message.text = value.type_name, value.text
     else:
         message.type_name = printable(type_name(type(value)))

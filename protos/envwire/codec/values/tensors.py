@@ -18,7 +18,7 @@ Array: TypeAlias = npt.NDArray[Any]
 
 
 def _ordered(dtype: Any, order: Literal["<", "="]) -> np.dtype[Any]:
-    # Made anew from its name, because NumPy writes an order that was asked for into the repr.
+    # Created from its name, because NumPy shows an explicit byte order in the repr.
     ordered: np.dtype[Any] = np.dtype(dtype.newbyteorder(order).str)
     return ordered
 

@@ -28,10 +28,11 @@ class GatewayConfig:
     queue: Annotated[
         int,
         _gateway(
-            "Makes that may wait for room when the farm is full; 0 to refuse them at once.", LIMIT
+            "Makes that may wait for a free slot when the farm is full; 0 to refuse them at once.",
+            LIMIT,
         ),
     ] = 0
-    queue_timeout: Annotated[float, _gateway("Time that one of them may wait.", POSITIVE)] = 30.0
+    queue_timeout: Annotated[float, _gateway("Longest wait of such a Make.", POSITIVE)] = 30.0
     max_message_bytes: Annotated[
         int, _gateway("Largest message in either direction, in bytes.", POSITIVE)
     ] = 256 * 1024 * 1024
@@ -39,24 +40,24 @@ class GatewayConfig:
     server_ca: Annotated[
         FilePath,
         _safety(
-            "PEM file of the authority that the servers' certificates come from; without it they are spoken to in the "
-            "clear."
+            "PEM file of the CA that issued the servers' certificates; without it, connections to servers have no TLS."
         ),
     ] = ""
     tls_cert: Annotated[
-        FilePath, _safety("PEM file of the gateway's certificate; it is read anew when it changes.")
+        FilePath, _safety("PEM file of the gateway's certificate; it is reloaded when it changes.")
     ] = ""
     tls_key: Annotated[FilePath, _safety("PEM file of its key.")] = ""
     tls_client_ca: Annotated[
-        FilePath, _safety("PEM file of the authority whose clients, and servers, are let in.")
+        FilePath,
+        _safety("PEM file of the CA whose certificates of clients and servers are accepted."),
     ] = ""
     tokens: Annotated[
         FilePath,
-        _safety("File of the tokens that are let in; servers need one with scope join."),
+        _safety("File of the accepted tokens; servers need one with scope join."),
     ] = ""
     insecure: Annotated[
         bool,
-        _safety("Bind an address other than loopback without TLS and without knowing who comes."),
+        _safety("Bind an address other than loopback without TLS and without authentication."),
     ] = False
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ class Certificates:
     Attributes:
         cert: The server's, followed by those of authorities in between.
         key: Its key.
-        client_ca: The authorities whose clients are let in; None to ask clients for no certificate.
+        client_ca: The CAs whose client certificates are accepted; None to ask for no certificate.
         context: The same for the standard library's sockets.
     """
 

@@ -38,12 +38,12 @@ class Listening(Protocol):
 
     @property
     def tls_client_ca(self) -> FilePath:
-        """PEM file of the authority whose clients are let in; empty to ask for no certificate."""
+        """PEM file of the CA whose client certificates are accepted; empty to ask for no certificate."""
         ...
 
     @property
     def tokens(self) -> FilePath:
-        """File of the tokens that are let in; empty to ask for none."""
+        """File of the accepted tokens; empty to ask for none."""
         ...
 
     @property
