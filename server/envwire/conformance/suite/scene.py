@@ -70,6 +70,7 @@ class Scene:
         self._link = link
         self._environments = environments or {}
         self._open = ExitStack()
+        self._made: set[str] = set()
         self._grpc = Grpc(access, self.trace)
         self._open.callback(self._grpc.close)
         self.unary = UnaryLink(self._grpc)
@@ -114,7 +115,10 @@ class Scene:
     def ask_make(self, name: str = "Counter", **fields: Any) -> Answer:
         """Asks for a session; one that is made ends with the check."""
         request = pb.InteractRequest(make=self.make_request(name, **fields))
-        return self.unary.exchange(request, max(self.seconds, 60.0))
+        answer = self.unary.exchange(request, max(self.seconds, 60.0))
+        if answer.kind == "make":
+            self._end_later(answer.response.make)
+        return answer
 
     def made(self, answer: Answer) -> pb.MakeResponse:
         """Returns the answer of a `Make` that succeeded, whose session ends with the check.
@@ -126,8 +130,13 @@ class Scene:
         if answer.info.reason == "UNKNOWN_ENVIRONMENT":
             raise SkippedError(f"no such environment: {answer.response.error.message}")
         made: pb.MakeResponse = answer.of("make")
-        self._open.callback(self._end, made)
+        self._end_later(made)
         return made
+
+    def _end_later(self, made: pb.MakeResponse) -> None:
+        if made.session_id not in self._made:
+            self._made.add(made.session_id)
+            self._open.callback(self._end, made)
 
     def _end(self, made: pb.MakeResponse) -> None:
         header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from envwire.codec import Reason
 from envwire.conformance.outcomes import expect, expect_equal
 from envwire.conformance.raw import Answer, DirectLink
@@ -74,7 +76,7 @@ def what_is_no_make_is_refused(scene: Scene, nonsense: bytes) -> None:
 @check("OPEN-14 OPEN-15 SESSION-32", over=_DIRECT, profile="direct-make")
 def a_lost_make_is_repeated(scene: Scene) -> None:
     """A connection that ends before the answer does not end the Make: its repetition gets the session."""
-    request = scene.make_request(request_id=scene.random.randbytes(16))
+    request = scene.make_request(request_id=os.urandom(16))
     first = _connected(scene)
     first.send_bytes(PREAMBLE + _hello(scene) + frame(request))
     made = first.receive_hello().made

@@ -1,0 +1,8 @@
+"""A server in front of another one, which can be made to misbehave: see `Behaviour`."""
+
+from __future__ import annotations
+
+from envwire.conformance.proxy.behaviour import Behaviour, CutError, Forward, Via
+from envwire.conformance.proxy.proxy import Proxy
+
+__all__ = ["Behaviour", "CutError", "Forward", "Proxy", "Via"]

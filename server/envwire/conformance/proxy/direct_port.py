@@ -1,0 +1,198 @@
+"""The direct port of a proxy: frames on a plain socket, a thread for each connection."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from typing import Any
+
+from google.protobuf.message import DecodeError, Message
+
+from envwire.conformance.outcomes import FailedError
+from envwire.conformance.proxy.backend import Backend
+from envwire.conformance.proxy.behaviour import CutError, Via
+from envwire.conformance.proxy.grpc_port import malformed
+from envwire.conformance.raw.direct_link import HEADER, PREAMBLE, frame
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+
+_HELLO_SECONDS = 5.0
+_HELLO_BYTES = 1024
+_MOST_BYTES = 64 * 1024 * 1024
+#: Requests that go over gRPC only.
+_NOT_HERE = {"make", "list_environments", "get_server_info", "renew_lease", "get_session_stats"}
+
+
+class _EndedError(Exception):
+    """The connection ended, or has to."""
+
+
+class DirectPort:
+    """Accepts direct channels.
+
+    Attributes:
+        port: Its TCP port on 127.0.0.1.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port: int = self._listener.getsockname()[1]
+        self._lock = threading.Lock()
+        self._open: dict[str, socket.socket] = {}
+        self._all: set[socket.socket] = set()
+
+    def start(self) -> None:
+        """Begins to accept."""
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def stop(self) -> None:
+        """Closes all."""
+        _hang_up(self._listener)
+        with self._lock:
+            connections = list(self._all)
+        for connection in connections:
+            _hang_up(connection)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            with self._lock:
+                self._all.add(connection)
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        try:
+            with contextlib.suppress(_EndedError, OSError, CutError, FailedError):
+                self._converse(connection)
+        finally:
+            with self._lock:
+                self._all.discard(connection)
+            _hang_up(connection)
+
+    def _converse(self, connection: socket.socket) -> None:
+        behaviour = self._backend.behaviour
+        connection.settimeout(_HELLO_SECONDS)
+        if _exactly(connection, len(PREAMBLE)) != PREAMBLE and behaviour.checks_preamble:
+            return
+        header = self._hello(connection)
+        if header is None:
+            return
+        connection.settimeout(None)
+        via, held = self._backend.held("direct")
+        try:
+            # The server behind holds a session for a stream that used it.
+            via.forward(
+                pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest(header=header))
+            )
+            self._serve_requests(connection, header, via)
+        finally:
+            held.close()
+
+    def _hello(self, connection: socket.socket) -> pb.SessionHeader | None:
+        """Reads a hello and answers it; returns the header of the session when it is welcome."""
+        answer = direct_pb2.HelloResponse()
+        hello = self._read_hello(connection, answer)
+        if not answer.HasField("error"):
+            header = self._checked(hello.header, answer)
+            if not answer.HasField("error"):
+                answer.welcome.max_message_bytes = _MOST_BYTES
+                self._send(connection, self._backend.behaviour.greet(answer))
+                self._take_place(header.session_id, connection)
+                return header
+        self._send(connection, self._backend.behaviour.greet(answer))
+        return None
+
+    def _read_hello(
+        self, connection: socket.socket, answer: direct_pb2.HelloResponse
+    ) -> direct_pb2.HelloRequest:
+        length, _, _ = HEADER.unpack(_exactly(connection, HEADER.size))
+        if length > _HELLO_BYTES:
+            answer.error.CopyFrom(malformed("a hello of more than 1,024 bytes").error)
+            return direct_pb2.HelloRequest()
+        try:
+            return direct_pb2.HelloRequest.FromString(_exactly(connection, length))
+        except DecodeError:
+            answer.error.CopyFrom(malformed("not a HelloRequest").error)
+            return direct_pb2.HelloRequest()
+
+    def _checked(
+        self, header: pb.SessionHeader, answer: direct_pb2.HelloResponse
+    ) -> pb.SessionHeader:
+        """Asks the server behind about a session, and puts what it says against it into the answer."""
+        if not self._backend.behaviour.checks_hello:
+            secret = self._backend.secret_of(header.session_id)
+            return pb.SessionHeader(session_id=header.session_id, secret=secret)
+        renew = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest(header=header))
+        response = self._backend.unary().forward(renew)
+        if response.HasField("error"):
+            answer.error.CopyFrom(response.error)
+        return header
+
+    def _take_place(self, session_id: str, connection: socket.socket) -> None:
+        with self._lock:
+            earlier = self._open.get(session_id)
+            self._open[session_id] = connection
+        if earlier is not None and self._backend.behaviour.closes_earlier_channels:
+            _hang_up(earlier)
+
+    def _serve_requests(
+        self, connection: socket.socket, header: pb.SessionHeader, via: Via
+    ) -> None:
+        while True:
+            response = self._answer(self._read(connection), header, via)
+            if _lost(response):  # the channel ends with the process
+                return
+            self._send(connection, response)
+            if response.HasField("close") and self._backend.behaviour.closes_after_close:
+                return
+
+    def _read(self, connection: socket.socket) -> bytes:
+        length, slot, attached = HEADER.unpack(_exactly(connection, HEADER.size))
+        if self._backend.behaviour.bounds_frames and (length > _MOST_BYTES or slot or attached):
+            raise _EndedError
+        return _exactly(connection, length)
+
+    def _answer(self, raw: bytes, header: pb.SessionHeader, via: Via) -> pb.InteractResponse:
+        try:
+            request = pb.InteractRequest.FromString(raw)
+        except DecodeError:
+            return malformed("not an InteractRequest")
+        kind = request.WhichOneof("request")
+        if kind is None or kind in _NOT_HERE:
+            return malformed(f"{kind or 'a request of no kind'} does not go here")
+        message = getattr(request, kind)
+        if message.HasField("header") and self._backend.behaviour.refuses_headers:
+            return malformed("a request with a header")
+        message.header.CopyFrom(header)
+        return self._backend.behaviour.serve(request, via)
+
+    def _send(self, connection: socket.socket, message: Message) -> None:
+        for piece in self._backend.behaviour.frames(frame(message)):
+            connection.sendall(piece)
+
+
+def _lost(response: pb.InteractResponse) -> bool:
+    """Tells whether an answer says that the session's process is gone, with which its channel ends."""
+    details = response.error.details
+    return any(b"SESSION_LOST" in one.value or b"STEP_TIMEOUT" in one.value for one in details)
+
+
+def _exactly(connection: socket.socket, length: int) -> bytes:
+    data = bytearray()
+    while len(data) < length:
+        more = connection.recv(min(length - len(data), 1 << 20))
+        if not more:
+            raise _EndedError
+        data += more
+    return bytes(data)
+
+
+def _hang_up(connection: Any) -> None:
+    with contextlib.suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
+    connection.close()

@@ -1,0 +1,62 @@
+"""The proxy: ports of its own, and a server behind it."""
+
+from __future__ import annotations
+
+from concurrent import futures
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import grpc
+
+from envwire.conformance.proxy.backend import Backend
+from envwire.conformance.proxy.behaviour import Behaviour
+from envwire.conformance.proxy.direct_port import DirectPort
+from envwire.conformance.proxy.grpc_port import GrpcPort
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+#: Calls and streams that are served at the same time.
+_THREADS = 64
+
+
+class Proxy:
+    """A server on loopback that sends what it is asked to another one; runs for the `with` block.
+
+    Args:
+        behind: HOST:PORT of the other server.
+        behaviour: What it does to requests and answers.
+
+    Attributes:
+        target: HOST:PORT of the proxy.
+    """
+
+    def __init__(self, behind: str, behaviour: Behaviour) -> None:
+        self._backend = Backend(behind, behaviour)
+        self._direct = DirectPort(self._backend)
+        self._backend.direct_port = self._direct.port
+        self._server = grpc.server(
+            futures.ThreadPoolExecutor(_THREADS),
+            handlers=[GrpcPort(self._backend)],
+            options=[
+                ("grpc.max_receive_message_length", -1),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.so_reuseport", 0),
+            ],
+        )
+        self.target = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+
+    def __enter__(self) -> Self:
+        self._direct.start()
+        self._server.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.stop(0).wait(5.0)
+        self._direct.stop()
+        self._backend.close()

@@ -1,0 +1,62 @@
+"""A server with a seeded defect fails in the checks about it; an honest one behind the same proxy passes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from envwire.conformance.checks import CHECKS
+from envwire.conformance.proxy import Behaviour, Proxy
+from envwire.conformance.raw import Access
+from envwire.conformance.suite import Selection
+from envwire.conformance.suite.runner import Outcome, Result, Runner
+from envwire.server import Server
+from tests.conformance.mutants import answers, channels, numbers, owners, requests
+from tests.conformance.mutants.mutant import MUTANTS, Mutant
+
+NAMES = sorted({name for mutant in MUTANTS for name in mutant.caught_by})
+#: Those that wait for long; `make test-conformance` runs them.
+SLOW = [
+    mutant for mutant in MUTANTS if any(name.startswith("leases.") for name in mutant.caught_by)
+]
+
+del answers, channels, numbers, owners, requests  # importing them is what lists them
+
+
+def result(proxy: Proxy, name: str) -> Result:
+    (check,) = (check for check in CHECKS if check.name == name)
+    runner = Runner(Access(proxy.target), Selection([check.profile], [name]), seconds=3.0)
+    (found,) = runner.results()
+    return found
+
+
+@pytest.fixture(scope="module")
+def honest(checked: Server) -> Iterator[Proxy]:
+    with Proxy(checked.target, Behaviour()) as proxy:
+        yield proxy
+
+
+def test_there_are_enough() -> None:
+    assert len(MUTANTS) >= 60
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_an_honest_server_passes_behind_the_proxy(honest: Proxy, name: str) -> None:
+    found = result(honest, name)
+    assert found.outcome is Outcome.PASSED, found.text
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        pytest.param(one, id=one.name, marks=[pytest.mark.long] if one in SLOW else [])
+        for one in MUTANTS
+    ],
+)
+def test_a_defect_is_found(checked: Server, mutant: Mutant) -> None:
+    with Proxy(checked.target, mutant.make()) as proxy:
+        outcomes = {name: result(proxy, name).outcome for name in mutant.caught_by}
+    assert outcomes == dict.fromkeys(mutant.caught_by, Outcome.FAILED)
