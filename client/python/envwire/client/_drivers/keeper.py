@@ -30,16 +30,17 @@ _CLOSE_SECONDS, _EXIT_SECONDS = 2.0, 5.0
 def look_after(owner: object, session: BlockingDriver) -> None:
     """Closes `session` when `owner` is collected or the program exits, and keeps its lease until then."""
     weakref.finalize(owner, _unclosed.put, session).atexit = False
-    _start(session)
+    keep(session)
 
 
 def close_later(session: BlockingDriver) -> None:
     """Closes a session in the background."""
-    _start(session)
+    keep(session)
     _unclosed.put(session)
 
 
-def _start(session: BlockingDriver) -> None:
+def keep(session: BlockingDriver) -> None:
+    """Keeps the lease of `session`, and closes it when the program exits."""
     with _lock:
         _open.add(session)
         if os.getpid() not in _keepers:

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 from envwire.client._drivers import keeper
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._drivers.closing import is_news
+from envwire.client._recovery.departure import close_unwanted
 from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, LetGo, MakeAgain, MakeNew
 from envwire.client._recovery.lives import Lives
-from envwire.client._recovery.making import Made, SessionMaker
-from envwire.client._recovery.strategies import RecoveryStrategy
+from envwire.client._recovery.making import Made
 from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
@@ -27,39 +27,59 @@ _T = TypeVar("_T")
 class AsyncSessionHandle(Lives[AsyncDriver]):
     """A handle on one environment; see `envwire.client._recovery.session_handle.SessionHandle`.
 
-    Args:
-        maker: Makes its sessions, in threads.
-        strategy: What becomes of it when its session is lost.
-        label: Names it in messages.
-
-    Attributes:
-        target: The server that its session is on, or was.
+    Sessions are made in threads. For its arguments and attributes see `Lives`.
     """
-
-    def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
-        super().__init__(strategy, label)
-        self._maker = maker
-        self.target: str | None = None
 
     async def make(self) -> pb.MakeResponse:
         """Makes the environment, as a new one."""
         self.begin_life()
-        return await self._adopt(partial(self._maker.make, self.strategy))
+        return await self._adopt_made(partial(self._maker.make, self.strategy))
 
-    async def _adopt(self, make: Callable[[], Made]) -> pb.MakeResponse:
+    async def _adopt_made(self, make: Callable[[], Made]) -> pb.MakeResponse:
         """Makes a session in a thread; one that is made after its caller was cancelled is closed again."""
         making = asyncio.ensure_future(asyncio.to_thread(make))
         try:
-            target, session, made = await asyncio.shield(making)
+            made = await asyncio.shield(making)
         except asyncio.CancelledError:
-            making.add_done_callback(_close_unwanted)
+            making.add_done_callback(close_unwanted)
             raise
-        self.session = AsyncDriver(session, moves=self._maker.moves(self.strategy))
-        self.target = target
+        self._adopt(made, self._driver(made))
+        return made.answer
+
+    def _driver(self, made: Made) -> AsyncDriver:
+        return AsyncDriver(made.driver, moves=self._maker.moves(self.strategy))
+
+    def _adopt(self, made: Made, session: AsyncDriver) -> None:
+        self.session, self.target = session, made.target
         # Nothing that the session holds may hold the handle: the session is closed when the handle is collected.
         session.session.on_notices = partial(self.strategy.heard, str(self))
-        keeper.look_after(self, session)
-        return made
+        keeper.look_after(self, made.driver)
+
+    async def _present(self, operation: Operation[Any]) -> AsyncDriver:
+        """Returns the session for a request; leaves a server that is about to stop."""
+        session = self.live()
+        if not session.session.notices:
+            return session
+        made = self._departures.due(session.session, self.target, operation)
+        if made is not None:
+            await self._leave(session, made)
+        return self.live()
+
+    async def _leave(self, session: AsyncDriver, made: Made) -> None:
+        """Goes on in another session, if it comes to where this one is."""
+        driver = self._driver(made)
+        try:
+            await run_async(self.strategy.arrive(), partial(_asked, driver))
+        except BaseException as error:
+            driver.kill()
+            self._departures.failed(made, error)
+            if isinstance(error, RemoteError):
+                return
+            raise
+        self.take()
+        self._adopt(made, driver)
+        session.kill()
+        keeper.close_later(session.blocking)
 
     def copy(self) -> AsyncSessionHandle:
         """Returns a handle on a copy of the environment, which has no session yet."""
@@ -68,10 +88,7 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
     async def _copy_to(self, twin: AsyncSessionHandle) -> None:
         origin, target = self.live().session.identity.reference, self.target
 
-        def make() -> Made:
-            return (target, *self._maker.make_copy(target, origin, twin.strategy))
-
-        await twin._adopt(make)
+        await twin._adopt_made(partial(self._maker.make_copy, target, origin, twin.strategy))
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; what becomes of it when the session turns out to be lost is the strategy's to say.
@@ -81,7 +98,7 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
             Exception: Whatever the environment raised.
         """
         try:
-            return await self.live().serve(operation)
+            return await (await self._present(operation)).serve(operation)
         except RemoteError as error:
             if not self.is_loss(error):
                 raise
@@ -98,7 +115,7 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
         doing: Awaitable[Any]
         match effect:
             case MakeAgain():
-                doing = self._adopt(partial(self._maker.make, self.strategy, self.target))
+                doing = self._adopt_made(partial(self._maker.make, self.strategy, self.target))
             case MakeNew():
                 doing = self.make()
             case CopyTo():
@@ -144,7 +161,7 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
                 raise
 
 
-def _close_unwanted(making: asyncio.Future[Any]) -> None:
-    """Closes a session that nobody waits for any more, in a thread."""
-    if not making.cancelled() and making.exception() is None:
-        keeper.close_later(making.result()[1])
+async def _asked(driver: AsyncDriver, effect: Effect) -> Any:
+    """Serves what a flow asks of a session."""
+    assert isinstance(effect, Ask)  # noqa: S101 - arriving is nothing else
+    return await driver.serve(effect.operation)

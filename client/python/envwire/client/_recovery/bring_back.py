@@ -72,6 +72,19 @@ def replayed(recording: Recording) -> Flow[None]:
         yield from _played(others[0])
 
 
+def arrived(recording: Recording) -> Flow[None]:
+    """Brings a new environment to where a recording ends while the old one goes on being there; asks it only.
+
+    Raises:
+        ReplayMismatchError: It went another way.
+        ReplayError: It cannot be replayed here.
+    """
+    tapes = recording.tapes()
+    if not tapes:
+        raise ReplayError("there were more requests than are recorded")
+    yield from _played(tapes[0])
+
+
 def _played(tape: Replayable) -> Flow[None]:
     served = 0
     while served < len(tape):

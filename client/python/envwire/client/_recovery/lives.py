@@ -8,7 +8,9 @@ from __future__ import annotations
 import os
 from typing import Any, Generic, Protocol, TypeVar
 
+from envwire.client._recovery.departure import Departures
 from envwire.client._recovery.flows import Ask, Flow, LetGo
+from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.notices import Notice
@@ -38,18 +40,23 @@ class Lives(Generic[D]):
     """The lives of one environment.
 
     Args:
+        maker: Makes its sessions.
         strategy: What becomes of it when its session is lost.
         label: Names it in messages.
 
     Attributes:
         strategy: What becomes of it when its session is lost.
         session: What drives the present session; None when it is closed or lost.
+        target: The server that its session is on, or was.
         lineage: Another object whenever the environment is made as a new one.
     """
 
-    def __init__(self, strategy: RecoveryStrategy, label: object) -> None:
+    def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
         self.strategy = strategy
         self.session: D | None = None
+        self.target: str | None = None
+        self._maker = maker
+        self._departures = Departures(maker, strategy)
         self.lineage = object()
         self._label = label
         self._stats = ConnectionStats()
@@ -99,6 +106,7 @@ class Lives(Generic[D]):
     def take(self) -> D | None:
         """Detaches and returns the session, for the caller to close."""
         session, self.session = self.session, None
+        self._departures.forget()
         if session is not None:
             self._stats = self._stats.plus(resumed=session.session.resumed)
         return session

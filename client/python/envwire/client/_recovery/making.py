@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple
 
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.silence import WatchedTransport
@@ -15,11 +15,22 @@ from envwire.client._transports.transport import Probeable, Transport
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
-#: The target that a session is on, its driver, and what the server says of it.
-Made: TypeAlias = tuple["str | None", BlockingDriver, pb.MakeResponse]
-
 #: Seconds for which a server that refuses connections is retried when there are others.
 _REFUSED_ELSEWHERE_SECONDS = 0.2
+
+
+class Made(NamedTuple):
+    """A session that was made.
+
+    Attributes:
+        target: Where it was asked for.
+        driver: Drives it.
+        answer: What the server says of it.
+    """
+
+    target: str | None
+    driver: BlockingDriver
+    answer: pb.MakeResponse
 
 
 class SessionPlan:
@@ -81,7 +92,7 @@ class SessionMaker:
         return strategy.moves and len(self._servers.targets) > 1
 
     def make(self, strategy: RecoveryStrategy, last: str | None = None) -> Made:
-        """Makes a session; returns the target that it is on, its driver, and what the server says of it.
+        """Makes a session.
 
         Args:
             strategy: What becomes of it when its session is lost.
@@ -95,14 +106,14 @@ class SessionMaker:
 
     def make_copy(
         self, target: str | None, origin: pb.SessionHeader, strategy: RecoveryStrategy
-    ) -> tuple[BlockingDriver, pb.MakeResponse]:
+    ) -> Made:
         """Makes a copy of a session on its server.
 
         Raises:
             InvalidRequestError: UNSUPPORTED: the session cannot be copied.
         """
         make = self._maker(self._plan.copy_request(origin), strategy)
-        return make(target, self._servers.open(target))[1:]
+        return make(target, self._servers.open(target))
 
     def _maker(
         self, request: pb.MakeRequest, strategy: RecoveryStrategy
@@ -121,6 +132,6 @@ class SessionMaker:
             # Another address than the one that was asked: that was a farm's gateway, which knows other servers.
             if strategy.moves and made.address not in {"", target}:
                 session.expect_others(_REFUSED_ELSEWHERE_SECONDS)
-            return target, driver, made
+            return Made(target, driver, made)
 
         return make

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 import time
 from functools import partial
 from typing import Any, TypeVar
@@ -12,7 +13,7 @@ from envwire.client._drivers import keeper
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, LetGo, MakeAgain, MakeNew
 from envwire.client._recovery.lives import Lives
-from envwire.client._recovery.making import SessionMaker
+from envwire.client._recovery.making import Made, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.flows import Pause, run
 from envwire.client._session.operations import Operation
@@ -26,37 +27,28 @@ _T = TypeVar("_T")
 class SessionHandle(Lives[BlockingDriver]):
     """A handle on one environment.
 
-    Args:
-        maker: Makes its sessions.
-        strategy: What becomes of it when its session is lost.
-        label: Names it in messages.
-
-    Attributes:
-        target: The server that its session is on, or was.
+    For its arguments and attributes see `Lives`.
     """
 
     def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
-        super().__init__(strategy, label)
-        self._maker = maker
-        self.target: str | None = None
+        super().__init__(maker, strategy, label)
+        self._leaving = threading.Lock()
 
     def make(self) -> pb.MakeResponse:
         """Makes the environment, as a new one."""
         self.begin_life()
-        return self._adopt(*self._maker.make(self.strategy))
+        return self._adopt(self._maker.make(self.strategy))
 
     def make_again(self) -> None:
         """Makes the environment again, in a session that takes the place of the lost one."""
-        self._adopt(*self._maker.make(self.strategy, last=self.target))
+        self._adopt(self._maker.make(self.strategy, last=self.target))
 
-    def _adopt(
-        self, target: str | None, session: BlockingDriver, made: pb.MakeResponse
-    ) -> pb.MakeResponse:
-        self.session, self.target = session, target
+    def _adopt(self, made: Made) -> pb.MakeResponse:
+        self.session, self.target = made.driver, made.target
         # Nothing that the session holds may hold the handle: the session is closed when the handle is collected.
-        session.session.on_notices = partial(self.strategy.heard, str(self))
-        keeper.look_after(self, session)
-        return made
+        made.driver.session.on_notices = partial(self.strategy.heard, str(self))
+        keeper.look_after(self, made.driver)
+        return made.answer
 
     def copy(self) -> SessionHandle:
         """Returns a handle on a copy of the environment, which has no session yet."""
@@ -64,8 +56,30 @@ class SessionHandle(Lives[BlockingDriver]):
 
     def _copy_to(self, twin: SessionHandle) -> None:
         origin = self.live().session.identity.reference
-        made = self._maker.make_copy(self.target, origin, twin.strategy)
-        twin._adopt(self.target, *made)
+        twin._adopt(self._maker.make_copy(self.target, origin, twin.strategy))
+
+    def _present(self, operation: Operation[Any]) -> BlockingDriver:
+        """Returns the session for a request; leaves a server that is about to stop."""
+        session = self.live()
+        if not session.session.notices:
+            return session
+        with self._leaving:
+            session = self.live()
+            made = self._departures.due(session.session, self.target, operation)
+            if made is not None:
+                self._leave(session, made)
+        return self.live()
+
+    def _leave(self, session: BlockingDriver, made: Made) -> None:
+        """Goes on in another session, if it comes to where this one is."""
+        try:
+            run(self.strategy.arrive(), partial(_asked, made.driver))
+        except RemoteError as error:
+            self._departures.failed(made, error)
+            return
+        self.take()
+        self._adopt(made)
+        keeper.close_later(session)
 
     def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; what becomes of it when the session turns out to be lost is the strategy's to say.
@@ -75,8 +89,8 @@ class SessionHandle(Lives[BlockingDriver]):
             Exception: Whatever the environment raised.
         """
         session = self.session
-        if session is None or session.pid != os.getpid():
-            session = self.live()
+        if session is None or session.pid != os.getpid() or session.session.notices:
+            session = self._present(operation)
         try:
             return session.serve(operation)
         except RemoteError as error:
@@ -100,7 +114,7 @@ class SessionHandle(Lives[BlockingDriver]):
         Raises:
             SessionClosedError: There is no session.
         """
-        self.live().begin(operation)
+        self._present(operation).begin(operation)
 
     def finish(self) -> Any:
         """Waits for the answer to what was begun.
@@ -153,3 +167,9 @@ class SessionHandle(Lives[BlockingDriver]):
         if session is not None:
             keeper.release(session)
         return session
+
+
+def _asked(driver: BlockingDriver, effect: Effect) -> Any:
+    """Serves what a flow asks of a session."""
+    assert isinstance(effect, Ask)  # noqa: S101 - arriving is nothing else
+    return driver.serve(effect.operation)

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from envwire.client._recovery.bring_back import bring_back
+from envwire.client._recovery.bring_back import arrived, bring_back
 from envwire.client._recovery.flows import Ask, Flow, MakeAgain
 from envwire.client._session.attribute_operations import GetRandom
 from envwire.client._session.member_recording import MemberRecording
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation, Reset
-from envwire.client._session.recording import Recording
+from envwire.client._session.recording import RESET_MASK, Recording
 from envwire.client.errors import (
     ENDS,
     RemoteError,
@@ -47,10 +47,12 @@ class RecoveryStrategy:
     Attributes:
         recording: What is recorded, by a strategy that records.
         moves: Whether it goes to another server when its own is silent.
+        leaves: Whether it goes to another server when its own is about to stop.
     """
 
     recording: Recording | None = None
     moves = False
+    leaves = False
 
     def begin(self) -> None:
         """Notes that the environment is a new one."""
@@ -67,6 +69,19 @@ class RecoveryStrategy:
 
     def saw(self, observation: Any) -> None:
         """Takes every observation."""
+
+    def leaves_before(self, operation: Operation[Any]) -> bool:
+        """Returns whether it may go to another server before a request."""
+        del operation
+        return self.leaves
+
+    def arrive(self) -> Flow[None]:
+        """Brings a new session to where the present one is, which still answers; only asks that session.
+
+        Raises:
+            RemoteError: It cannot be brought there.
+        """
+        yield from ()
 
     def heard(self, label: str, notices: tuple[Notice, ...]) -> None:
         """Takes what the server tells beside an answer, once: that it is about to stop, for instance."""
@@ -114,7 +129,11 @@ class RaiseUnreachable(RecoveryStrategy):
     """
 
     def __init__(self, *, moves: bool) -> None:
-        self.moves = moves
+        self.moves = self.leaves = moves
+
+    def leaves_before(self, operation: Operation[Any]) -> bool:
+        """Returns whether all episodes end with a request."""
+        return isinstance(operation, Reset) and RESET_MASK not in (operation.options or {})
 
     def concerns(self, error: RemoteError) -> bool:
         """Returns whether the session is lost; without its server it is."""
@@ -124,7 +143,7 @@ class RaiseUnreachable(RecoveryStrategy):
 class Truncate(RecoveryStrategy):
     """The step that finds the session lost ends the episode, as a time limit would."""
 
-    moves = True
+    moves = leaves = True
 
     def __init__(self) -> None:
         self.begin()
@@ -141,6 +160,10 @@ class Truncate(RecoveryStrategy):
     def concerns(self, error: RemoteError) -> bool:
         """Returns whether the session is lost; without its server it is."""
         return is_lost(error)
+
+    def leaves_before(self, operation: Operation[Any]) -> bool:
+        """Returns whether the episode ends with a request."""
+        return isinstance(operation, Reset)
 
     def recover(
         self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
@@ -169,7 +192,7 @@ class Replay(RecoveryStrategy):
         recording: What it was asked.
     """
 
-    moves = True
+    moves = leaves = True
 
     def __init__(self, recording: Recording) -> None:
         self.recording = self._recording = recording
@@ -181,6 +204,10 @@ class Replay(RecoveryStrategy):
     def concerns(self, error: RemoteError) -> bool:
         """Returns whether the session is lost; without its server it is."""
         return is_lost(error)
+
+    def arrive(self) -> Flow[None]:
+        """Replays the recording."""
+        yield from arrived(self._recording)
 
     def copy(self) -> RecoveryStrategy:
         """Returns the strategy of a copy of the environment, whose recording goes on by itself."""

@@ -114,6 +114,11 @@ class ClientSession:
         return self._retries.resumed
 
     @property
+    def has_others(self) -> bool:
+        """Whether there are other servers (see `expect_others`)."""
+        return self._retries.refused_span is not None
+
+    @property
     def pending(self) -> bool:
         """Whether a numbered request is on its way, or to be repeated."""
         return self.state in PENDING
