@@ -14,7 +14,8 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 
 .DEFAULT_GOAL := help
-.PHONY: help demo docs test test-lowest test-package test-guests test-agents test-pettingzoo test-openenv test-lerobot test-faults test-adversary test-conformance test-typescript farm-test fuzz lint format protos protos-typescript check-protos released-protos bench bench-codec bench-peers walks example-sb3 examples example-atari example-cleanrl example-torchrl example-tianshou example-skrl example-rllib example-node image-test clean
+# Every verb is one: none is named after a file.
+.PHONY: $(shell sed -n 's/^\([a-z0-9-]*\):.*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## Show this list.
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -108,6 +109,18 @@ test-typescript: $(VENV)/.dev protos-typescript ## Check the TypeScript library:
 	npm run --prefix $(TYPESCRIPT) lint
 	npm test --prefix $(TYPESCRIPT)
 	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k typescript
+
+CPP := client/cpp
+
+build-cpp:
+	$(CPP)/install_tools.sh
+	cmake -S $(CPP) -B $(CPP)/build -G Ninja
+	cmake --build $(CPP)/build
+
+test-cpp: $(VENV)/.dev build-cpp ## Check the C++ library: format, tests here and beside Python (installs gRPC and tools on Debian).
+	find $(CPP)/include $(CPP)/src $(CPP)/tests $(CPP)/examples -name '*.cc' -o -name '*.h' -o -name '*.hpp' | xargs clang-format --dry-run --Werror
+	ctest --test-dir $(CPP)/build --output-on-failure
+	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k cpp
 
 test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults

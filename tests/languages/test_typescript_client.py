@@ -3,61 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
-import threading
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-import envwire.envs as gym
-import tests.languages.hosted_shapes  # noqa: F401 - registers the environments
 from envwire.server import Server
-from tests.conftest import ROOT
 from tests.faults.wire import Wire
-from tests.languages.typescript import running, value_hex
-
-STEPS = 500
-SEED = 11
-SETTINGS: dict[str, Any] = {"imports": ["tests.languages.hosted_shapes"], "sys_path": (ROOT,)}
-IDS = ["CartPole-v1", "tests/Parts-v0", "tests/Picture-v0"]
-
-
-class Case(NamedTuple):
-    """What is compared: an environment, its arguments, and how many step together (0 for a single one)."""
-
-    env_id: str
-    kwargs: dict[str, Any] = {}
-    num_envs: int = 0
-
-
-CASES = {
-    "cartpole": Case("CartPole-v1"),
-    "dict": Case("tests/Parts-v0"),
-    "tuple": Case("tests/Parts-v0", {"as_tuple": True}),
-    "image": Case("tests/Picture-v0"),
-    "vector of 8": Case("CartPole-v1", {}, 8),
-}
-
-
-def expected(case: Case, steps: int = STEPS) -> tuple[list[str], list[list[str]]]:
-    """Returns actions, and what each of them leads to here; the first entry is the reset."""
-    local: Any = (
-        gym.make_vec(case.env_id, num_envs=case.num_envs, vectorization_mode="sync", **case.kwargs)
-        if case.num_envs
-        else gym.make(case.env_id, **case.kwargs)
-    )
-    local.action_space.seed(SEED)
-    actions, outcomes = [], [[value_hex(each) for each in local.reset(seed=SEED)]]
-    for _ in range(steps):
-        action = local.action_space.sample()
-        actions.append(value_hex(action))
-        step = local.step(action)
-        outcomes.append([value_hex(each) for each in step])
-        if not case.num_envs and (step[2] or step[3]):
-            outcomes.append([value_hex(each) for each in local.reset()])
-    local.close()
-    return actions, outcomes
+from tests.languages.rollouts import CASES, IDS, SEED, SETTINGS, STEPS, Case, cuts, expected
+from tests.languages.typescript import running
+from tests.languages.values import value_hex
 
 
 @pytest.fixture(scope="module")
@@ -118,19 +73,7 @@ def test_chunks_of_actions_are_the_steps_one_by_one(server: Server, transport: s
 def test_no_step_is_lost_or_doubled_while_connections_are_cut(transport: str) -> None:
     case = CASES["dict"]
     actions, outcomes = expected(case, 2 * STEPS)
-    over = threading.Event()
-    pauses = random.Random(SEED)
-    with Wire(SEED) as wire, Server(IDS, **SETTINGS, **wire.settings):
-
-        def cut() -> None:
-            while not over.wait(pauses.uniform(0.01, 0.06)):
-                wire.cut_one()
-
-        cutter = threading.Thread(target=cut)
-        try:
-            seen = rollout(wire.target, transport, case, actions, made=cutter.start)
-        finally:
-            over.set()
-            cutter.join()
+    with Wire(SEED) as wire, Server(IDS, **SETTINGS, **wire.settings), cuts(wire) as start:
+        seen = rollout(wire.target, transport, case, actions, made=start)
     assert seen["outcomes"] == outcomes
     assert seen["resumed"] > 0

@@ -1,4 +1,4 @@
-"""What the tests of the TypeScript library share: its compiled programs, and values as bytes to compare."""
+"""What the tests of the TypeScript library share: its compiled programs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from envwire.codec import encode_value
-from envwire.v1 import values_pb2
 from tests.conftest import ROOT
 
 PACKAGE = Path(ROOT) / "client" / "typescript"
@@ -41,10 +38,3 @@ def running(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
-
-
-def value_hex(value: Any) -> str:
-    """Returns a value as it travels."""
-    message = values_pb2.Value()
-    encode_value(value, message, opaque=True)
-    return message.SerializeToString().hex()

@@ -1,0 +1,56 @@
+// What can be chosen about a connection and about an environment.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "envwire/value.hpp"
+
+namespace envwire {
+
+// PEM texts. Without `root_certificates` those of the system are trusted.
+struct Tls {
+  std::string root_certificates;
+  std::string certificate_chain;  // the client's own, where the server asks for one
+  std::string private_key;
+  std::string server_name;  // the name in the server's certificate; empty for the one that is dialled
+};
+
+enum class TransportKind {
+  kAuto,       // the direct channel; the stream where there is none
+  kDirect,     // the direct channel, or an error
+  kDirectTcp,  // the direct channel, never by a Unix socket
+  kStream,     // one gRPC stream
+  kUnary,      // one gRPC call for each request
+};
+
+struct ConnectOptions {
+  TransportKind transport = TransportKind::kAuto;
+  std::optional<Tls> tls;
+  std::string token;
+  // Seconds to wait for any answer; absent for a little more than the server gives itself.
+  std::optional<double> timeout;
+};
+
+struct Wrapper {
+  std::string name;
+  Dict kwargs = {};
+};
+
+struct MakeOptions {
+  std::optional<std::string> render_mode;
+  Dict kwargs = {};
+  std::vector<Wrapper> wrappers = {};  // innermost first
+  std::optional<double> lease;         // seconds that the session shall outlive its connection
+  std::string library;                 // the library to take the environment from; empty for any
+};
+
+struct VectorOptions : MakeOptions {
+  std::string vectorization_mode;  // "sync" or "vector_entry_point"; empty for "sync"
+  std::string autoreset_mode;      // "NEXT_STEP", "SAME_STEP" or "DISABLED"; empty for "NEXT_STEP"
+};
+
+}  // namespace envwire

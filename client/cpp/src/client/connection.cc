@@ -1,0 +1,79 @@
+#include "client/connection.h"
+
+#include <cmath>
+
+#include "transports/direct.h"
+#include "transports/grpc.h"
+
+namespace envwire::internal {
+namespace {
+
+// In which an advertised address has to answer; else the session stays where it was made.
+constexpr std::chrono::seconds kAdvertised{1};
+
+std::optional<Seconds> TimeoutOf(const ConnectOptions& options) {
+  if (!options.timeout) return std::nullopt;
+  return Seconds(*options.timeout);
+}
+
+// A connection to the address that the server's operator advertised, if that very server answers there.
+std::shared_ptr<GrpcConnection> Advertised(const v1::MakeResponse& made, const std::string& target,
+                                           const ConnectOptions& options) {
+  if (made.address().empty() || made.address() == target) return nullptr;
+  auto there = std::make_shared<GrpcConnection>(made.address(), options);
+  try {
+    Answer answer;
+    UnaryTransport(there).Exchange({Kind::kGetServerInfo, ""}, "", Clock::now() + kAdvertised, &answer);
+    if (answer.message.get_server_info().incarnation() == made.incarnation()) return there;
+  } catch (const Error&) {  // nobody there, or not in time
+  }
+  return nullptr;
+}
+
+std::unique_ptr<Transport> TransportFor(const v1::MakeResponse& made, const std::shared_ptr<GrpcConnection>& server,
+                                        const ConnectOptions& options) {
+  const TransportKind kind = options.transport;
+  if (kind == TransportKind::kUnary) return std::make_unique<UnaryTransport>(server);
+  if (kind == TransportKind::kStream) return std::make_unique<StreamTransport>(server);
+  try {
+    return std::make_unique<DirectTransport>(made, server->target(), options.tls, kind != TransportKind::kDirectTcp,
+                                             std::make_unique<UnaryTransport>(server));
+  } catch (const Error&) {
+    if (kind != TransportKind::kAuto) throw;
+    return std::make_unique<StreamTransport>(server);
+  }
+}
+
+}  // namespace
+
+v1::MakeRequest RequestFor(const std::string& id, const MakeOptions& options) {
+  v1::MakeRequest request;
+  request.set_env_id(id);
+  request.set_library(options.library);
+  if (options.render_mode) request.set_render_mode(*options.render_mode);
+  if (!options.kwargs.empty()) Encode(options.kwargs, request.mutable_kwargs());
+  for (const Wrapper& wrapper : options.wrappers) {
+    v1::WrapperRequest* each = request.add_wrappers();
+    each->set_name(wrapper.name);
+    if (!wrapper.kwargs.empty()) Encode(wrapper.kwargs, each->mutable_kwargs());
+  }
+  if (options.lease) {
+    const double whole = std::floor(*options.lease);
+    request.mutable_lease()->set_seconds(static_cast<std::int64_t>(whole));
+    request.mutable_lease()->set_nanos(static_cast<std::int32_t>((*options.lease - whole) * 1e9));
+  }
+  return request;
+}
+
+std::unique_ptr<Connection> Connection::Open(const std::string& target, const v1::MakeRequest& request,
+                                             const ConnectOptions& options) {
+  SplitAddress(target);  // a target without a port is refused before anything is dialled
+  auto server = std::make_shared<GrpcConnection>(target, options);
+  auto driver = std::make_unique<Driver>(TimeoutOf(options), std::make_unique<UnaryTransport>(server));
+  v1::MakeResponse made = driver->Make(request);
+  if (auto home = Advertised(made, target, options)) server = std::move(home);
+  driver->Use(TransportFor(made, server, options), std::make_unique<UnaryTransport>(server));
+  return std::make_unique<Connection>(std::move(driver), std::move(made));
+}
+
+}  // namespace envwire::internal

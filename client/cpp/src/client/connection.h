@@ -1,0 +1,34 @@
+// A session that was made, and the driver that drives it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "client/driver.h"
+#include "envwire/options.hpp"
+
+namespace envwire::internal {
+
+class Connection {
+ public:
+  Connection(std::unique_ptr<Driver> driver, v1::MakeResponse made)
+      : made_(std::move(made)), driver_(std::move(driver)) {}
+
+  // Makes an environment at `target` and opens the transport that `options` ask for.
+  static std::unique_ptr<Connection> Open(const std::string& target, const v1::MakeRequest& request,
+                                          const ConnectOptions& options);
+
+  Driver& driver() { return *driver_; }
+  v1::MakeResponse& made() { return made_; }
+
+  // Messages that are used again with every step, so that their memory is.
+  v1::StepRequest step;
+
+ private:
+  v1::MakeResponse made_;
+  std::unique_ptr<Driver> driver_;
+};
+
+v1::MakeRequest RequestFor(const std::string& id, const MakeOptions& options);
+
+}  // namespace envwire::internal

@@ -1,0 +1,103 @@
+#include "client/driver.h"
+
+namespace envwire::internal {
+namespace {
+
+// A renewal that takes longer than this is tried again by the next one.
+constexpr std::chrono::seconds kRenewal{5};
+constexpr double kPartOfLease = 1.0 / 3.0;
+
+}  // namespace
+
+LeaseKeeper::LeaseKeeper(std::unique_ptr<Transport> control, std::string header, Seconds lease)
+    : control_(std::move(control)),
+      header_(std::move(header)),
+      pause_(lease * kPartOfLease),
+      thread_([this] { Run(); }) {}
+
+LeaseKeeper::~LeaseKeeper() {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopped_ = true;
+  }
+  stopping_.notify_all();
+  thread_.join();
+}
+
+void LeaseKeeper::Run() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (!stopping_.wait_for(lock, pause_, [this] { return stopped_; })) {
+    if (held_.load(std::memory_order_relaxed)) continue;
+    lock.unlock();
+    try {
+      Answer answer;
+      control_->Exchange({Kind::kRenewLease, ""}, header_, Clock::now() + kRenewal, &answer);
+    } catch (const Error&) {  // the next request finds out what became of the session
+    }
+    lock.lock();
+  }
+}
+
+Driver::Driver(std::optional<Seconds> timeout, std::unique_ptr<Transport> transport)
+    : session_(timeout), transport_(std::move(transport)) {}
+
+v1::MakeResponse Driver::Make(const v1::MakeRequest& request) {
+  Exchange(session_.Make(request, Clock::now()));
+  return std::move(*answer_.message.mutable_make());
+}
+
+void Driver::Use(std::unique_ptr<Transport> transport, std::unique_ptr<Transport> control) {
+  transport_ = std::move(transport);
+  if (session_.lease().count() > 0) {
+    keeper_ = std::make_unique<LeaseKeeper>(std::move(control), session_.header(), session_.lease());
+    keeper_->set_held(transport_->holds_lease());
+  }
+}
+
+void Driver::CheckOpen() const {
+  if (session_.ended()) throw Error("SESSION_CLOSED", "this environment is closed; make another");
+}
+
+// Sends the request that nobody waited for once more, so that its number is used. Nobody waits for its answer.
+void Driver::SettleDoubt(Kind next) {
+  if (next == Kind::kClose) {
+    session_.TakeBack();
+    return;
+  }
+  try {
+    Exchange(session_.Repeat(Clock::now()));
+  } catch (const Error&) {
+    if (session_.ended() || session_.in_doubt()) throw;
+  }
+}
+
+// Sends a request, and sends it again, until its answer is here or nobody waits for it any more.
+void Driver::Exchange(const Request& first) {
+  const Request* request = &first;
+  for (;;) {
+    try {
+      transport_->Exchange(*request, session_.header(), session_.deadline(), &answer_);
+    } catch (const ConnectionError& error) {
+      if (keeper_) keeper_->set_held(false);
+      const std::optional<Seconds> pause = session_.ConnectionLost(error, Clock::now());
+      if (!pause) throw;
+      std::this_thread::sleep_for(*pause);
+      request = &session_.Repeat(Clock::now());
+      continue;
+    } catch (const Error& error) {
+      // The server's own refusal, in a hello for instance, ends the session; a deadline leaves the number in doubt.
+      if (EndsSession(error.reason()))
+        session_.End();
+      else if (session_.waiting())
+        session_.GiveUp();
+      throw;
+    }
+    const Event event = session_.Receive(answer_);
+    if (keeper_) keeper_->set_held(transport_->holds_lease());
+    if (const auto* refused = std::get_if<Refused>(&event)) throw Error(refused->error);
+    if (std::holds_alternative<Answered>(event)) return;
+    request = &session_.pending();
+  }
+}
+
+}  // namespace envwire::internal

@@ -1,0 +1,186 @@
+#include "envwire/env.hpp"
+
+#include "client/connection.h"
+#include "spaces/codec.h"
+
+namespace envwire {
+namespace {
+
+using internal::Answer;
+using internal::Connection;
+using internal::Kind;
+
+void SetReset(std::optional<std::int64_t> seed, const std::optional<Dict>& options, v1::ResetRequest* request) {
+  if (seed) request->mutable_seed()->set_int_value(*seed);
+  if (options) internal::Encode(*options, request->mutable_options());
+}
+
+StepResult ReadStep(v1::StepResponse* step, const internal::Attachments& attachments) {
+  StepResult result;
+  result.observation = internal::Decode(step->mutable_observation(), attachments);
+  result.reward = step->reward();
+  result.terminated = step->terminated();
+  result.truncated = step->truncated();
+  if (step->has_info()) result.info = internal::Decode(step->mutable_info(), attachments);
+  if (step->has_typed_reward()) result.typed_reward = internal::Decode(step->mutable_typed_reward(), attachments);
+  return result;
+}
+
+NdArray ReadArray(v1::Value* value, const internal::Attachments& attachments) {
+  return internal::Decode(value, attachments).array();
+}
+
+}  // namespace
+
+RemoteBase::RemoteBase(std::unique_ptr<Connection> connection)
+    : connection_(std::move(connection)),
+      observation_space_(internal::Decode(connection_->made().mutable_observation_space())),
+      action_space_(internal::Decode(connection_->made().mutable_action_space())),
+      metadata_(internal::Decode(connection_->made().mutable_metadata(), {})) {}
+
+RemoteBase::RemoteBase(RemoteBase&& other) noexcept = default;
+
+RemoteBase& RemoteBase::operator=(RemoteBase&& other) noexcept {
+  if (this != &other) {
+    try {
+      Close();
+    } catch (...) {  // as in the destructor
+    }
+    connection_ = std::move(other.connection_);
+    observation_space_ = std::move(other.observation_space_);
+    action_space_ = std::move(other.action_space_);
+    metadata_ = std::move(other.metadata_);
+  }
+  return *this;
+}
+
+RemoteBase::~RemoteBase() {
+  try {
+    Close();
+  } catch (...) {  // a session that cannot be closed ends with its lease
+  }
+}
+
+Connection& RemoteBase::connection() {
+  if (!connection_) throw Error("SESSION_CLOSED", "this environment was moved from");
+  return *connection_;
+}
+
+Value RemoteBase::Render() {
+  v1::RenderRequest request;
+  Answer& answer = connection().driver().Serve(Kind::kRender, &request);
+  return internal::Decode(answer.message.mutable_render()->mutable_frame(), answer.attachments);
+}
+
+Value RemoteBase::GetAttribute(const std::string& name) {
+  v1::GetAttributeRequest request;
+  request.set_name(name);
+  Answer& answer = connection().driver().Serve(Kind::kGetAttribute, &request);
+  v1::GetAttributeResponse* found = answer.message.mutable_get_attribute();
+  if (found->has_value()) return internal::Decode(found->mutable_value(), answer.attachments);
+  throw Error("UNSUPPORTED", name + " is a method: use Call");
+}
+
+void RemoteBase::SetAttribute(const std::string& name, const Value& value) {
+  v1::SetAttributeRequest request;
+  request.set_name(name);
+  internal::Encode(value, request.mutable_value());
+  connection().driver().Serve(Kind::kSetAttribute, &request);
+}
+
+Value RemoteBase::Call(const std::string& name, const std::vector<Value>& args, const Dict& kwargs) {
+  v1::CallMethodRequest request;
+  request.set_name(name);
+  for (const Value& each : args) internal::Encode(each, request.mutable_args()->add_values());
+  if (!kwargs.empty()) internal::Encode(kwargs, request.mutable_kwargs());
+  Answer& answer = connection().driver().Serve(Kind::kCallMethod, &request);
+  return internal::Decode(answer.message.mutable_call_method()->mutable_result(), answer.attachments);
+}
+
+void RemoteBase::Close() {
+  if (!connection_ || connection_->driver().session().ended()) return;
+  internal::Driver& driver = connection_->driver();
+  v1::CloseRequest request;
+  try {
+    driver.Serve(Kind::kClose, &request);
+  } catch (const Error& error) {
+    driver.session().End();
+    driver.Stop();
+    if (!internal::EndsSession(error.reason()) && error.reason() != "UNAVAILABLE") throw;
+  }
+  driver.Stop();
+}
+
+int RemoteBase::resumed() const { return connection_->driver().session().resumed(); }
+std::string RemoteBase::transport() const { return connection_->driver().transport().name(); }
+const v1::MakeResponse& RemoteBase::made() const { return connection_->made(); }
+
+Env Env::Make(const std::string& target, const std::string& id, const MakeOptions& options,
+              const ConnectOptions& connect) {
+  return Env(Connection::Open(target, internal::RequestFor(id, options), connect));
+}
+
+ResetResult Env::Reset(std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
+  v1::ResetRequest request;
+  SetReset(seed, options, &request);
+  Answer& answer = connection().driver().Serve(Kind::kReset, &request);
+  v1::ResetResponse* reset = answer.message.mutable_reset();
+  return {internal::Decode(reset->mutable_observation(), answer.attachments),
+          internal::Decode(reset->mutable_info(), answer.attachments)};
+}
+
+StepResult Env::Step(const Value& action) {
+  v1::StepRequest& request = connection().step;
+  request.Clear();
+  internal::Encode(action, request.mutable_action());
+  Answer& answer = connection().driver().Serve(Kind::kStep, &request);
+  return ReadStep(answer.message.mutable_step(), answer.attachments);
+}
+
+ChunkResult Env::StepMany(const std::vector<Value>& actions) {
+  v1::StepRequest request;
+  for (const Value& each : actions) internal::Encode(each, request.add_actions());
+  Answer& answer = connection().driver().Serve(Kind::kStep, &request);
+  v1::StepResponse* chunk = answer.message.mutable_step();
+  ChunkResult result;
+  for (v1::StepResponse& step : *chunk->mutable_steps()) result.steps.push_back(ReadStep(&step, answer.attachments));
+  if (chunk->has_error()) result.error = internal::ErrorFrom(chunk->error());
+  return result;
+}
+
+VectorEnv VectorEnv::Make(const std::string& target, const std::string& id, std::uint32_t num_envs,
+                          const VectorOptions& options, const ConnectOptions& connect) {
+  v1::MakeRequest request = internal::RequestFor(id, options);
+  request.mutable_vector()->set_num_envs(num_envs);
+  request.mutable_vector()->set_vectorization_mode(options.vectorization_mode);
+  request.mutable_vector()->set_autoreset_mode(options.autoreset_mode);
+  VectorEnv env(Connection::Open(target, request, connect));
+  if (!env.made().has_vector()) throw Error("UNSUPPORTED", target + " makes no vector environments");
+  return env;
+}
+
+std::uint32_t VectorEnv::num_envs() const { return made().vector().num_envs(); }
+
+VectorReset VectorEnv::Reset(std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
+  v1::ResetRequest request;
+  SetReset(seed, options, &request);
+  Answer& answer = connection().driver().Serve(Kind::kReset, &request);
+  v1::ResetResponse* reset = answer.message.mutable_reset();
+  return {internal::Decode(reset->mutable_observation(), answer.attachments),
+          internal::Decode(reset->mutable_info(), answer.attachments)};
+}
+
+VectorStep VectorEnv::Step(const Value& actions) {
+  v1::StepRequest& request = connection().step;
+  request.Clear();
+  internal::Encode(actions, request.mutable_action());
+  Answer& answer = connection().driver().Serve(Kind::kStep, &request);
+  v1::StepResponse* step = answer.message.mutable_step();
+  return {internal::Decode(step->mutable_observation(), answer.attachments),
+          ReadArray(step->mutable_typed_reward(), answer.attachments),
+          ReadArray(step->mutable_typed_terminated(), answer.attachments),
+          ReadArray(step->mutable_typed_truncated(), answer.attachments),
+          internal::Decode(step->mutable_info(), answer.attachments)};
+}
+
+}  // namespace envwire

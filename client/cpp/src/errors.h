@@ -1,0 +1,28 @@
+// Errors of the contract, read and written.
+#pragma once
+
+#include <string>
+
+#include "envwire/error.hpp"
+#include "envwire/v1/status.pb.h"
+
+namespace envwire::internal {
+
+// The connection broke, or did not come about: the request may be sent again.
+class ConnectionError : public Error {
+ public:
+  ConnectionError(const std::string& message, bool refused, bool connected)
+      : Error("UNAVAILABLE", message), refused(refused), connected(connected) {}
+  bool refused;    // nobody listens there any more
+  bool connected;  // a connection had come about
+};
+
+// Name of a gRPC status code.
+const char* StatusName(int code);
+
+Error ErrorFrom(const v1::ErrorStatus& status);
+
+// Whether a session is gone for good after an error of this reason.
+bool EndsSession(const std::string& reason);
+
+}  // namespace envwire::internal

@@ -1,0 +1,142 @@
+#include "spaces/codec.h"
+
+#include <cmath>
+
+#include "envwire/error.hpp"
+#include "values/codec.h"
+
+namespace envwire::internal {
+namespace {
+
+// Elements of `array` that are finite, as the contract marks bounds.
+NdArray Finite(const NdArray& array) {
+  std::string marks;
+  for (std::size_t i = 0; i < array.size(); ++i) marks += std::isfinite(array.Number(i)) ? '\1' : '\0';
+  return NdArray(DType::kBool, array.shape(), std::move(marks));
+}
+
+struct Encoder {
+  v1::Space* message;
+
+  void operator()(const Box& box) const {
+    v1::BoxSpace* out = message->mutable_box();
+    Encode(box.low, out->mutable_low());
+    Encode(box.high, out->mutable_high());
+    Encode(Finite(box.low), out->mutable_bounded_below());
+    Encode(Finite(box.high), out->mutable_bounded_above());
+  }
+  void operator()(const Discrete& space) const {
+    v1::DiscreteSpace* out = message->mutable_discrete();
+    out->set_n(space.n);
+    out->set_start(space.start);
+    out->set_data_type(static_cast<v1::DataType>(space.dtype));
+  }
+  void operator()(const MultiBinary& space) const {
+    for (const std::size_t length : space.shape) message->mutable_multi_binary()->add_shape(length);
+    message->mutable_multi_binary()->set_flat(false);
+  }
+  void operator()(const MultiDiscrete& space) const {
+    Encode(space.nvec, message->mutable_multi_discrete()->mutable_nvec());
+    Encode(space.start, message->mutable_multi_discrete()->mutable_start());
+  }
+  void operator()(const TextSpace& space) const {
+    message->mutable_text()->set_min_length(space.min_length);
+    message->mutable_text()->set_max_length(space.max_length);
+    message->mutable_text()->set_characters(space.characters);
+  }
+  void operator()(const DictSpace& space) const {
+    message->mutable_dict()->set_sort_keys(space.sort_keys);
+    for (const auto& [key, part] : space.entries) {
+      v1::DictSpaceEntry* entry = message->mutable_dict()->add_entries();
+      Encode(key, entry->mutable_key());
+      Encode(*part, entry->mutable_space());
+    }
+  }
+  void operator()(const TupleSpace& space) const {
+    message->mutable_tuple();
+    for (const SpacePtr& part : space.spaces) Encode(*part, message->mutable_tuple()->add_spaces());
+  }
+  void operator()(const OneOf& space) const {
+    for (const SpacePtr& part : space.spaces) Encode(*part, message->mutable_one_of()->add_spaces());
+  }
+  void operator()(const Sequence& space) const {
+    message->mutable_sequence()->set_stack(space.stack);
+    Encode(*space.feature, message->mutable_sequence()->mutable_feature_space());
+  }
+  void operator()(const GraphSpace& space) const {
+    Encode(*space.node, message->mutable_graph()->mutable_node_space());
+    if (space.edge) Encode(*space.edge, message->mutable_graph()->mutable_edge_space());
+  }
+};
+
+// Spaces of one tree, in the order in which they end: `same_as` refers to them by number.
+class Decoder {
+ public:
+  SpacePtr Decode(v1::Space* message) {
+    if (message->kind_case() == v1::Space::kSameAs) {
+      if (message->same_as() >= ended_.size()) throw Error("INVALID_VALUE", "a space refers to one that is not there");
+      return ended_[message->same_as()];
+    }
+    auto space = std::make_shared<const Space>(KindOf(message));
+    ended_.push_back(space);
+    return space;
+  }
+
+ private:
+  Space::Kind KindOf(v1::Space* message) {
+    switch (message->kind_case()) {
+      case v1::Space::kBox:
+        return Box{internal::Decode(message->mutable_box()->mutable_low(), {}),
+                   internal::Decode(message->mutable_box()->mutable_high(), {})};
+      case v1::Space::kDiscrete:
+        return Discrete{message->discrete().n(), message->discrete().start(),
+                        static_cast<DType>(message->discrete().data_type())};
+      case v1::Space::kMultiBinary:
+        return MultiBinary{{message->multi_binary().shape().begin(), message->multi_binary().shape().end()}};
+      case v1::Space::kMultiDiscrete:
+        return MultiDiscrete{internal::Decode(message->mutable_multi_discrete()->mutable_nvec(), {}),
+                             internal::Decode(message->mutable_multi_discrete()->mutable_start(), {})};
+      case v1::Space::kText:
+        return TextSpace{message->text().min_length(), message->text().max_length(), message->text().characters()};
+      case v1::Space::kDict: return DictOf(message->mutable_dict());
+      case v1::Space::kTuple: return TupleSpace{All(message->mutable_tuple()->mutable_spaces())};
+      case v1::Space::kOneOf: return OneOf{All(message->mutable_one_of()->mutable_spaces())};
+      case v1::Space::kSequence:
+        return Sequence{Decode(message->mutable_sequence()->mutable_feature_space()), message->sequence().stack()};
+      case v1::Space::kGraph: return GraphOf(message->mutable_graph());
+      default: throw Error("UNSUPPORTED", "a space is of a kind that this version does not know");
+    }
+  }
+
+  DictSpace DictOf(v1::DictSpace* message) {
+    DictSpace dict;
+    dict.sort_keys = message->sort_keys();
+    for (v1::DictSpaceEntry& entry : *message->mutable_entries()) {
+      Value key = internal::Decode(entry.mutable_key(), {});
+      dict.entries.emplace_back(std::move(key), Decode(entry.mutable_space()));
+    }
+    return dict;
+  }
+
+  GraphSpace GraphOf(v1::GraphSpace* message) {
+    GraphSpace graph{Decode(message->mutable_node_space()), nullptr};
+    if (message->has_edge_space()) graph.edge = Decode(message->mutable_edge_space());
+    return graph;
+  }
+
+  std::vector<SpacePtr> All(google::protobuf::RepeatedPtrField<v1::Space>* messages) {
+    std::vector<SpacePtr> spaces;
+    for (v1::Space& each : *messages) spaces.push_back(Decode(&each));
+    return spaces;
+  }
+
+  std::vector<SpacePtr> ended_;
+};
+
+}  // namespace
+
+void Encode(const Space& space, v1::Space* message) { std::visit(Encoder{message}, space.kind()); }
+
+Space Decode(v1::Space* message) { return *Decoder().Decode(message); }
+
+}  // namespace envwire::internal

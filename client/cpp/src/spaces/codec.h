@@ -1,0 +1,13 @@
+// Spaces as messages of the contract, and back.
+#pragma once
+
+#include "envwire/space.hpp"
+#include "envwire/v1/spaces.pb.h"
+
+namespace envwire::internal {
+
+void Encode(const Space& space, v1::Space* message);
+// Throws Error (UNSUPPORTED) for a kind that this version does not know.
+Space Decode(v1::Space* message);
+
+}  // namespace envwire::internal

@@ -1,0 +1,123 @@
+// Whether a value is in a space.
+#include <algorithm>
+
+#include "envwire/space.hpp"
+#include "spaces/text.h"
+
+namespace envwire {
+namespace {
+
+bool IsIntegral(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kUint64; }
+
+bool IsBetween(const NdArray& numbers, const NdArray& low, const NdArray& high) {
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const double number = numbers.Number(i);
+    if (!(number >= low.Number(i) && number <= high.Number(i))) return false;
+  }
+  return true;
+}
+
+const std::vector<Value>* Elements(const Value& value) {
+  if (const auto* tuple = value.If<Tuple>()) return &tuple->values;
+  if (const auto* list = value.If<List>()) return &list->values;
+  return nullptr;
+}
+
+struct Contained {
+  const Value& value;
+
+  bool operator()(const Box& box) const {
+    const auto* array = value.If<NdArray>();
+    return array != nullptr && array->dtype() == box.low.dtype() && array->shape() == box.low.shape() &&
+           IsBetween(*array, box.low, box.high);
+  }
+
+  bool operator()(const Discrete& space) const {
+    std::int64_t number = 0;
+    if (const auto* integer = value.If<std::int64_t>()) {
+      number = *integer;
+    } else if (const auto* scalar = value.If<Scalar>(); scalar != nullptr && IsIntegral(scalar->number.dtype())) {
+      number = value.AsInt();
+    } else if (const auto* array = value.If<NdArray>();
+               array != nullptr && array->shape().empty() && IsIntegral(array->dtype())) {
+      number = value.AsInt();
+    } else {
+      return false;
+    }
+    return number >= space.start && number - space.start < space.n;
+  }
+
+  bool operator()(const MultiBinary& space) const {
+    const auto* array = value.If<NdArray>();
+    if (array == nullptr || !IsIntegral(array->dtype()) || array->shape() != space.shape) return false;
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      if (array->Number(i) != 0 && array->Number(i) != 1) return false;
+    }
+    return true;
+  }
+
+  bool operator()(const MultiDiscrete& space) const {
+    const auto* array = value.If<NdArray>();
+    if (array == nullptr || !IsIntegral(array->dtype()) || array->shape() != space.nvec.shape()) return false;
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      const double offset = array->Number(i) - space.start.Number(i);
+      if (offset < 0 || offset >= space.nvec.Number(i)) return false;
+    }
+    return true;
+  }
+
+  bool operator()(const TextSpace& space) const {
+    const auto* text = value.If<std::string>();
+    if (text == nullptr) return false;
+    const std::vector<std::string> alphabet = internal::Characters(space.characters);
+    const std::vector<std::string> given = internal::Characters(*text);
+    return given.size() >= space.min_length && given.size() <= space.max_length &&
+           std::all_of(given.begin(), given.end(), [&](const std::string& each) {
+             return std::find(alphabet.begin(), alphabet.end(), each) != alphabet.end();
+           });
+  }
+
+  bool operator()(const DictSpace& space) const {
+    const auto* dict = value.If<Dict>();
+    if (dict == nullptr || dict->size() != space.entries.size()) return false;
+    return std::all_of(space.entries.begin(), space.entries.end(), [&](const auto& entry) {
+      const Value* part = nullptr;
+      for (const auto& [key, each] : dict->entries()) {
+        if (EncodeValue(key) == EncodeValue(entry.first)) part = &each;
+      }
+      return part != nullptr && entry.second->Contains(*part);
+    });
+  }
+
+  bool operator()(const TupleSpace& space) const {
+    const auto* values = Elements(value);
+    if (values == nullptr || values->size() != space.spaces.size()) return false;
+    for (std::size_t i = 0; i < values->size(); ++i) {
+      if (!space.spaces[i]->Contains((*values)[i])) return false;
+    }
+    return true;
+  }
+
+  bool operator()(const OneOf& space) const {
+    const auto* pair = value.If<Tuple>();
+    if (pair == nullptr || pair->values.size() != 2) return false;
+    const Space index(Discrete{static_cast<std::int64_t>(space.spaces.size()), 0, DType::kInt64});
+    return index.Contains(pair->values[0]) &&
+           space.spaces[static_cast<std::size_t>(pair->values[0].AsInt())]->Contains(pair->values[1]);
+  }
+
+  bool operator()(const Sequence& space) const {
+    if (space.stack) return value.Is<NdArray>() || value.Is<Dict>() || value.Is<Tuple>();
+    const auto* values = value.If<Tuple>();
+    return values != nullptr && std::all_of(values->values.begin(), values->values.end(),
+                                            [&](const Value& each) { return space.feature->Contains(each); });
+  }
+
+  bool operator()(const GraphSpace&) const { return value.Is<Graph>(); }
+};
+
+}  // namespace
+
+bool Space::Contains(const Value& value) const { return std::visit(Contained{value}, kind_); }
+
+}  // namespace envwire

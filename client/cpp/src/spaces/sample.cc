@@ -1,0 +1,132 @@
+// Samples of spaces.
+#include <cmath>
+#include <limits>
+
+#include "envwire/error.hpp"
+#include "envwire/space.hpp"
+#include "spaces/text.h"
+
+namespace envwire {
+namespace {
+
+template <class T>
+void Append(std::string* bytes, double number) {
+  const T typed = static_cast<T>(number);
+  bytes->append(reinterpret_cast<const char*>(&typed), sizeof(T));
+}
+
+void Append(std::string* bytes, DType dtype, double number) {
+  switch (dtype) {
+    case DType::kBool:
+    case DType::kUint8: return Append<std::uint8_t>(bytes, number);
+    case DType::kInt8: return Append<std::int8_t>(bytes, number);
+    case DType::kInt16: return Append<std::int16_t>(bytes, number);
+    case DType::kInt32: return Append<std::int32_t>(bytes, number);
+    case DType::kInt64: return Append<std::int64_t>(bytes, number);
+    case DType::kUint16: return Append<std::uint16_t>(bytes, number);
+    case DType::kUint32: return Append<std::uint32_t>(bytes, number);
+    case DType::kUint64: return Append<std::uint64_t>(bytes, number);
+    case DType::kFloat32: return Append<float>(bytes, number);
+    case DType::kFloat64: return Append<double>(bytes, number);
+    default: throw Error("UNSUPPORTED", std::string("cannot sample arrays of ") + DTypeName(dtype));
+  }
+}
+
+std::int64_t Integer(std::mt19937_64& random, std::int64_t low, std::int64_t high) {
+  return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+}
+
+// As Gymnasium has it: uniform between two bounds, exponential from one, normal without any.
+double Number(std::mt19937_64& random, double low, double high) {
+  const bool below = std::isfinite(low);
+  const bool above = std::isfinite(high);
+  if (below && above) return std::uniform_real_distribution<double>(low, high)(random);
+  if (below) return low + std::exponential_distribution<double>()(random);
+  if (above) return high - std::exponential_distribution<double>()(random);
+  return std::normal_distribution<double>()(random);
+}
+
+struct Sampled {
+  std::mt19937_64& random;
+
+  Value operator()(const Box& box) const {
+    const DType dtype = box.low.dtype();
+    const bool real = dtype == DType::kFloat32 || dtype == DType::kFloat64;
+    std::string bytes;
+    for (std::size_t i = 0; i < box.low.size(); ++i) {
+      const double low = box.low.Number(i);
+      const double high = box.high.Number(i);
+      Append(&bytes, dtype, real ? Number(random, low, high) : std::floor(Number(random, low, high + 1)));
+    }
+    return NdArray(dtype, box.low.shape(), std::move(bytes));
+  }
+
+  Value operator()(const Discrete& space) const {
+    std::string bytes;
+    Append(&bytes, space.dtype, static_cast<double>(Integer(random, space.start, space.start + space.n - 1)));
+    return Scalar{NdArray(space.dtype, {}, std::move(bytes))};
+  }
+
+  Value operator()(const MultiBinary& space) const {
+    std::size_t size = 1;
+    for (const std::size_t length : space.shape) size *= length;
+    std::vector<std::int8_t> bits(size);
+    for (auto& bit : bits) bit = static_cast<std::int8_t>(Integer(random, 0, 1));
+    return NdArray::Of<std::int8_t>(space.shape, bits);
+  }
+
+  Value operator()(const MultiDiscrete& space) const {
+    std::string bytes;
+    for (std::size_t i = 0; i < space.nvec.size(); ++i) {
+      const auto start = static_cast<std::int64_t>(space.start.Number(i));
+      const auto n = static_cast<std::int64_t>(space.nvec.Number(i));
+      Append(&bytes, space.nvec.dtype(), static_cast<double>(Integer(random, start, start + n - 1)));
+    }
+    return NdArray(space.nvec.dtype(), space.nvec.shape(), std::move(bytes));
+  }
+
+  Value operator()(const TextSpace& space) const {
+    const std::vector<std::string> alphabet = internal::Characters(space.characters);
+    const auto length =
+        Integer(random, static_cast<std::int64_t>(space.min_length), static_cast<std::int64_t>(space.max_length));
+    std::string text;
+    for (std::int64_t i = 0; i < length && !alphabet.empty(); ++i) {
+      text += alphabet[static_cast<std::size_t>(Integer(random, 0, static_cast<std::int64_t>(alphabet.size()) - 1))];
+    }
+    return text;
+  }
+
+  Value operator()(const DictSpace& space) const {
+    Dict dict;
+    for (const auto& [key, part] : space.entries) dict.Add(key, part->Sample(random));
+    return dict;
+  }
+
+  Value operator()(const TupleSpace& space) const {
+    Tuple tuple;
+    for (const SpacePtr& part : space.spaces) tuple.values.push_back(part->Sample(random));
+    return tuple;
+  }
+
+  Value operator()(const OneOf& space) const {
+    const std::int64_t index = Integer(random, 0, static_cast<std::int64_t>(space.spaces.size()) - 1);
+    return Tuple{
+        {Scalar{NdArray::Of<std::int64_t>(index)}, space.spaces[static_cast<std::size_t>(index)]->Sample(random)}};
+  }
+
+  Value operator()(const Sequence& space) const {
+    if (space.stack) throw Error("UNSUPPORTED", "cannot sample a sequence with stack");
+    Tuple tuple;
+    const int length = std::geometric_distribution<int>(0.25)(random);
+    for (int i = 0; i < length; ++i) tuple.values.push_back(space.feature->Sample(random));
+    return tuple;
+  }
+
+  Value operator()(const GraphSpace&) const { throw Error("UNSUPPORTED", "cannot sample a graph space"); }
+};
+
+}  // namespace
+
+Value Space::Sample(std::mt19937_64& random) const { return std::visit(Sampled{random}, kind_); }
+
+}  // namespace envwire

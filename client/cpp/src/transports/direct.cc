@@ -1,0 +1,155 @@
+#include "transports/direct.h"
+
+#include <algorithm>
+
+#include "transports/frames.h"
+
+namespace envwire::internal {
+namespace {
+
+// Before the welcome tells the server's limit: more than a hello's answer needs.
+constexpr std::size_t kFirstLimit = 64 * 1024;
+constexpr std::size_t kBufferBytes = 64 * 1024;
+// A firewall that drops packets must not cost a client long; a server that is there answers in milliseconds.
+constexpr std::chrono::seconds kDial{3};
+constexpr char kUnix[] = "unix-abstract:";
+
+bool IsLocal(const std::string& host) { return host == "localhost" || host == "::1" || host.rfind("127.", 0) == 0; }
+
+// The addresses that can be tried from here, each with its host.
+std::vector<std::string> Usable(const v1::MakeResponse& made, const std::string& dialled, bool unix_sockets) {
+  const std::string host = SplitAddress(made.address().empty() ? dialled : made.address()).host;
+  std::vector<std::string> usable;
+  for (const std::string& address : made.direct().addresses()) {
+    if (address.rfind(kUnix, 0) == 0) {
+      if (unix_sockets && IsLocal(host)) usable.push_back(address);
+    } else if (!address.empty() && address.front() == ':') {
+      usable.push_back((host.find(':') == std::string::npos ? host : "[" + host + "]") + address);
+    } else if (address.find(':') != std::string::npos) {
+      usable.push_back(address);
+    }
+  }
+  return usable;
+}
+
+std::string HelloFrame(const v1::HelloRequest& hello) {
+  std::string frame(kPreamble, sizeof(kPreamble));
+  frame.append(kFrameHeaderBytes, '\0');
+  hello.AppendToString(&frame);
+  PutFrameHeader(frame.size() - sizeof(kPreamble) - kFrameHeaderBytes, 0, frame.data() + sizeof(kPreamble));
+  return frame;
+}
+
+}  // namespace
+
+DirectChannel::DirectChannel(const std::string& address, const std::optional<Tls>& tls, const v1::HelloRequest& hello,
+                             Clock::time_point deadline)
+    : socket_(Connect(address, tls, deadline)), buffer_(kBufferBytes, '\0'), limit_(kFirstLimit) {
+  const std::string frame = HelloFrame(hello);
+  socket_->Write(frame.data(), frame.size(), deadline);
+  const Header header = ReadHeader(deadline);
+  v1::HelloResponse response;
+  ReadMessage(header.message, deadline, &response);
+  if (response.has_error()) throw ErrorFrom(response.error());
+  if (!response.has_welcome()) throw ConnectionError(address + " does not speak envwire", false, true);
+  limit_ = response.welcome().max_message_bytes();
+}
+
+// Has at least `bytes` bytes in the buffer.
+void DirectChannel::Fill(std::size_t bytes, Clock::time_point deadline) {
+  if (buffer_.size() - begin_ < bytes) {
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
+    end_ -= begin_;
+    begin_ = 0;
+    if (buffer_.size() < bytes) buffer_.resize(bytes);
+  }
+  while (end_ - begin_ < bytes) end_ += socket_->Read(&buffer_[end_], buffer_.size() - end_, deadline);
+}
+
+DirectChannel::Header DirectChannel::ReadHeader(Clock::time_point deadline) {
+  if (begin_ == end_) begin_ = end_ = 0;
+  Fill(kFrameHeaderBytes, deadline);
+  const char* at = &buffer_[begin_];
+  const Header header{GetNumber<std::uint32_t>(at), GetNumber<std::uint32_t>(at + 4), GetNumber<std::uint64_t>(at + 8)};
+  begin_ += kFrameHeaderBytes;
+  if (header.slot != 0 || header.attachments > limit_ || header.message > limit_ - header.attachments) {
+    throw ConnectionError("the server announced a frame that is larger than its own limit", false, true);
+  }
+  return header;
+}
+
+template <class Message>
+void DirectChannel::ReadMessage(std::size_t size, Clock::time_point deadline, Message* message) {
+  Fill(size, deadline);
+  const bool read = message->ParseFromArray(&buffer_[begin_], static_cast<int>(size));
+  begin_ += size;
+  if (!read) throw ConnectionError("the server sent a frame that cannot be read", false, true);
+}
+
+// Receives elements where they stay: arrays share this memory.
+Attachments DirectChannel::ReadAttachments(std::size_t size, Clock::time_point deadline) {
+  if (size == 0) return {};
+  std::shared_ptr<char> data(new char[size], std::default_delete<char[]>());
+  std::size_t got = std::min(size, end_ - begin_);
+  std::memcpy(data.get(), &buffer_[begin_], got);
+  begin_ += got;
+  while (got < size) got += socket_->Read(data.get() + got, size - got, deadline);
+  return {data, size};
+}
+
+void DirectChannel::Exchange(const std::string& frame, Clock::time_point deadline, Answer* answer) {
+  socket_->Write(frame.data(), frame.size(), deadline);
+  const Header header = ReadHeader(deadline);
+  ReadMessage(header.message, deadline, &answer->message);
+  answer->attachments = ReadAttachments(header.attachments, deadline);
+}
+
+DirectTransport::DirectTransport(const v1::MakeResponse& made, const std::string& dialled, std::optional<Tls> tls,
+                                 bool unix_sockets, std::unique_ptr<Transport> larger)
+    : tls_(std::move(tls)), larger_(std::move(larger)) {
+  hello_.mutable_header()->set_session_id(made.session_id());
+  hello_.mutable_header()->set_secret(made.secret());
+  std::string why = "the session has none";
+  for (const std::string& address : Usable(made, dialled, unix_sockets)) {
+    try {
+      Open(address, Clock::now() + kDial);  // a forwarded port may lead to another server: then the next one is tried
+      return;
+    } catch (const Error& error) {
+      why = error.what();
+    }
+  }
+  throw Error("UNAVAILABLE",
+              "no direct channel to " + dialled + ": " + why + "; TransportKind::kAuto falls back to gRPC");
+}
+
+void DirectTransport::Open(const std::string& address, Clock::time_point deadline) {
+  address_ = address;
+  channel_ = std::make_unique<DirectChannel>(address, tls_, hello_, std::min(deadline, Clock::now() + kDial));
+}
+
+void DirectTransport::Exchange(const Request& request, const std::string& header, Clock::time_point deadline,
+                               Answer* answer) {
+  try {
+    if (!channel_) Open(address_, deadline);
+  } catch (const ConnectionError&) {
+    throw;
+  } catch (const Error& error) {
+    // A session that serves a request does not answer a hello before it is done: it is tried again.
+    if (error.reason() == "DEADLINE_EXCEEDED") throw ConnectionError(error.what(), false, true);
+    throw;
+  }
+  WriteRequestFrame(request, &frame_);
+  if (frame_.size() - kFrameHeaderBytes > channel_->max_message_bytes()) {
+    larger_->Exchange(request, header, deadline, answer);
+    return;
+  }
+  try {
+    channel_->Exchange(frame_, deadline, answer);
+  } catch (...) {
+    channel_.reset();  // an answer that comes late belongs to nothing
+    throw;
+  }
+}
+
+}  // namespace envwire::internal

@@ -1,0 +1,199 @@
+#include "transports/socket.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <thread>
+
+#include "errors.h"
+#include "transports/tls_socket.h"
+
+namespace envwire::internal {
+namespace {
+
+constexpr char kUnix[] = "unix-abstract:";
+// Longer waits are slept through; most steps of cheap environments are served in less. The Python client spins as long.
+constexpr std::chrono::microseconds kSpin{200};
+
+[[noreturn]] void Broke(const std::string& what, int error, bool connected) {
+  throw ConnectionError(what + ": " + std::strerror(error), error == ECONNREFUSED, connected);
+}
+
+// An adaptive wait: one that follows a short one begins by looking, since to wake a sleeping processor costs as much as
+// a cheap step. Never on a single processor, which the server needs.
+class Spin {
+ public:
+  // Calls `look` until it returns true or the moment is over; returns whether it did.
+  template <class Look>
+  bool Try(Look look) {
+    begun_ = Clock::now();
+    if (!short_) return false;
+    do {
+      if (look()) return true;
+      sched_yield();
+    } while (Clock::now() - begun_ < kSpin);
+    return false;
+  }
+  void Woke() { short_ = several_ && Clock::now() - begun_ < kSpin; }
+
+ private:
+  Clock::time_point begun_{};
+  bool short_ = false;
+  bool several_ = std::thread::hardware_concurrency() > 1;
+};
+
+class PlainSocket : public Socket {
+ public:
+  PlainSocket(int fd, std::string address) : fd_(fd), address_(std::move(address)) {}
+  ~PlainSocket() override { close(fd_); }
+
+  void Write(const char* data, std::size_t size, Clock::time_point deadline) override {
+    while (size > 0) {
+      const ssize_t sent = send(fd_, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent > 0) {
+        data += sent;
+        size -= static_cast<std::size_t>(sent);
+      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        WaitFor(fd_, POLLOUT, deadline);
+      } else if (errno != EINTR) {
+        Broke("the connection to " + address_ + " broke", errno, true);
+      }
+    }
+  }
+
+  std::size_t Read(char* data, std::size_t size, Clock::time_point deadline) override {
+    ssize_t count = -1;
+    const auto look = [&] {
+      count = recv(fd_, data, size, MSG_DONTWAIT);
+      return count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
+    };
+    if (!spin_.Try(look)) {
+      while (!look()) WaitFor(fd_, POLLIN, deadline);
+    }
+    spin_.Woke();
+    if (count < 0) Broke("the connection to " + address_ + " broke", errno, true);
+    if (count == 0) throw ConnectionError("the server closed the connection to " + address_, false, true);
+    return static_cast<std::size_t>(count);
+  }
+
+ private:
+  int fd_;
+  std::string address_;
+  Spin spin_;
+};
+
+// A descriptor that is closed unless it was released.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor() {
+    if (fd_ >= 0) close(fd_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
+
+// Connects one socket; returns errno, 0 for success.
+int ConnectOne(int fd, const sockaddr* address, socklen_t length, Clock::time_point deadline) {
+  if (connect(fd, address, length) == 0) return 0;
+  if (errno != EINPROGRESS) return errno;
+  WaitFor(fd, POLLOUT, deadline);
+  int error = 0;
+  socklen_t size = sizeof(error);
+  getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
+  return error;
+}
+
+int ConnectUnix(const std::string& name, Clock::time_point deadline) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.size() + 1 > sizeof(address.sun_path)) throw ConnectionError("the socket's name is too long", true, false);
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  Descriptor fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int error = ConnectOne(fd.get(), reinterpret_cast<sockaddr*>(&address), length, deadline);
+  if (error != 0) Broke("cannot connect to the Unix socket " + name, error, false);
+  return fd.Release();
+}
+
+void SetTcpOptions(int fd) {
+  const int on = 1;
+  const int idle = 15;  // seconds of silence after which the kernel asks whether the peer is there
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+#ifdef TCP_KEEPIDLE
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
+#endif
+}
+
+int ConnectTcp(const std::string& target, Clock::time_point deadline) {
+  const auto [host, port] = SplitAddress(target);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); error != 0) {
+    throw ConnectionError("cannot find " + target + ": " + gai_strerror(error), true, false);
+  }
+  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> addresses(found, &freeaddrinfo);
+  int error = ECONNREFUSED;
+  for (const addrinfo* each = found; each != nullptr; each = each->ai_next) {
+    Descriptor fd(socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    error = ConnectOne(fd.get(), each->ai_addr, each->ai_addrlen, deadline);
+    if (error == 0) {
+      SetTcpOptions(fd.get());
+      return fd.Release();
+    }
+  }
+  Broke("cannot connect to " + target, error, false);
+}
+
+}  // namespace
+
+void WaitFor(int fd, short events, Clock::time_point deadline) {
+  pollfd polled{fd, events, 0};
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    if (left <= 0) throw Error("DEADLINE_EXCEEDED", "no answer came in time");
+    const int ready = poll(&polled, 1, static_cast<int>(std::min<decltype(left)>(left, 3'600'000)));
+    if (ready > 0) return;
+    if (ready < 0 && errno != EINTR) Broke("cannot wait for the connection", errno, true);
+  }
+}
+
+HostPort SplitAddress(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos) {
+    throw Error("INVALID_ARGUMENT", "the target \"" + address + "\" has no port: write HOST:PORT");
+  }
+  std::string host = address.substr(0, colon);
+  if (host.size() > 1 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return {host, address.substr(colon + 1)};
+}
+
+std::unique_ptr<Socket> Connect(const std::string& address, const std::optional<Tls>& tls, Clock::time_point deadline) {
+  if (address.rfind(kUnix, 0) == 0) {
+    return std::make_unique<PlainSocket>(ConnectUnix(address.substr(sizeof(kUnix) - 1), deadline), address);
+  }
+  const int fd = ConnectTcp(address, deadline);
+  if (!tls) return std::make_unique<PlainSocket>(fd, address);
+  return ConnectTls(fd, *tls, SplitAddress(address).host, deadline);
+}
+
+}  // namespace envwire::internal

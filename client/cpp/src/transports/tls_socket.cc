@@ -1,0 +1,138 @@
+#include "transports/tls_socket.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "errors.h"
+
+namespace envwire::internal {
+namespace {
+
+template <class T, void (*Free)(T*)>
+struct Freed {
+  void operator()(T* object) const { Free(object); }
+};
+using ContextPtr = std::unique_ptr<SSL_CTX, Freed<SSL_CTX, SSL_CTX_free>>;
+using SslPtr = std::unique_ptr<SSL, Freed<SSL, SSL_free>>;
+using X509Ptr = std::unique_ptr<X509, Freed<X509, X509_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY, EVP_PKEY_free>>;
+
+struct BioFree {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+};
+using BioPtr = std::unique_ptr<BIO, BioFree>;
+
+[[noreturn]] void Refuse(const std::string& what) {
+  const unsigned long code = ERR_get_error();
+  const char* why = code != 0 ? ERR_reason_error_string(code) : nullptr;
+  throw Error("UNAVAILABLE", what + (why != nullptr ? std::string(": ") + why : ""));
+}
+
+BioPtr Reader(const std::string& pem) { return BioPtr(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
+
+void TrustRoots(SSL_CTX* context, const std::string& pem) {
+  if (pem.empty()) {
+    SSL_CTX_set_default_verify_paths(context);
+    return;
+  }
+  const BioPtr reader = Reader(pem);
+  int count = 0;
+  while (X509Ptr root{PEM_read_bio_X509(reader.get(), nullptr, nullptr, nullptr)}) {
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(context), root.get());
+    ++count;
+  }
+  ERR_clear_error();  // the end of the text is reported as an error
+  if (count == 0) Refuse("root_certificates holds no certificate");
+}
+
+void UseCertificate(SSL_CTX* context, const Tls& tls) {
+  if (tls.certificate_chain.empty()) return;
+  const BioPtr chain = Reader(tls.certificate_chain);
+  const X509Ptr leaf(PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr));
+  if (!leaf || SSL_CTX_use_certificate(context, leaf.get()) != 1) Refuse("certificate_chain holds no certificate");
+  while (X509* next = PEM_read_bio_X509(chain.get(), nullptr, nullptr, nullptr)) {
+    SSL_CTX_add_extra_chain_cert(context, next);  // takes it over
+  }
+  ERR_clear_error();
+  const KeyPtr key(PEM_read_bio_PrivateKey(Reader(tls.private_key).get(), nullptr, nullptr, nullptr));
+  if (!key || SSL_CTX_use_PrivateKey(context, key.get()) != 1) Refuse("private_key is not that of the certificate");
+}
+
+class TlsSocket : public Socket {
+ public:
+  TlsSocket(int fd, ContextPtr context, SslPtr ssl) : fd_(fd), context_(std::move(context)), ssl_(std::move(ssl)) {}
+  ~TlsSocket() override {
+    SSL_shutdown(ssl_.get());
+    close(fd_);
+  }
+
+  void Handshake(Clock::time_point deadline) {
+    Until(deadline, [this] { return SSL_connect(ssl_.get()); });
+  }
+  void Write(const char* data, std::size_t size, Clock::time_point deadline) override {
+    while (size > 0) {
+      const auto part = static_cast<int>(std::min<std::size_t>(size, 1U << 30U));
+      const int sent = Until(deadline, [&] { return SSL_write(ssl_.get(), data, part); });
+      data += sent;
+      size -= static_cast<std::size_t>(sent);
+    }
+  }
+  std::size_t Read(char* data, std::size_t size, Clock::time_point deadline) override {
+    const auto part = static_cast<int>(std::min<std::size_t>(size, 1U << 30U));
+    return static_cast<std::size_t>(Until(deadline, [&] { return SSL_read(ssl_.get(), data, part); }));
+  }
+
+ private:
+  template <class Call>
+  int Until(Clock::time_point deadline, Call call) {
+    for (;;) {
+      ERR_clear_error();
+      const int result = call();
+      if (result > 0) return result;
+      switch (SSL_get_error(ssl_.get(), result)) {
+        case SSL_ERROR_WANT_READ: WaitFor(fd_, POLLIN, deadline); break;
+        case SSL_ERROR_WANT_WRITE: WaitFor(fd_, POLLOUT, deadline); break;
+        case SSL_ERROR_SSL: Refuse("TLS failed");
+        default: throw ConnectionError("the server closed the TLS connection", false, true);
+      }
+    }
+  }
+
+  int fd_;
+  ContextPtr context_;
+  SslPtr ssl_;
+};
+
+}  // namespace
+
+std::unique_ptr<Socket> ConnectTls(int fd, const Tls& tls, const std::string& host, Clock::time_point deadline) {
+  ContextPtr context(SSL_CTX_new(TLS_client_method()));
+  SslPtr ssl;
+  try {
+    SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    TrustRoots(context.get(), tls.root_certificates);
+    UseCertificate(context.get(), tls);
+    ssl.reset(SSL_new(context.get()));
+    const std::string& name = tls.server_name.empty() ? host : tls.server_name;
+    X509_VERIFY_PARAM* verified = SSL_get0_param(ssl.get());
+    if (X509_VERIFY_PARAM_set1_ip_asc(verified, name.c_str()) != 1) {
+      ERR_clear_error();  // a name, not an address
+      SSL_set_tlsext_host_name(ssl.get(), name.c_str());
+      if (SSL_set1_host(ssl.get(), name.c_str()) != 1) Refuse("the server's name cannot be verified");
+    }
+    SSL_set_fd(ssl.get(), fd);
+  } catch (...) {
+    close(fd);
+    throw;
+  }
+  auto socket = std::make_unique<TlsSocket>(fd, std::move(context), std::move(ssl));
+  socket->Handshake(deadline);
+  return socket;
+}
+
+}  // namespace envwire::internal

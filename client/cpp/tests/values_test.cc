@@ -1,0 +1,60 @@
+#include <gtest/gtest.h>
+
+#include "envwire/envwire.hpp"
+
+namespace envwire {
+namespace {
+
+TEST(Values, KeepTheirTypes) {
+  const Value value = List{{1, 1.0, true, None{}, "text", Bytes{"b"}, Scalar{NdArray::Of<float>(1)}, Tuple{{2}}}};
+  const Value read = DecodeValue(EncodeValue(value));
+  const auto& values = read.As<List>().values;
+  EXPECT_EQ(values[0].As<std::int64_t>(), 1);
+  EXPECT_EQ(values[1].As<double>(), 1.0);
+  EXPECT_TRUE(values[2].As<bool>());
+  EXPECT_TRUE(values[3].Is<None>());
+  EXPECT_EQ(values[4].text(), "text");
+  EXPECT_EQ(values[5].As<Bytes>().data, "b");
+  EXPECT_EQ(values[6].As<Scalar>().AsDouble(), 1.0);
+  EXPECT_EQ(values[7].tuple()[0].AsInt(), 2);
+}
+
+TEST(Values, ADictionaryKeepsItsOrder) {
+  Dict dict{{"b", 1}, {"a", 2}};
+  dict.Add(7, "seven");
+  const Value read = DecodeValue(EncodeValue(dict));
+  EXPECT_EQ(read.dict().entries()[0].first.text(), "b");
+  EXPECT_EQ(read.dict().at("a").AsInt(), 2);
+  EXPECT_EQ(read.dict().entries()[2].first.AsInt(), 7);
+  EXPECT_THROW(read.dict().at("missing"), std::out_of_range);
+}
+
+TEST(Arrays, RefuseAWrongShapeAndAWrongType) {
+  EXPECT_THROW(NdArray(DType::kFloat32, {2}, std::string(4, '\0')), std::invalid_argument);
+  const NdArray array = NdArray::Of<float>({2}, {0.5F, 1.5F});
+  EXPECT_EQ(array.View<float>()[1], 1.5F);
+  EXPECT_THROW(array.View<double>(), std::invalid_argument);
+}
+
+TEST(Arrays, ReadHalfPrecision) {
+  const NdArray array(DType::kFloat16, {3}, std::string("\x00\x3c\x00\xc0\x01\x00", 6));
+  EXPECT_EQ(array.Number(0), 1.0);
+  EXPECT_EQ(array.Number(1), -2.0);
+  EXPECT_EQ(array.Number(2), 0x1p-24);
+}
+
+TEST(Spaces, ContainWhatTheySample) {
+  std::mt19937_64 random(1);
+  const auto box = std::make_shared<const Space>(Space::Uniform<float>({2, 3}, -1, 1));
+  const auto number = std::make_shared<const Space>(Discrete{3, 5});
+  const Space whole(TupleSpace{{box, number, std::make_shared<const Space>(MultiBinary{{4}}),
+                                std::make_shared<const Space>(TextSpace{1, 3, "aé"}),
+                                std::make_shared<const Space>(Sequence{number})}});
+  for (int i = 0; i < 50; ++i) EXPECT_TRUE(whole.Contains(whole.Sample(random)));
+  EXPECT_FALSE(number->Contains(8));
+  EXPECT_FALSE(box->Contains(NdArray::Of<float>({2, 3}, {0, 0, 0, 0, 0, 2})));
+  EXPECT_FALSE(box->Contains(NdArray::Of<double>({2, 3}, {0, 0, 0, 0, 0, 0})));
+}
+
+}  // namespace
+}  // namespace envwire
