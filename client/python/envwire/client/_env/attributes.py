@@ -1,4 +1,4 @@
-"""Attributes of a remote environment: its generator, and what its layers on the server have."""
+"""Attributes of a remote environment: its generator, and those of its layers on the server."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class RemoteAttributes(EnvInfo):
 
     @property
     def _np_random(self) -> np.random.Generator | None:
-        # Gymnasium's checker reads the generator by this name, and may find that there is none yet.
+        # Gymnasium's checker reads the generator by this name; it may be None.
         if not self._random.active:
             self._random.absorb(self._handle.serve(GetRandom("_np_random")))
         return self._random.generator
@@ -60,7 +60,7 @@ class RemoteAttributes(EnvInfo):
     def get_wrapper_attr(self, name: str) -> Any:
         """Returns an attribute of this proxy, else of the outermost layer on the server that has it.
 
-        A method comes as a callable that calls it there. What has no wire form comes as an `Opaque`.
+        A method is returned as a callable that calls it on the server, a value without a wire form as an `Opaque`.
 
         Raises:
             AttributeError: No layer has it.
@@ -85,7 +85,7 @@ class RemoteAttributes(EnvInfo):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         try:
             value: Any = self.get_wrapper_attr(name)
-        except NotAllowedError as error:  # `hasattr` and `getattr` with a default go on
+        except NotAllowedError as error:  # so that `hasattr` works
             raise AttributeError(str(error), name=name, obj=self) from error
         return _read_only(value)
 

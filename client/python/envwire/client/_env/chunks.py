@@ -1,4 +1,4 @@
-"""Several steps in one request: a chunk of actions goes out, and the answers to all of them come back."""
+"""Several steps in one request: sends a chunk of actions, and receives the answers to all of them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from envwire.client._session.operations import StepMany
 from envwire.client.errors import RemoteError
 from envwire.codec.steps.step_codec import StepResult
 
-#: Actions in one request: as many as a server takes.
+#: Most actions in one request, by the contract.
 _MAX_ACTIONS = 1024
 _CAPABILITY = "chunk"
 
@@ -63,7 +63,7 @@ def step_many(
 def _take(
     strategy: RecoveryStrategy, actions: Sequence[Any]
 ) -> Flow[tuple[list[StepResult], BaseException | None]]:
-    """Takes some of the steps; a session that is lost may end the episode, as it does for one step."""
+    """Takes some of the steps. Recovery of a lost session may truncate the episode, as for a single step."""
     try:
         results, error = yield Ask(StepMany(actions), recover=True)
     except RemoteError as lost:
@@ -74,7 +74,7 @@ def _take(
 
 
 def _ended(taken: Sequence[StepResult]) -> bool:
-    """Tells whether the last step ended the episode; the members of a vector environment go on by themselves."""
+    """Returns whether the last step ended the episode; members of a vector environment reset by themselves."""
     if not taken:
         return False
     _, _, terminated, truncated, _ = taken[-1]

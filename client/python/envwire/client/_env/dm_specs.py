@@ -10,7 +10,7 @@ import numpy as np
 
 from envwire.envs import spaces
 
-#: dm_env has no types, and is needed by this face only.
+#: Imported as Any: dm_env has no type hints.
 _specs: Any = import_module("dm_env.specs")
 
 
@@ -66,7 +66,7 @@ def _(space: spaces.Tuple, name: str) -> Any:
 
 @singledispatch
 def action_for(space: spaces.Space[Any], action: Any) -> Any:
-    """Returns an action as the space has it: dm_env's agents give arrays without dimensions for numbers and texts."""
+    """Returns an action in the space's type: dm_env's agents return 0-d arrays for numbers and texts."""
     del space
     return action
 

@@ -1,8 +1,8 @@
 """Mirrors the environment's random number generator on the client, from the first time it is read.
 
-Wrappers on the client draw from `env.np_random`. It has to be one generator, the environment's: what is drawn here must
-not be drawn again there. So nothing is exchanged until the first read; from then on the state goes out with the next
-call when it changed here, and comes back with every answer.
+Wrappers on the client draw from `env.np_random`, which has to be the environment's own generator: numbers drawn here
+must not be drawn again there. Nothing is exchanged until the first read. From then on the state is sent with the next
+call if it changed here, and comes back with every answer.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class MirroredRandom:
     """The mirror.
 
     Attributes:
-        active: Whether somebody has read it.
+        active: Whether the generator has been read.
         generator: The generator; always the same object as long as its kind does not change.
-        seed: The seed as the environment tells it; -1 when the generator was set directly.
+        seed: The environment's `np_random_seed`; -1 when the generator was set directly.
     """
 
     def __init__(self, family: Family) -> None:
@@ -38,7 +38,7 @@ class MirroredRandom:
         self.seed: int | None = None
 
     def absorb(self, mirror: environment_pb2.RandomMirror) -> None:
-        """Takes over what the environment's generator has become."""
+        """Sets the generator to the state that the environment's is in."""
         self.active = True
         if mirror.HasField("np_random"):
             self._take(mirror.np_random)
@@ -54,12 +54,12 @@ class MirroredRandom:
         self._synchronised = self._state()
 
     def replace(self, generator: np.random.Generator) -> None:
-        """Puts the caller's generator in its place; it goes out with the next call."""
+        """Replaces the generator by the caller's; its state is sent with the next call."""
         self.active, self.generator, self.seed = True, generator, -1
         self._synchronised = None
 
     def draw_again(self, state: spaces_pb2.RandomState | None) -> None:
-        """Brings the generator to where draws here had brought it; None when there were none."""
+        """Restores the state after draws on the client; None when there were none."""
         if state is not None and self.generator is not None:
             restore_random_state(state, self.generator)
 
@@ -72,7 +72,7 @@ class MirroredRandom:
         return twin
 
     def reseeded(self) -> None:
-        """Notes that the environment is about to be seeded: its seed is worth knowing again."""
+        """Records that the environment is about to be seeded, so that its seed is known again."""
         self.seed = None
 
     def changed(self) -> spaces_pb2.RandomState | None:

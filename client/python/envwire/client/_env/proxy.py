@@ -111,8 +111,8 @@ class RemoteProxy(RemoteAttributes):
         if made.HasField("spec"):
             self.spec = decode_env_spec(made.spec, self._family, self._recipe.entry_point)
             self.spec.kwargs = self._recipe.spec_kwargs(self.spec.kwargs)
-            # They are on the server, where the recipe puts them again. `make` would import them here, by names that
-            # the server sent.
+            # The wrappers are on the server, where the recipe applies them again. `make` would import them here, by
+            # names that the server sent.
             self.spec.additional_wrappers = ()
         if render_mode == HUMAN:
             self._watch()
@@ -185,10 +185,10 @@ class RemoteProxy(RemoteAttributes):
             actions: The actions, of a policy that plans several at once for instance.
 
         Returns:
-            What each step led to; fewer than there are actions when the episode ended.
+            The result of each step; fewer than actions if the episode ended.
 
         Raises:
-            Exception: What `step` raises; `steps_taken` of the exception holds what the steps before it led to.
+            Exception: As for `step`; `steps_taken` of the exception holds the results of the steps before it.
         """
         apart = self._viewer is not None or self._random.active
         return run(step_many(self._handle, list(actions), apart), self._do)

@@ -16,7 +16,7 @@ class Recipe:
 
     Attributes:
         face: The proxy's class.
-        target: Where its servers are.
+        target: Address of its server, or a list of addresses.
         env_id: Id of the environment.
         render_mode: Its render mode.
         wrappers: Wrappers on the server.
@@ -42,8 +42,8 @@ class Recipe:
     def entry_point(self) -> str | Callable[..., Any]:
         """What `make` calls: a name of this library, so that a specification can be stored and sent.
 
-        With credentials or an open transport it is a function: a specification is written to files, where neither
-        belongs. A subclass of a user has no name here either.
+        With credentials or an open transport it is a function, since specifications are written to files, which must
+        hold neither. It is a function for a user's subclass as well, which has no name in this library.
         """
         return vars(self.face)["_entry_point"] if self._storable else self._function()
 

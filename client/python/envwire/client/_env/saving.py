@@ -1,8 +1,8 @@
 """Saves and restores the state of an environment, and forks an environment.
 
-The server does it where it can: it keeps the states of environments that offer them, and forks a session's process.
-Where it cannot, and the environment is recorded (`on_lost="replay"`), the recording stands for the state: the
-environment is made again and asked the same.
+The server keeps the states of environments that can save them, and forks session processes. If it cannot, and the
+environment is recorded (`on_lost="replay"`), the recording serves as the state: the environment is made again and the
+recorded requests are repeated.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from envwire.v1 import spaces_pb2
 class SavedState:
     """A state that `restore_state` of the same environment returns to. It cannot leave this program.
 
-    It is good until the environment is closed, and until the server keeps it no more.
+    It is valid until the environment is closed or the server drops it.
 
     Attributes:
-        lineage: What the environment was made as.
+        lineage: Identifies the environment that it belongs to.
         number: The server's number for it.
-        recording: What stands for it, where the server keeps none.
-        drawn: Where draws on this side had brought the generator; None when there were none.
+        recording: The recording in its place, if the server cannot save the state.
+        drawn: State of the mirrored generator after draws on the client; None when there were none.
     """
 
     lineage: object
@@ -106,7 +106,7 @@ def fork(lives: Lives[Any], twin: Lives[Any]) -> Flow[bool]:
 
 
 def catch_up(twin: Lives[Any]) -> Flow[None]:
-    """Makes an environment and brings it to where its recording ends."""
+    """Makes an environment and replays its recording."""
     recording = twin.strategy.recording
     assert recording is not None  # noqa: S101 - only recorded environments have recordings
     yield LetGo(close=True)
@@ -129,7 +129,7 @@ def _copied(lives: Lives[Any], twin: Lives[Any]) -> Flow[None]:
 
 
 def _instead(recording: Recording | None, error: InvalidRequestError) -> Recording:
-    """Returns the recording that stands for a state, or raises why there is no state."""
+    """Returns the recording that serves as the state; raises if there is none."""
     if recording is None or error.reason != Reason.UNSUPPORTED.value:
         raise error
     recording.check_whole(error)

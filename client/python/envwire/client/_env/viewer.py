@@ -8,7 +8,7 @@ from typing import Any
 from envwire.envs.wrappers.human import Display, Pacer, default_display
 
 HUMAN = "human"
-#: What the server is asked for instead: a window there would be seen by nobody.
+#: Render mode of the environment on the server, where a window would not be seen.
 RENDERED = "rgb_array"
 _DEFAULT_FPS = 30.0
 
@@ -31,7 +31,7 @@ class Viewer:
         """Shows a frame, uint8 of shape (height, width, 3).
 
         Raises:
-            TypeError: It is no such array.
+            TypeError: It is not such an array.
         """
         if getattr(frame, "ndim", 0) != 3:
             raise TypeError(
@@ -44,7 +44,7 @@ class Viewer:
         self.display.show(frame)
 
     def close(self) -> None:
-        """Ends the show; another frame begins a new one."""
+        """Closes the display; the next frame opens it again."""
         display, self.display = self.display, None
         if display is not None:
             display.close()

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 class Answered:
     """The request was served.
 
-    There is one for each step: to be frozen as well would cost 3,000 of the 60,000 instructions that a step takes here.
+    There is one for each step, so it is not frozen: that would add 3,000 instructions to the 60,000 of a step.
 
     Attributes:
-        result: What its operation reads from the answer.
-        warnings: What the environment warned of meanwhile.
+        result: The result that its operation reads from the answer.
+        warnings: Warnings of the environment.
     """
 
     result: Any
@@ -38,7 +38,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class SendAgain:
-    """The server asked for another number; the request is to be sent under it.
+    """The server expects another number; the request has to be sent again under it.
 
     Attributes:
         request: The request.
@@ -53,7 +53,7 @@ class RetryAfter:
 
     Attributes:
         pause: Seconds to wait first.
-        left: Seconds for which it is tried, if the next failures are like the last one.
+        left: Seconds for which attempts continue, if they fail in the same way.
     """
 
     pause: float
@@ -62,7 +62,7 @@ class RetryAfter:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """The request stays without an answer: no connection came about in time."""
+    """The request failed: no connection could be made in time."""
 
 
 Event: TypeAlias = Answered | Refused | SendAgain | RetryAfter | GivenUp

@@ -1,7 +1,6 @@
 """Flows: decisions without I/O, written once for blocking and asyncio clients.
 
-A flow is a generator. It yields what has to be done, and is resumed with what came of it, or with the exception that it
-ended in.
+A flow is a generator. It yields effects, and is resumed with the result of each, or with the exception that it raised.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def run(flow: Generator[_E, Any, _T], perform: Callable[[_E], Any]) -> _T:
 
     Args:
         flow: The flow.
-        perform: Does what it yields, and returns or raises what came of it.
+        perform: Performs an effect; returns its result, or raises.
     """
     try:
         effect = next(flow)
@@ -46,7 +45,7 @@ def run(flow: Generator[_E, Any, _T], perform: Callable[[_E], Any]) -> _T:
 
 
 async def run_async(flow: Generator[_E, Any, _T], perform: Callable[[_E], Awaitable[Any]]) -> _T:
-    """Does as `run`, with a coroutine that does what the flow yields."""
+    """Runs a flow like `run`, with a coroutine that performs the effects."""
     try:
         effect = next(flow)
         while True:

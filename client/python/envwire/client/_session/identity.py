@@ -15,17 +15,17 @@ class SessionIdentity(NamedTuple):
     secret: bytes
 
     def header(self) -> bytes:
-        """Returns what says whose a request is, for transports to put before it."""
+        """Returns the session header as bytes, which transports put before a request."""
         return session_header(self.session_id, self.secret)
 
     @property
     def reference(self) -> pb.SessionHeader:
-        """Names the session in a request that is another session's."""
+        """Sets the fields that refer to this session in a request of another session."""
         return pb.SessionHeader(session_id=self.session_id, secret=self.secret)
 
 
 def without_number(raw: bytes) -> bytes:
-    """Returns a request as a recording sends it: for whichever session, under no number."""
+    """Returns a request as it is recorded: without session header and number."""
     request = pb.InteractRequest.FromString(raw)
     getattr(request, request.WhichOneof("request") or "").ClearField("sequence")
     return request.SerializeToString()

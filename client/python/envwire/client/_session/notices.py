@@ -14,7 +14,7 @@ class Notice:
 
     Attributes:
         kind: "DRAINING": the server takes no new sessions, and ends this one when the time is over.
-        time_left: Seconds from when it was told.
+        time_left: Seconds from when the notice was sent.
     """
 
     kind: str

@@ -1,8 +1,8 @@
 """The requests of a session that drive episodes: one class each, which writes the request and reads its answer.
 
 Those for attributes, methods and generators are in `attribute_operations`.
-The names of results are those of `Env` and `VectorEnv`. An operation holds no state: it may be sent again, to the same
-session or to another.
+Results have the names of `Env` and `VectorEnv`. An operation holds no state, and can be sent again, to the same session
+or to another.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Operation(Protocol[T_co]):
         ...
 
     def write(self, body: Any, /) -> None:
-        """Writes all of the request but the session and the number.
+        """Writes the request, except for its session and number.
 
         Raises:
             InvalidRequestError: A value has no wire form.
@@ -47,7 +47,7 @@ class Operation(Protocol[T_co]):
         ...
 
     def read(self, answer: Any, area: Area | None, family: Family, /) -> T_co:
-        """Reads the answer, with what was attached to it, and builds of the family's classes."""
+        """Reads the answer and its attachments; builds values of the family's classes."""
         ...
 
 

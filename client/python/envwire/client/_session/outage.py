@@ -1,4 +1,4 @@
-"""What is done about a broken connection, and what is said of it: in the log, and in the end as an error. No I/O."""
+"""Decides how long a request is repeated after its connection broke, and logs it. No I/O."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Outage:
         return event.pause
 
     def _tell(self, failure: ServerUnavailableError, left: float) -> None:
-        """Says how long it is tried, once that is known: at the first failure the server may be gone, or not."""
+        """Logs how long attempts continue, once that is known, which it may not be at the first failure."""
         self._failures += 1
         if self._failures > 1 and self._told is not failure.refused:
             self._told = failure.refused
@@ -66,6 +66,6 @@ class Outage:
         return server_unreachable(self._label, session.outage, session.lease, failure)
 
     def over(self) -> None:
-        """Notes that a connection came about again."""
+        """Logs that the connection was restored."""
         if self._told is not None:
             _log.info("%s: goes on after %.1f s", self._label, self._session.outage)

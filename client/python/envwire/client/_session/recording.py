@@ -1,10 +1,11 @@
 """Records the requests of an environment and digests of its answers, for replay.
 
-Only what changes an environment is recorded, on two tapes. The long one begins at the last reset with a seed: what
-attributes were set to and which methods were called before is kept, the steps are not. The short one begins at the last
-reset of all, where the state of the environment's generator at that moment is known, and has besides what an episode
-does not show: the seeded reset, attributes and methods. Replay then costs an episode, however long the run. Where the
-environment keeps something else from episode to episode, the digest of the short tape differs and the long one is used.
+Only requests that change an environment are recorded, on two tapes. The long tape begins at the last reset with a seed;
+of the time before, it keeps the attributes that were set and the methods that were called, but no steps. The short tape
+begins at the last reset, if the state of the environment's generator at that moment is known; it also has the requests
+whose effects outlast an episode: the seeded reset, attributes and methods. Replaying the short tape costs one episode,
+however long the run. If the environment keeps other state from episode to episode, the short tape's digest differs, and
+the long tape is used.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ RESET_MASK = "reset_mask"
 _COLLECTING = "_list"
 
 _RECORDED = frozenset({"reset", "step", "render", "save_state", "restore_state", *KEPT})
-#: Errors of requests that reached the environment, or would again be refused before they do.
+#: Errors after which a request is recorded: it reached the environment, or would be refused again in the same way.
 _SERVED = frozenset(
     {
         Reason.ATTRIBUTE_MISSING,
@@ -45,7 +46,7 @@ _SERVED = frozenset(
 
 
 class Replayable(Protocol):
-    """Requests that bring a new environment to where a recording ends."""
+    """Requests that bring a new environment into the state at the end of a recording."""
 
     def __len__(self) -> int:
         """Returns how many requests there are."""
@@ -56,7 +57,7 @@ class Replayable(Protocol):
         ...
 
     def check(self, position: int, answer: pb.ReplayResponse, /) -> None:
-        """Compares what the new environment answered with what the lost one did.
+        """Compares the digest of the new environment's answers with that of the lost one's.
 
         Raises:
             ReplayMismatchError: They differ.
@@ -81,10 +82,10 @@ class Recording:
         self.begin()
 
     def begin(self) -> None:
-        """Forgets everything: the environment is a new one."""
+        """Starts over: the environment is a new one."""
         self._long = Tape(self._limit)
         self._short: Tape | None = None
-        #: What every short tape begins with.
+        #: Requests that every short tape begins with.
         self._lasting = Tape(self._limit)
         self._saves = False
         self.rooted = False
@@ -105,7 +106,7 @@ class Recording:
         return [tape for tape in tapes if tape is not None and not tape.overflowed]
 
     def copy(self) -> Recording:
-        """Returns a recording of the same requests that goes on by itself."""
+        """Returns an independent copy of the recording."""
         twin = Recording(self._limit)
         twin._renders = self._renders
         twin.become(self)
@@ -118,12 +119,12 @@ class Recording:
         self._saves, self.rooted = other._saves, other.rooted
 
     def add_unseen(self, request: bytes) -> None:
-        """Takes a request that was served, and whose answer nobody saw."""
+        """Records a request that was served, but whose answer was not received."""
         if REQUESTS.kind(request) in _RECORDED:
             self._add(request, None)
 
     def note(self, request: bytes, reply: Reply) -> None:
-        """Takes a request and its answer."""
+        """Records a request and its answer."""
         kind = REQUESTS.kind(request)
         if kind not in _RECORDED:
             return
@@ -147,7 +148,7 @@ class Recording:
             self._lasting.add(request, None)
 
     def _reset(self, request: pb.ResetRequest) -> None:
-        """Begins a tape where nothing that came before a reset matters."""
+        """Begins a tape at a reset that makes everything before it irrelevant."""
         seeded, known = seeds_all(request), request.HasField("np_random")
         self.rooted = self.rooted or seeded or known
         if (
@@ -192,7 +193,7 @@ def seeds_all(request: pb.ResetRequest) -> bool:
 
 
 def is_masked(request: pb.ResetRequest) -> bool:
-    """Tells whether members of a vector environment may be left out."""
+    """Returns whether a reset may leave out members of a vector environment."""
     return any(entry.name == RESET_MASK for entry in request.options.entries)
 
 

@@ -1,6 +1,6 @@
-"""What follows when a request is not simply answered: it is sent once more, under another number, or given up. No I/O.
+"""Flows for requests without a direct answer: send again, send under another number, or give up. No I/O.
 
-Both drivers run these flows; an answer that comes at once needs none of them.
+Both drivers run them; a request that is answered at once needs none.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def settled(session: ClientSession, event: Event, label: str) -> Repeating:
 
     Args:
         session: The session.
-        event: What came of the request so far.
+        event: The outcome of the request so far.
         label: Names the session in the log.
     """
     while isinstance(event, SendAgain):
@@ -58,7 +58,7 @@ def settled(session: ClientSession, event: Event, label: str) -> Repeating:
 
 
 def tried_again(session: ClientSession, failure: BaseException, label: str) -> Repeating:
-    """Sends the pending request again, on new connections, for as long as that makes sense.
+    """Sends the pending request again, on new connections, until it is answered or the time for it is over.
 
     Args:
         session: The session.
@@ -82,7 +82,7 @@ def tried_again(session: ClientSession, failure: BaseException, label: str) -> R
 
 
 def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeating:
-    """Gets a reply, and does what follows until the request is answered.
+    """Gets a reply, and repeats the request as needed until it is answered.
 
     Args:
         session: The session.
@@ -113,7 +113,7 @@ def discarded(session: ClientSession, label: str) -> Generator[Effect, Reply, No
         event = yield from awaited(session, effect, label)
     except (ServerUnavailableError, RequestTimeoutError):
         raise
-    except RemoteError:  # it will not be answered, however often it is sent
+    except RemoteError:  # repeating it is useless
         if session.in_doubt:
             session.take_back()
         return
