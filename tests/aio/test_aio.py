@@ -20,7 +20,7 @@ from envwire.client import (
     SessionLostError,
     aio,
 )
-from envwire.envs.error import AlreadyPendingCallError
+from envwire.envs.error import AlreadyPendingCallError, NoAsyncCallError
 from envwire.server import Server
 from envwire.testing.equality import identical
 from tests.conftest import HOSTED, ROOT
@@ -458,8 +458,97 @@ def test_vectors_that_cannot_be_made_leave_nothing(fragile: Server) -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="no simulator"):
             await aio.RemoteVectorEnv.make(fragile.target, FAULTY, 4, raise_on_make=True)
-        with pytest.raises(ValueError, match="truncate"):
-            aio.RemoteVectorEnv(fragile.target, FAULTY, 4, on_lost="truncate")
 
     go(main())
     assert active(fragile.target) == 0
+
+
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
+def test_episodes_of_a_lost_shard_are_truncated(fragile: Server, mode: str) -> None:
+    """As those of a blocking vector environment; the next episodes begin by themselves."""
+    zeros = np.zeros(4, np.int64)
+    settings: dict[str, Any] = {"sessions": 2, "on_lost": "truncate", "autoreset_mode": mode}
+
+    def shown(step: Any) -> Any:
+        rewards, terminations, truncations, infos = step[1:]
+        return rewards, terminations, truncations, sorted(infos), infos.get("lost")
+
+    async def main() -> list[Any]:
+        envs = await aio.RemoteVectorEnv.make(fragile.target, "FrozenLake-v1", 4, **settings)
+        await envs.reset(seed=1)
+        seen = [await envs.step(zeros)]
+        kill_sessions(fragile)
+        seen += [await envs.step(zeros), await envs.step(zeros)]
+        assert envs.connection_stats[1:] == (2, 0)
+        await envs.close()
+        return seen
+
+    twin = RemoteVectorEnv(fragile.target, "FrozenLake-v1", 4, **settings)
+    twin.reset(seed=1)
+    expected = [twin.step(zeros)]
+    kill_sessions(fragile)
+    expected += [twin.step(zeros), twin.step(zeros)]
+    twin.close()
+    seen = go(main())
+    assert seen[1][3].all()
+    assert identical([*map(shown, seen)], [*map(shown, expected)])
+
+
+def test_environments_that_finish_are_received_first(fragile: Server) -> None:
+    actions = np.random.default_rng(1).integers(4, size=(30, 6))
+
+    async def main() -> None:
+        envs = await aio.RemoteVectorEnv.make(
+            fragile.target, "FrozenLake-v1", 6, sessions=3, batch_size=2
+        )
+        with pytest.raises(NoAsyncCallError):
+            await envs.recv()
+        await envs.reset(seed=1)
+        alone = await aio.RemoteVectorEnv.make(fragile.target, "FrozenLake-v1", 6, sessions=1)
+        await alone.reset(seed=1)
+        expected = [await alone.step(each) for each in actions]
+        await envs.send(actions[0])
+        taken = dict.fromkeys(range(6), 0)
+        for _ in range(3 * len(actions)):
+            for call in (envs.step(actions[0]), envs.reset(), envs.call("spec")):
+                with pytest.raises(AlreadyPendingCallError, match="send is pending"):
+                    await call
+            waiting = asyncio.ensure_future(envs.recv())
+            await asyncio.sleep(0)
+            waiting.cancel()  # what was sent goes on
+            await asyncio.wait({waiting})
+            observations, rewards, *_, infos = (
+                await envs.recv() if waiting.cancelled() else waiting.result()
+            )
+            ids = infos["env_id"]
+            assert len(ids) == 2
+            turn = taken[int(ids[0])]
+            assert identical(observations, expected[turn][0][ids])
+            assert identical(rewards, expected[turn][1][ids])
+            for each in ids:
+                taken[int(each)] += 1
+            if turn + 1 < len(actions):
+                await envs.send(actions[turn + 1][ids], ids)
+        assert set(taken.values()) == {len(actions)}
+        await envs.send(actions[0], range(6))
+        with pytest.raises(ValueError, match="whole sessions"):
+            await envs.send(actions[0][:1], [1])
+        await envs.close()
+        await alone.close()
+
+    go(main())
+    assert active(fragile.target) == 0
+
+
+def test_attributes_of_each_environment(fragile: Server) -> None:
+    async def main() -> None:
+        async with aio.RemoteVectorEnv(fragile.target, "CartPole-v1", 4, sessions=2) as envs:
+            await envs.reset(seed=1)
+            await envs.set_attr("gravity", [1.0, 2.0, 3.0, 4.0])
+            assert await envs.get_attr("gravity") == (1.0, 2.0, 3.0, 4.0)
+            await envs.set_attr("gravity", 5.0)
+            assert await envs.call("get_wrapper_attr", "gravity") == (5.0,) * 4
+            with pytest.raises(ValueError, match="2 values"):
+                await envs.set_attr("gravity", [1.0, 2.0])
+
+    go(main())

@@ -135,7 +135,7 @@ class SessionHandle(Lives[BlockingDriver]):
             case MakeAgain():
                 self.make_again()
             case MakeNew():
-                self.make()
+                return self.make()
             case CopyTo():
                 self._copy_to(effect.twin)
             case Ask():

@@ -6,17 +6,16 @@ In between, its sessions work at the same time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
-
-import numpy as np
 
 from envwire.client._vector.batching.batches import Bounds, Cut
 from envwire.client._vector.batching.gathering import Gatherer
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.batching.resets import cut_options, cut_seeds
+from envwire.client._vector.chosen import env_ids, shards_of, side_by_side
+from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
-from envwire.client._vector.shards import Shard, StepResult
+from envwire.client._vector.shards import Shard
 from envwire.client._vector.waiting import first_finished
 from envwire.codec import Family
 
@@ -90,10 +89,9 @@ class AsyncCalls:
         """Sends actions to some of the environments."""
         if self._pending == "step_async":
             raise self._untimely("send")
-        shards = self._received if env_id is None else self._shards_of(env_id)
-        stops = list(accumulate([shard.spec.size for shard in shards]))
-        bounds = list(zip([0, *stops], stops, strict=False))
-        self._begin(shards, self._cut(actions, stops[-1] if stops else 0, bounds))
+        shards = self._received if env_id is None else shards_of(self._shards, env_id)
+        bounds = side_by_side(shards)
+        self._begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
         self._pending = "send"
 
     def recv(self) -> StepResult:
@@ -107,8 +105,7 @@ class AsyncCalls:
         self._flying = [shard for shard in self._flying if shard not in shards]
         self._pending = "send" if self._flying else ""
         result = self._gatherer.gather(shards)
-        ranges = [np.arange(shard.spec.start, shard.spec.stop) for shard in shards]
-        result[-1]["env_id"] = np.concatenate(ranges)
+        result[-1]["env_id"] = env_ids(shards)
         return result
 
     def idle(self) -> list[Shard]:
@@ -134,22 +131,6 @@ class AsyncCalls:
         for shard, own in zip(shards, actions, strict=True):
             shard.begin_step(own)
         self._flying += shards
-
-    def _shards_of(self, env_id: Any) -> list[Shard]:
-        shards: list[Shard] = []
-        left = np.asarray(env_id).tolist()
-        starts = {shard.spec.start: shard for shard in self._shards}
-        while left:
-            shard = starts.get(left[0])
-            size = shard.spec.size if shard is not None else 0
-            if shard is None or left[:size] != list(range(shard.spec.start, shard.spec.stop)):
-                raise ValueError(
-                    f"env_id {left} does not begin with all environments of a session, in order; give whole sessions, "
-                    "as recv gave them"
-                )
-            shards.append(shard)
-            left = left[size:]
-        return shards
 
     def _untimely(self, asked: str) -> Exception:
         """Returns the error for a half that was called out of turn."""

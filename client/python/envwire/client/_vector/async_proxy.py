@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from envwire.client._drivers.turn import Turn
 from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
-from envwire.client._session.attribute_operations import CallMethod, GetAttribute
-from envwire.client._session.operations import Operation, Render, Reset, Step
+from envwire.client._session.attribute_operations import SetAttribute
+from envwire.client._session.notices import Notice
+from envwire.client._session.operations import Render
 from envwire.client._session.requests import WrapperLike, make_request, set_vector
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.batching.batches import Bounds, cutter
+from envwire.client._vector.async_flights import AsyncFlights
+from envwire.client._vector.async_shards import AsyncShard, all_of
+from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer
 from envwire.client._vector.batching.infos import Infos, join_infos
-from envwire.client._vector.batching.resets import ResetOptions, cut_options, cut_seeds
-from envwire.client._vector.env_info import vector_env_info
+from envwire.client._vector.batching.resets import cut_options, cut_seeds
+from envwire.client._vector.chosen import env_ids, side_by_side
+from envwire.client._vector.env_info import NATIVE, vector_env_info
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import Fleet
-from envwire.client._vector.shards import StepResult, drawn_seeds, reset_as_step
+from envwire.client._vector.members import cut_values, joined
+from envwire.client._vector.shard_episodes import StepResult
+from envwire.client._vector.truncation import EPISODES
 from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError
 from envwire.client.options import ConnectionOptions
@@ -33,35 +38,7 @@ from envwire.codec import envwire_family
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-
-class AsyncShard:
-    """The environments of one session.
-
-    Args:
-        spec: Which environments they are.
-        handle: Whichever session holds them now.
-    """
-
-    def __init__(self, spec: ShardSpec, handle: AsyncSessionHandle) -> None:
-        self.spec = spec
-        self.handle = handle
-
-    async def reset(self, seed: Any, options: ResetOptions) -> StepResult:
-        """Resets the environments; all of them where they have to be made again."""
-        is_new = self.handle.vacant
-        if is_new:
-            await self.handle.make()
-        recording = self.handle.strategy.recording
-        if recording is not None and not recording.rooted:
-            seed = drawn_seeds(seed, self.spec.size)
-        common, each = options.unmasked if is_new else options
-        result, _ = await self.handle.serve(Reset(seed, common, member_options=each))
-        return reset_as_step(result, self.spec.size)
-
-    async def step(self, actions: Any) -> StepResult:
-        """Steps the environments."""
-        result: StepResult = (await self.handle.serve(Step(actions)))[0]
-        return result
+_T = TypeVar("_T")
 
 
 class AsyncRemoteVectorEnv:
@@ -75,6 +52,7 @@ class AsyncRemoteVectorEnv:
         env_id: Id of the environments.
         num_envs: How many.
         sessions: How many sessions.
+        batch_size: How many environments `recv` waits for; by default all.
         autoreset_mode: When an environment whose episode ended is reset.
         vectorization_mode: "sync" (the default), or "vector_entry_point".
         render_mode: Render mode, fixed from now on; not "human".
@@ -86,13 +64,10 @@ class AsyncRemoteVectorEnv:
             is silent, and none where nothing listens.
         credentials: Certificates and token.
         lease: Seconds that the environments outlive this program.
-        on_lost: "raise" or "replay".
+        on_lost: "raise", "truncate" or "replay".
         replay_limit: How many requests of each session "replay" records at most.
         env_kwargs: Keyword arguments of the environments, for names that are taken here.
         kwargs: Further keyword arguments of the environments.
-
-    Raises:
-        ValueError: `on_lost` is "truncate".
     """
 
     _family = envwire_family()
@@ -110,6 +85,7 @@ class AsyncRemoteVectorEnv:
         num_envs: int = 1,
         *,
         sessions: int | None = None,
+        batch_size: int | None = None,
         autoreset_mode: Any = None,
         vectorization_mode: str | None = None,
         render_mode: str | None = None,
@@ -125,8 +101,6 @@ class AsyncRemoteVectorEnv:
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        if on_lost == "truncate":
-            raise ValueError('on_lost="truncate" is not offered here; use "raise" or "replay"')
         if render_mode == HUMAN:
             raise InvalidRequestError("render_mode='human' shows one environment")
         options = ConnectionOptions(
@@ -136,10 +110,12 @@ class AsyncRemoteVectorEnv:
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         set_vector(request, vectorization_mode, autoreset_mode, self._family)
         self.num_envs = num_envs
-        self._sessions = sessions
+        self._sessions, self._batch_size = sessions, batch_size or num_envs
+        self._native = vectorization_mode == NATIVE
         self._label = f"{type(self).__name__}({env_id}, num_envs={num_envs})"
         self._fleet = Fleet(target, options, request, self._family)
         self._shards: list[AsyncShard] = []
+        self._flights = AsyncFlights([], 0, self._family)
         self._turn = Turn(self._family, self.__str__)
 
     @classmethod
@@ -153,10 +129,10 @@ class AsyncRemoteVectorEnv:
         fleet = self._fleet
         try:
             specs = await asyncio.to_thread(
-                fleet.lay_out, self.num_envs, self._sessions, self.num_envs
+                fleet.lay_out, self.num_envs, self._sessions, self._batch_size
             )
-            self._shards = [AsyncShard(spec, self._handle(spec)) for spec in specs]
-            made = await all_of([shard.handle.make() for shard in self._shards])
+            self._shards = [self._shard(spec) for spec in specs]
+            made = await all_of([shard.make() for shard in self._shards])
             targets = [shard.handle.target for shard in self._shards]
             info = vector_env_info(made, targets, self.num_envs, self._family)
         except BaseException:
@@ -169,14 +145,19 @@ class AsyncRemoteVectorEnv:
         self.observation_space, self.action_space = info.observation_space, info.action_space
         self.single_observation_space = info.single_observation_space
         self.single_action_space = info.single_action_space
+        for shard in self._shards:
+            shard.episodes.follow(info.autoreset, info.single_observation_space, self._family)
+        self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
+        self._flights = AsyncFlights(self._shards, self._batch_size, self._family)
         self._cut = cutter(self.single_action_space, self._family)
         self._gatherer = Gatherer(self.single_observation_space, self._family, join_infos)
 
-    def _handle(self, spec: ShardSpec) -> AsyncSessionHandle:
+    def _shard(self, spec: ShardSpec) -> AsyncShard:
         options = self._fleet.options
         strategy = SHARD_STRATEGIES[options.on_lost](options, self._fleet.render_mode, spec.size)
         label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
-        return AsyncSessionHandle(self._fleet.maker(spec, watch=False), strategy, label)
+        handle = AsyncSessionHandle(self._fleet.maker(spec, watch=False), strategy, label)
+        return AsyncShard(EPISODES[options.on_lost](spec, handle), handle)
 
     async def __aenter__(self) -> Self:
         with self._turn:
@@ -191,14 +172,15 @@ class AsyncRemoteVectorEnv:
         return self._label
 
     @property
-    def _bounds(self) -> Bounds:
-        return [(shard.spec.start, shard.spec.stop) for shard in self._shards]
-
-    @property
     def connection_stats(self) -> ConnectionStats:
         """What sessions and connections went through so far."""
         every = [shard.handle.stats for shard in self._shards]
         return ConnectionStats(*map(sum, zip(*every, strict=True)))
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Notices of the servers, such as that one is about to stop and in how many seconds."""
+        return tuple(notice for shard in self._shards for notice in shard.handle.notices)
 
     async def reset(
         self,
@@ -208,35 +190,78 @@ class AsyncRemoteVectorEnv:
     ) -> tuple[Any, Infos]:
         """Starts an episode in every environment, or in those that a mask chooses (see `RemoteVectorEnv.reset`)."""
         with self._turn:
+            if not self._shards:
+                await self._make()
+            self._flights.check_none("reset")
             seeds = cut_seeds(seed, self.num_envs, self._bounds)
             told = cut_options(options, self.num_envs, self._bounds)
             parts = zip(self._shards, seeds, told, strict=True)
             results = await all_of([shard.reset(own, each) for shard, own, each in parts])
+            self._flights.received = list(self._shards)
         observations, *_, infos = self._joined(results)
         return observations, infos
 
     async def step(self, actions: Any) -> StepResult:
         """Steps every environment (see `VectorEnv.step`)."""
         with self._turn:
+            self._flights.check_none("step")
             own = self._cut(actions, self.num_envs, self._bounds)
             parts = zip(self._shards, own, strict=True)
             return self._joined(await all_of([shard.step(each) for shard, each in parts]))
 
-    def _joined(self, results: Sequence[StepResult]) -> StepResult:
-        return self._gatherer.joined([shard.spec.size for shard in self._shards], results)
+    async def send(self, actions: Any, env_id: Any = None) -> None:
+        """Sends actions to some of the environments (see `RemoteVectorEnv.send`); `recv` waits for what they led to."""
+        with self._turn:
+            shards = self._flights.chosen(env_id)
+            bounds = side_by_side(shards)
+            self._flights.begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
+            await asyncio.sleep(0)  # in which they are sent
 
-    async def render(self) -> tuple[Any, ...]:
+    async def recv(self) -> StepResult:
+        """Waits for the first `batch_size` environments that finish (see `RemoteVectorEnv.recv`).
+
+        When it is cancelled, what was sent goes on, and is there for the next `recv`.
+        """
+        with self._turn:
+            shards, results = await self._flights.first_finished()
+            result = self._joined(results, shards)
+            result[-1]["env_id"] = env_ids(shards)
+            return result
+
+    def _joined(
+        self, results: Sequence[StepResult], shards: Sequence[AsyncShard] | None = None
+    ) -> StepResult:
+        sizes = [shard.spec.size for shard in shards or self._shards]
+        return self._gatherer.joined(sizes, results)
+
+    async def _each(self, ask: Callable[[AsyncShard], Awaitable[_T]]) -> list[_T]:
+        with self._turn:
+            self._flights.check_none("this")
+            return await all_of([ask(shard) for shard in self._shards])
+
+    async def render(self) -> Any:
         """Returns a tuple with a frame of each environment."""
-        with self._turn:
-            frames = await all_of([shard.handle.serve(Render()) for shard in self._shards])
-        return tuple(frame for each in frames for frame in each)
+        frames = await self._each(lambda shard: shard.handle.serve(Render()))
+        return joined(frames, self._native)
 
-    async def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    async def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls a method of each environment, or reads an attribute; returns a tuple with one result of each."""
-        called = partial(_called, name, args, kwargs)
-        with self._turn:
-            results = await all_of([called(shard.handle) for shard in self._shards])
-        return tuple(one for each in results for one in each)
+        results = await self._each(lambda shard: shard.call(name, args, kwargs))
+        return joined(results, self._native)
+
+    async def get_attr(self, name: str) -> Any:
+        """Returns a tuple with an attribute of each environment (or the result, if it is a method)."""
+        return await self.call(name)
+
+    async def set_attr(self, name: str, values: Any) -> None:
+        """Sets an attribute of each environment: to its element of a list or tuple, or all to one value.
+
+        Raises:
+            ValueError: There are not as many values as environments.
+        """
+        own = [values] if self._native else cut_values(name, values, self._bounds)
+        each = dict(zip(self._shards, own * len(self._shards), strict=False))
+        await self._each(lambda shard: shard.handle.serve(SetAttribute(name, each[shard])))
 
     async def close(self) -> None:
         """Closes the environments on the servers and the connections to them. Closing twice is harmless."""
@@ -245,27 +270,5 @@ class AsyncRemoteVectorEnv:
             await self._close()
 
     async def _close(self) -> None:
+        await self._flights.end()
         await all_of([shard.handle.close() for shard in self._shards])
-
-
-async def all_of(calls: Sequence[Any]) -> list[Any]:
-    """Awaits calls at the same time, all of them whatever one raises, and returns their results.
-
-    Raises:
-        Exception: The first of what they raised.
-    """
-    if len(calls) == 1:
-        return [await calls[0]]
-    results = await asyncio.gather(*calls, return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return list(results)
-
-
-async def _called(
-    name: str, args: Sequence[Any], kwargs: Mapping[str, Any], handle: AsyncSessionHandle
-) -> Any:
-    value, method = await handle.serve(GetAttribute(name))
-    call: Operation[Any] = CallMethod(name, args, kwargs)
-    return await handle.serve(call) if method else value

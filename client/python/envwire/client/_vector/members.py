@@ -15,6 +15,7 @@ from envwire.client._session.attribute_operations import (
 )
 from envwire.client._session.operations import Render
 from envwire.client._vector.async_calls import AsyncCalls
+from envwire.client._vector.batching.batches import Bounds
 from envwire.client._vector.shards import Shard
 from envwire.envs.type_guards import is_tuple_or_list
 
@@ -50,14 +51,7 @@ class Members:
         if self._native:
             self._each(lambda shard: shard.serve(SetAttribute(name, values)))
             return
-        bounds = self._calls.bounds
-        count = bounds[-1][1]
-        each = list(values) if is_tuple_or_list(values) else [values] * count
-        if len(each) != count:
-            raise ValueError(
-                f"{len(each)} values of {name!r} for {count} environments; give one for each, or one for all"
-            )
-        own = [each[start:stop] for start, stop in bounds]
+        own = cut_values(name, values, self._calls.bounds)
         pairs = list(zip(self._calls.idle(), own, strict=True))
         at_once(lambda pair: pair[0].serve(SetAttribute(name, pair[1])), pairs)
 
@@ -97,10 +91,29 @@ class Members:
         return generators[0] if self._native and len(generators) == 1 else tuple(generators)
 
     def _joined(self, results: Sequence[Any]) -> Any:
-        """Joins what sessions returned: one for each environment, or, where it is native, for each session."""
-        if self._native:
-            return results[0] if len(results) == 1 else tuple(results)
-        return tuple(one for result in results for one in result)
+        return joined(results, self._native)
+
+
+def cut_values(name: str, values: Any, bounds: Bounds) -> list[list[Any]]:
+    """Returns the values of an attribute for each shard.
+
+    Raises:
+        ValueError: There are not as many values as environments.
+    """
+    count = bounds[-1][1]
+    each: list[Any] = list(values) if is_tuple_or_list(values) else [values] * count
+    if len(each) != count:
+        raise ValueError(
+            f"{len(each)} values of {name!r} for {count} environments; give one for each, or one for all"
+        )
+    return [each[start:stop] for start, stop in bounds]
+
+
+def joined(results: Sequence[Any], native: bool) -> Any:
+    """Joins what sessions returned: one for each environment, or, where it is native, for each session."""
+    if native:
+        return results[0] if len(results) == 1 else tuple(results)
+    return tuple(one for result in results for one in result)
 
 
 def _render(shard: Shard) -> Any:

@@ -21,8 +21,8 @@ from envwire.client._vector.batching.infos import Infos, join_infos
 from envwire.client._vector.env_info import NATIVE, VectorEnvInfo, vector_env_info, vector_env_spec
 from envwire.client._vector.making import Fleet
 from envwire.client._vector.members import Members
+from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
-from envwire.client._vector.shards import StepResult
 from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError
 from envwire.client.options import ConnectionOptions
@@ -158,7 +158,7 @@ class VectorProxy:
         self.single_observation_space = of.single_observation_space
         self.single_action_space = of.single_action_space
         for shard in self._pool.shards:
-            shard.follow(of.autoreset, of.single_observation_space, self._family)
+            shard.episodes.follow(of.autoreset, of.single_observation_space, self._family)
 
     def reset(
         self,

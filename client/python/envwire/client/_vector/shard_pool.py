@@ -18,7 +18,7 @@ from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import Fleet
 from envwire.client._vector.shards import Shard
-from envwire.client._vector.truncation import TruncatingShard
+from envwire.client._vector.truncation import EPISODES
 from envwire.client.errors import not_live
 from envwire.v1 import environment_pb2 as pb
 
@@ -69,10 +69,10 @@ class ShardPool:
 
     def _shard(self, spec: ShardSpec, fleet: Fleet) -> Shard:
         options = fleet.options
-        kind = TruncatingShard if options.on_lost == "truncate" else Shard
         strategy = SHARD_STRATEGIES[options.on_lost](options, fleet.render_mode, spec.size)
         label = ShardLabel(self, spec)
-        return kind(spec, SessionHandle(fleet.maker(spec), strategy, label))
+        handle = SessionHandle(fleet.maker(spec), strategy, label)
+        return Shard(EPISODES[options.on_lost](spec, handle), handle)
 
     def make_missing(self) -> None:
         """Makes the sessions that this process does not have."""

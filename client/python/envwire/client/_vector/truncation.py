@@ -9,55 +9,52 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.client._session.operations import Step
+from envwire.client._recovery.flows import Ask, Flow
+from envwire.client._session.operations import Operation, Step
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.batching.resets import ResetOptions
-from envwire.client._vector.shards import Shard, StepResult
+from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
 from envwire.client.errors import RemoteError
 from envwire.codec import Family
 from envwire.envs.type_guards import is_array, is_dict, is_tuple
 
 
-class TruncatingShard(Shard):
-    """A shard whose environments' episodes end with the session. For its arguments see `Shard`."""
+class TruncatedEpisodes(ShardEpisodes):
+    """Episodes that end with the session. For arguments see `ShardEpisodes`."""
 
     _last: tuple[Any, npt.NDArray[Any]] | None = None
     _autoreset: str
     _split: Callable[[Any], list[Any]]
 
     def follow(self, autoreset: str, space: Any, family: Family) -> None:
-        """Takes note of what the environments are like (see `Shard.follow`)."""
+        """Takes note of what the environments are like (see `ShardEpisodes.follow`)."""
         self._autoreset = autoreset
         self._split = partial(_split, family, space, self.spec.size)
 
-    def restart(self) -> None:
-        """Begins the next episodes, in environments that are made again (see `Shard.restart`)."""
+    def restart(self) -> Flow[Operation[Any]]:
+        """Begins the next episodes, in environments that are made again (see `ShardEpisodes.restart`)."""
         if self._autoreset == "DISABLED":
-            super().restart()
-        self.make()
-        self.begin_reset(None, ResetOptions())
+            yield from super().restart()
+        yield from self.make()
+        return self.reset(None, ResetOptions())
 
-    def finish(self) -> StepResult:
-        """Waits for what was begun (see `Shard.finish`)."""
-        result = super().finish()
+    def answered(self, operation: Operation[Any], result: Any) -> StepResult:
+        """Returns what an answer says (see `ShardEpisodes.answered`)."""
+        step = super().answered(operation, result)
+        if self._last is not None and not isinstance(operation, Step):
+            step = (step[0], np.zeros_like(self._last[1]), *step[2:])
         # Shown once more should the session be lost, so that nobody else may change it.
-        self._last = _copy(result[0]), result[1]
-        return result
+        self._last = _copy(step[0]), step[1]
+        return step
 
-    def recover(self, loss: RemoteError) -> StepResult:
-        """Ends all episodes (see `Shard.recover`)."""
-        self.handle.run(self.handle.lose())
-        if self._last is None or not isinstance(self._operation, Step):
+    def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
+        """Ends all episodes (see `ShardEpisodes.recovered`)."""
+        yield from self._lives.lose()
+        if self._last is None or not isinstance(operation, Step):
             raise loss
-        return self._truncated(self._last, loss)
+        return (yield from self._truncated(self._last, loss))
 
-    def _as_step(self, result: Any) -> StepResult:
-        step = super()._as_step(result)
-        if self._last is None or isinstance(self._operation, Step):
-            return step
-        return (step[0], np.zeros_like(self._last[1]), *step[2:])
-
-    def _truncated(self, last: tuple[Any, npt.NDArray[Any]], error: Exception) -> StepResult:
+    def _truncated(self, last: tuple[Any, npt.NDArray[Any]], error: Exception) -> Flow[StepResult]:
         """Returns the end of every episode, and begins the next ones where that belongs to the same step."""
         size = self.spec.size
         infos = _loss_infos(error, size)
@@ -67,12 +64,16 @@ class TruncatingShard(Shard):
         everybody = np.ones(size, np.bool_)
         final = np.empty(size, dtype=object)
         final[:] = self._split(last[0])
-        self.make()
-        self.begin_reset(None, ResetOptions())
-        observations, *_, first = self.finish()
+        yield from self.make()
+        reset = self.reset(None, ResetOptions())
+        observations, *_, first = self.answered(reset, (yield Ask(reset)))
         ending: Infos = {"final_obs": final, "_final_obs": everybody}
         ending |= {"final_info": _loss_infos(error, size), "_final_info": everybody}
         return (observations, *ended, {**ending, **infos, **first})
+
+
+#: The class of a shard's episodes by the name of its recovery.
+EPISODES = {"raise": ShardEpisodes, "replay": ShardEpisodes, "truncate": TruncatedEpisodes}
 
 
 def _split(family: Family, space: Any, size: int, observations: Any) -> list[Any]:

@@ -10,7 +10,8 @@ import numpy as np
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._vector.batching.batches import Merge, Room, merger, row_bytes
 from envwire.client._vector.batching.infos import Infos
-from envwire.client._vector.shards import Shard, StepResult
+from envwire.client._vector.shard_episodes import StepResult
+from envwire.client._vector.shards import Shard
 from envwire.client.errors import RemoteError
 from envwire.codec import Family
 from envwire.wire.frames import ATTACHED_FROM

@@ -1,0 +1,91 @@
+"""Steps of an asyncio vector environment that are under way: sent to some shards, and received as they finish."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from envwire.client._vector.async_shards import AsyncShard, all_of
+from envwire.client._vector.chosen import shards_of
+from envwire.client._vector.shard_episodes import StepResult
+from envwire.codec import Family
+
+
+class AsyncFlights:
+    """The steps that are under way, at most one for each shard.
+
+    Args:
+        shards: All shards.
+        batch_size: How many environments are received at once.
+        family: Its errors are raised.
+
+    Attributes:
+        received: The shards that were received last.
+    """
+
+    def __init__(self, shards: Sequence[AsyncShard], batch_size: int, family: Family) -> None:
+        self.received = list(shards)
+        self._shards = shards
+        count = sum(shard.spec.size for shard in shards)
+        self._batch_shards = len(shards) * batch_size // count if count else 0
+        self._error = family.error
+        self._flying: dict[AsyncShard, asyncio.Task[StepResult]] = {}
+
+    def check_none(self, asked: str) -> None:
+        """Checks that nothing is under way.
+
+        Raises:
+            AlreadyPendingCallError: Something is.
+        """
+        if self._flying:
+            error: Exception = self._error.AlreadyPendingCallError(
+                f"{asked} was called while send is pending; receive what was sent first", asked
+            )
+            raise error
+
+    def chosen(self, env_id: Any) -> list[AsyncShard]:
+        """Returns the shards of these environments; those that were received last if none are given.
+
+        Raises:
+            ValueError: They are not the environments of whole shards.
+            AlreadyPendingCallError: A step of one is under way.
+        """
+        chosen = self.received if env_id is None else shards_of(self._shards, env_id)
+        if any(shard in self._flying for shard in chosen):
+            self.check_none("send")
+        return chosen
+
+    def begin(self, shards: Sequence[AsyncShard], actions: Sequence[Any]) -> None:
+        """Begins a step of some shards."""
+        for shard, own in zip(shards, actions, strict=True):
+            self._flying[shard] = asyncio.ensure_future(shard.step(own))
+
+    async def first_finished(self) -> tuple[list[AsyncShard], list[StepResult]]:
+        """Waits for a batch, and returns its shards in order and what their steps led to.
+
+        Raises:
+            NoAsyncCallError: Fewer shards have a step under way.
+        """
+        if len(self._flying) < self._batch_shards:
+            error: Exception = self._error.NoAsyncCallError(
+                "recv was called while too few environments have anything to do; send actions first",
+                "recv",
+            )
+            raise error
+        while len(finished := self._finished()) < self._batch_shards:
+            waiting = [task for task in self._flying.values() if not task.done()]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        shards = sorted(finished[: self._batch_shards], key=lambda shard: shard.spec.start)
+        self.received = shards
+        return shards, await all_of([self._flying.pop(shard) for shard in shards])
+
+    def _finished(self) -> list[AsyncShard]:
+        return [shard for shard, task in self._flying.items() if task.done()]
+
+    async def end(self) -> None:
+        """Cancels what is under way."""
+        flying, self._flying = list(self._flying.values()), {}
+        for task in flying:
+            task.cancel()
+        await asyncio.gather(*flying, return_exceptions=True)

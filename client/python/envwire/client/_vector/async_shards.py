@@ -1,0 +1,83 @@
+"""A shard of an asyncio vector environment: the environments that share a session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from envwire.client._recovery.async_handle import AsyncSessionHandle
+from envwire.client._session.attribute_operations import CallMethod, GetAttribute
+from envwire.client._session.operations import Operation, Step
+from envwire.client._vector.batching.resets import ResetOptions
+from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
+from envwire.client.errors import RemoteError
+from envwire.v1 import environment_pb2 as pb
+
+_T = TypeVar("_T")
+
+
+class AsyncShard:
+    """The environments of one session.
+
+    Args:
+        episodes: What they are asked.
+        handle: Whichever session holds them now.
+
+    Attributes:
+        episodes: What they are asked.
+        spec: Which environments they are.
+        handle: Whichever session holds them now.
+    """
+
+    def __init__(self, episodes: ShardEpisodes, handle: AsyncSessionHandle) -> None:
+        self.episodes = episodes
+        self.spec = episodes.spec
+        self.handle = handle
+
+    async def make(self) -> pb.MakeResponse:
+        """Makes the session, and returns what the server says of it."""
+        return await self.handle.run(self.episodes.make())
+
+    async def reset(self, seed: Any, options: ResetOptions) -> StepResult:
+        """Resets the environments; all of them where they have to be made again."""
+        if self.handle.vacant:
+            await self.make()
+        return await self._serve(self.episodes.reset(seed, options))
+
+    async def step(self, actions: Any) -> StepResult:
+        """Steps the environments."""
+        if self.handle.session is None:
+            return await self._serve(await self.handle.run(self.episodes.restart()))
+        return await self._serve(Step(actions))
+
+    async def _serve(self, operation: Operation[Any]) -> StepResult:
+        try:
+            result = await self.handle.live().serve(operation)
+        except RemoteError as error:
+            if not self.handle.is_loss(error):
+                raise
+            loss = error
+        else:
+            return self.episodes.answered(operation, result)
+        return await self.handle.run(self.episodes.recovered(operation, loss))
+
+    async def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        """Calls a method of each environment, or reads an attribute."""
+        value, method = await self.handle.serve(GetAttribute(name))
+        return await self.handle.serve(CallMethod(name, args, kwargs)) if method else value
+
+
+async def all_of(calls: Sequence[Awaitable[_T]]) -> list[_T]:
+    """Awaits calls at the same time, all of them whatever one raises, and returns their results.
+
+    Raises:
+        Exception: The first of what they raised.
+    """
+    if len(calls) == 1:
+        return [await calls[0]]
+    results: list[Any] = await asyncio.gather(*calls, return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return results

@@ -1,0 +1,55 @@
+"""Which shards some environments are in, and which environments are in some shards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from envwire.client._vector.batching.batches import Bounds
+from envwire.client._vector.layout import ShardSpec
+
+
+class AnyShard(Protocol):
+    """A shard, blocking or not."""
+
+    spec: ShardSpec
+
+
+_S = TypeVar("_S", bound=AnyShard)
+
+
+def shards_of(shards: Sequence[_S], env_id: Any) -> list[_S]:
+    """Returns the shards that have these environments, in the order in which they are given.
+
+    Raises:
+        ValueError: They are not all environments of these shards.
+    """
+    chosen: list[_S] = []
+    left = np.asarray(env_id).tolist()
+    starts = {shard.spec.start: shard for shard in shards}
+    while left:
+        shard = starts.get(left[0])
+        size = shard.spec.size if shard is not None else 0
+        if shard is None or left[:size] != list(range(shard.spec.start, shard.spec.stop)):
+            raise ValueError(
+                f"env_id {left} does not begin with all environments of a session, in order; give whole sessions, "
+                "as recv gave them"
+            )
+        chosen.append(shard)
+        left = left[size:]
+    return chosen
+
+
+def side_by_side(shards: Sequence[AnyShard]) -> Bounds:
+    """Returns where each shard's rows are in a batch for these shards alone."""
+    stops = list(accumulate([shard.spec.size for shard in shards]))
+    return list(zip([0, *stops], stops, strict=False))
+
+
+def env_ids(shards: Sequence[AnyShard]) -> npt.NDArray[np.int64]:
+    """Returns the environments of these shards."""
+    return np.concatenate([np.arange(shard.spec.start, shard.spec.stop) for shard in shards])
