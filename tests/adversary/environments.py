@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import envwire.envs as gym
+from envwire.server._worker.control_groups import own_group
 
 #: Where traces are left; see `ledger.MARK`.
 _DIRECTORY = "ENVWIRE_ADVERSARY"
@@ -32,7 +33,7 @@ def leave_trace(name: str, content: Any) -> None:
         file.write(json.dumps(content) + "\n")
 
 
-class Hostile(gym.Env[int, Any]):
+class Hostile(gym.Env[Any, Any]):
     """What they have in common: an action does something, and the observation says who it is."""
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
@@ -184,6 +185,25 @@ class Escaper(Hostile):
         with contextlib.suppress(OSError):
             os.setpgid(child, child)
         os.setpgid(0, child)
+
+    def _fork_without_end(self) -> None:
+        """Each process lives for a millisecond, and leaves another one in a session of its own."""
+        if os.fork():
+            return
+        while True:
+            os.setsid()
+            time.sleep(0.001)
+            if os.fork():
+                os._exit(0)
+
+    def _leave_its_control_group(self) -> None:
+        """Goes on in a group around its own, if it can; what it starts goes with it."""
+        own = own_group() or Path()
+        for group in own.parents[:3]:
+            with contextlib.suppress(OSError):
+                (group / "cgroup.procs").write_text("0")
+                leave_trace("left", str(group))
+        self._launch_everything()
 
     def _ignore_signals(self) -> None:
         for number in (signal.SIGIO, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGINT):

@@ -21,7 +21,7 @@ from tests.conftest import ROOT
 from tests.secured import certificates, write_tokens
 
 SPY = "hostile/Spy-v0"
-WITH_SCOPES = 6
+WITH_REFER, WITH_SCOPES = 2, 6
 landlocked = pytest.mark.skipif(not landlock_version(), reason="a kernel without Landlock")
 
 
@@ -114,6 +114,38 @@ def test_the_front_is_closed_to_its_own_user() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert shown.stdout == "0\n"
+
+
+MOVING = """
+import os, sys
+from envwire.server import ServerConfig
+from envwire.server._worker.confinement import confine
+files, secrets = sys.argv[1:]
+confine(ServerConfig(("*",), tokens=secrets + "/tokens"), None)
+os.rename(files + "/a/file", files + "/b/file")
+os.link(files + "/b/file", files + "/a/link")
+print(open(files + "/a/link").read())
+for way in (os.rename, os.link):
+    try:
+        way(secrets + "/tokens", files + "/b/tokens")
+        print(open(files + "/b/tokens").read())
+    except OSError as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.mark.skipif(landlock_version() < WITH_REFER, reason="a kernel that moves no file")
+def test_environments_move_files_but_not_secrets_to_where_they_can_be_read(
+    tmp_path: Path, directory: Path
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "a" / "file").write_text("what was moved")
+    (directory / "tokens").touch()
+    program = [sys.executable, "-c", MOVING, str(tmp_path), str(directory)]
+    told = subprocess.run(program, capture_output=True, text=True, check=True).stdout.split("\n")
+    assert told[0] == "what was moved"
+    assert all(each.endswith("Error") for each in told[1:3]), told
 
 
 def test_environments_gain_no_privileges(spies: tuple[RemoteEnv, RemoteEnv, Server]) -> None:

@@ -22,6 +22,7 @@ import socket
 import time
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -30,6 +31,7 @@ from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.bounds import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill
 from envwire.server._worker.confinement import confine
+from envwire.server._worker.control_groups import ControlGroups, enter
 from envwire.server._worker.endpoints import take_endpoints
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.process_setup import die_with, take_output
@@ -61,6 +63,7 @@ class Forkserver:
         self._catalogue = catalogue
         self._config = config
         self._sessions: set[int] = set()
+        self._groups = ControlGroups(None)
         self._copying = 0
 
     def run(self) -> None:
@@ -69,6 +72,7 @@ class Forkserver:
         signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor reports the signal
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         inherit_orphans()
+        self._groups = ControlGroups.here()
         self._wakeup = (wakeup, woken)
         serving = True
         while serving:
@@ -93,6 +97,7 @@ class Forkserver:
         self._copying += message.get("copying", 0)
         if pid := message.get("adopt"):
             self._sessions.add(pid)
+            self._groups.move(pid)
         if number := message.get("fork"):
             self._fork(number, descriptors)
         for descriptor in descriptors:
@@ -100,13 +105,17 @@ class Forkserver:
         return True
 
     def _fork(self, number: int, descriptors: Sequence[int]) -> None:
+        group = None
         try:
+            group = self._groups.new()
             pid = os.fork()
-        except OSError as error:  # out of processes or memory, for the moment
+        except OSError as error:  # out of processes, memory or groups, for the moment
+            self._groups.discard(group)
             self._tell({"failed": number, "error": str(error)})
             return
         if pid == 0:
-            self._become_session(*descriptors)
+            self._become_session(group, *descriptors)
+        self._groups.put(pid, group)
         self._sessions.add(pid)
         self._tell({"forked": number, "pid": pid})
 
@@ -122,6 +131,7 @@ class Forkserver:
             kill([ended.si_pid])
             _, status = os.waitpid(ended.si_pid, 0)
             self._sessions.discard(ended.si_pid)
+            self._groups.end(ended.si_pid)
             self._tell({"exited": ended.si_pid, "status": os.waitstatus_to_exitcode(status)})
 
     def _kill_orphans(self) -> bool:
@@ -131,28 +141,32 @@ class Forkserver:
         found here was announced in a packet that is read already, or that is there to be read.
         """
         orphans = children() - self._sessions
-        if not orphans or self._copying:
+        if self._copying or not (orphans or self._groups.ended):
             return True
         if select.select([self._control.fileno()], [], [], 0)[0]:
             return False
+        self._groups.kill_ended()
         kill(orphans)  # their own children come next, when they are reaped
         return True
 
     def _end_all(self) -> None:
         """Kills all children, and those inherited from them, until there are none."""
+        self._groups.kill_all()
         deadline = time.monotonic() + _END_SECONDS
         while (left := children()) and time.monotonic() < deadline:
             kill(left)
             self._reap()
             time.sleep(_END_PAUSE_SECONDS)
+        self._groups.close(_END_SECONDS)
 
     def _tell(self, message: dict[str, int | str]) -> None:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._control.send(json.dumps(message).encode())
 
     def _become_session(
-        self, link: int, output: int, control_socket: int, scoreboard: int
+        self, group: Path | None, link: int, output: int, control_socket: int, scoreboard: int
     ) -> NoReturn:
+        enter(group)
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
@@ -165,7 +179,7 @@ class Forkserver:
         die_with(self._lifeline)
         np.random.seed()
         contain(self._config)
-        confine(self._config)
+        confine(self._config, group)
         endpoints = take_endpoints(
             link, control_socket, scoreboard, self._config.sessions_per_process
         )

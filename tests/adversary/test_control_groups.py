@@ -1,0 +1,67 @@
+"""Code that fights for it does not outlive its session where each session has a control group of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from envwire.server._worker.control_groups import are_there_groups, own_group
+from tests.adversary.client import Attacker
+from tests.adversary.ledger import eventually
+from tests.adversary.messages import Session, value
+from tests.adversary.servers import Target, attacked
+from tests.adversary.test_processes import (
+    ESCAPER,
+    GONE_SECONDS,
+    close,
+    kill_the_front,
+    start,
+    stop_the_server,
+)
+
+pytestmark = pytest.mark.skipif(
+    not are_there_groups(),
+    reason="no control groups of version 2 beneath which a process may make others",
+)
+End = Callable[[Target, Attacker, Session], None]
+
+
+@pytest.mark.parametrize(
+    ("end", "processes"), [(close, 2), (kill_the_front, 0), (stop_the_server, 0)]
+)
+@pytest.mark.parametrize("escape", ["fork without end", "leave its control group"])
+def test_code_that_fights_for_it_does_not_outlive_its_session(
+    escape: str, end: End, processes: int
+) -> None:
+    with attacked(ESCAPER, lease=60.0) as target, target.attacker() as attacker:
+        session = start(attacker)
+        assert attacker.ask(session, "step", 2, action=value(escape)).verdict() == "answered"
+        assert eventually(lambda: len(target.processes()) > 3)
+        end(target, attacker, session)
+        assert eventually(lambda: len(target.processes()) <= processes, GONE_SECONDS)
+        assert target.traces("left") == []
+
+
+def test_a_server_leaves_no_group_behind() -> None:
+    with attacked(ESCAPER, lease=60.0) as target, target.attacker() as attacker:
+        session = start(attacker)
+        before = groups()
+        assert before
+        close(target, attacker, session)
+        assert eventually(lambda: len(target.processes()) <= 2)
+        assert eventually(lambda: groups() < before)
+        stop_the_server(target, attacker, session)
+        assert eventually(lambda: not target.processes())
+        assert not {each for each in groups() if not process_of(each).exists()}
+
+
+def groups() -> set[Path]:
+    """Returns the groups of servers and of their sessions beneath this process's own."""
+    return {each for each in (own_group() or Path()).glob("envwire-*/*") if each.is_dir()}
+
+
+def process_of(group: Path) -> Path:
+    """Returns what there is in /proc of the fork server that made a session's group."""
+    return Path("/proc", group.parent.name.rpartition("-")[2])
