@@ -13,8 +13,6 @@ import ctypes
 import os
 import struct
 from collections.abc import Iterator
-from functools import reduce
-from operator import or_
 from pathlib import Path
 
 from envwire.server._auth.secret_files import exposed, secrets_of
@@ -54,7 +52,7 @@ def confine(config: ServerConfig, group: Path | None) -> None:
     rules = list(_rules(config, group, version))
     # A domain of its own is what keeps it from tracing others; that takes some access to handle, and nobody makes
     # devices.
-    handled = reduce(or_, (access for access, _ in rules), 0) or _MAKE_CHAR
+    handled = sum({access for access, _ in rules}) or _MAKE_CHAR
     attributes = struct.pack("QQQ", handled, 0, _SCOPE_SIGNAL)
     length = len(attributes) if version >= _WITH_SCOPES else 8
     ruleset = _libc.syscall(_CREATE_RULESET, attributes, length, 0)

@@ -23,9 +23,6 @@ class ControlGroups:
 
     Args:
         directory: A group in which they are made; None for no groups.
-
-    Attributes:
-        ended: Groups whose process has ended, and in which something may be left.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -33,7 +30,7 @@ class ControlGroups:
         self._names = count(1)
         self._groups: dict[int, Path] = {}
         self._killed: list[Path] = []
-        self.ended: list[Path] = []
+        self._ended: list[Path] = []
 
     @classmethod
     def here(cls) -> ControlGroups:
@@ -59,6 +56,11 @@ class ControlGroups:
     def are_there(self) -> bool:
         """Whether there are any."""
         return self._directory is not None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there are groups to be killed, or to be removed once what was killed is gone."""
+        return bool(self._ended or self._killed)
 
     def new(self) -> Path | None:
         """Makes a group for a session; None where there are none.
@@ -87,14 +89,15 @@ class ControlGroups:
     def end(self, pid: int) -> None:
         """Notes that a session's process has ended: `kill_ended` kills what it left."""
         if group := self._groups.pop(pid, None):
-            self.ended.append(group)
+            self._ended.append(group)
 
     def kill_ended(self) -> None:
-        """Kills what processes that have ended left in their groups."""
-        for group in self.ended:
-            _write(group / _KILL, 1)
-        self._killed += self.ended
-        self.ended = []
+        """Kills what processes that have ended left in their groups, and removes groups in which nothing is left."""
+        for group in self._ended:
+            with contextlib.suppress(FileNotFoundError):  # somebody else removed it
+                _write(group / _KILL, 1)
+        self._killed += self._ended
+        self._ended = []
         self._killed = [group for group in self._killed if not _is_removed(group)]
 
     def discard(self, group: Path | None) -> None:

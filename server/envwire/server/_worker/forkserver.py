@@ -141,7 +141,7 @@ class Forkserver:
         found here was announced in a packet that is read already, or that is there to be read.
         """
         orphans = children() - self._sessions
-        if self._copying or not (orphans or self._groups.ended):
+        if self._copying or not (orphans or self._groups.waiting):
             return True
         if select.select([self._control.fileno()], [], [], 0)[0]:
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -15,8 +15,9 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import STEP_REQUEST, detached
 
-#: Ended sessions that are remembered, so that their clients learn why they ended.
-_REMEMBERED = 4096
+#: Ended sessions that are remembered, so that their clients learn why they ended: 1.4 kB each. The last ones are
+#: remembered with what they printed last: up to 16 kB each.
+_REMEMBERED, _WITH_OUTPUT = 4096, 256
 #: Sweeps run ten times a second. A longer pause means that the process was stopped or got no processor time.
 _STOOD_STILL = 1.0
 
@@ -52,6 +53,7 @@ class Sessions:
         self._per_client = per_client
         self._live: dict[str, SessionRecord] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
+        self._with_output: deque[FaultError] = deque()
         self._reserved: Counter[str] = Counter()
         self.on_free: Callable[[], None] = lambda: None
 
@@ -130,10 +132,17 @@ class Sessions:
             return
         log_end(session)
         if session.end_reason is not None:
-            self._ended[session.id] = EndedSession(session.secret, session.end_reason)
+            self._remember(session, session.end_reason)
+        self.on_free()
+
+    def _remember(self, session: SessionRecord, end_reason: FaultError) -> None:
+        self._ended[session.id] = EndedSession(session.secret, end_reason)
         while len(self._ended) > _REMEMBERED:
             self._ended.popitem(last=False)
-        self.on_free()
+        if end_reason.output:
+            self._with_output.append(end_reason)
+        while len(self._with_output) > _WITH_OUTPUT:
+            self._with_output.popleft().output = ""
 
     def find(self, session_id: str, secret: bytes) -> SessionRecord:
         """Returns a living session to its owner.

@@ -1,0 +1,75 @@
+"""Sessions that come and go leave nothing in the front, but for what is remembered of those that ended."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import time
+from collections import Counter
+
+import pytest
+import uvloop
+
+from envwire.server._front.front import Front
+from envwire.server._front.sessions import table
+from envwire.server._processes.process import GRACE_SECONDS, Process
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
+
+REMEMBERED = 5
+WARM_UP, TIMES = 15, 30
+#: Of one kind there may be more, of what is loaded when it is first needed; but not one for every other session.
+SPARE = TIMES // 2
+#: A process that takes longer to leave than its grace is killed; until then it is held.
+SECONDS = 4 * GRACE_SECONDS
+
+
+async def make_and_close(front: Front) -> None:
+    """Makes a session, resets it and closes it, and waits until its process is gone."""
+    request = pb.MakeRequest(env_id="CartPole-v1", request_id=os.urandom(16))
+    made = (await exchange(front, pb.InteractRequest(make=request))).make
+    owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+    reset = pb.ResetRequest(header=owner, sequence=1)
+    assert (await exchange(front, pb.InteractRequest(reset=reset))).HasField("reset")
+    close = pb.CloseRequest(header=owner, sequence=2)
+    assert (await exchange(front, pb.InteractRequest(close=close))).HasField("close")
+
+
+async def exchange(front: Front, request: pb.InteractRequest) -> pb.InteractResponse:
+    return pb.InteractResponse.FromString(await front.exchange(request.SerializeToString()))
+
+
+async def in_use() -> Counter[str]:
+    """Returns how many objects of each kind there are, and descriptors, once nothing holds a process any more."""
+    deadline = time.monotonic() + SECONDS
+    while any(type(each) is Process for each in gc.get_objects()) and time.monotonic() < deadline:
+        await asyncio.sleep(0.05)
+        gc.collect()
+    found = Counter(f"{type(each).__module__}.{type(each).__name__}" for each in gc.get_objects())
+    found["descriptors"] = len(os.listdir("/proc/self/fd"))
+    return found
+
+
+@pytest.mark.parametrize("sessions_per_process", [1, 4])
+def test_sessions_leave_no_objects(
+    sessions_per_process: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(table, "_REMEMBERED", REMEMBERED)
+
+    async def run() -> dict[str, int]:
+        front = await Front.start(
+            ServerConfig(("CartPole-v1",), sessions_per_process=sessions_per_process)
+        )
+        try:
+            for _ in range(WARM_UP):
+                await make_and_close(front)
+            before = await in_use()
+            for _ in range(TIMES):
+                await make_and_close(front)
+            more = await in_use() - before
+        finally:
+            await front.stop()
+        return {kind: count for kind, count in more.items() if count > SPARE}
+
+    assert uvloop.run(run()) == {}  # asyncio's own loop keeps timers that were cancelled
