@@ -311,6 +311,24 @@ def test_an_environment_goes_on_in_another_loop(fragile: Server) -> None:
 
 
 @pytest.mark.parametrize("transport", ["direct", "stream"])
+def test_a_loop_that_is_closed_during_a_step(fragile: Server, transport: str) -> None:
+    """The step is taken once; the environment goes on in another loop, whenever the coroutine is collected."""
+    loop = asyncio.new_event_loop()
+    env = loop.run_until_complete(aio.RemoteEnv.make(fragile.target, FAULTY, transport=transport))
+    loop.run_until_complete(env.reset(seed=1))
+    step = env.step(0)
+    task = loop.create_task(step)
+    for _ in range(5):
+        loop.run_until_complete(asyncio.sleep(0))
+    loop.close()
+    assert go(env.step(0))[4] == {"steps": 2}
+    step.close()
+    assert go(env.step(0))[4] == {"steps": 3}
+    task._log_destroy_pending = False  # type: ignore[attr-defined]
+    go(env.close())
+
+
+@pytest.mark.parametrize("transport", ["direct", "stream"])
 def test_a_timeout_is_told_and_the_session_goes_on(fragile: Server, transport: str) -> None:
     async def main() -> None:
         env = await aio.RemoteEnv.make(fragile.target, FAULTY, transport=transport, timeout=0.4)

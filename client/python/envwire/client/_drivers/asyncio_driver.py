@@ -58,10 +58,14 @@ class AsyncDriver:
         if self._loop is not asyncio.get_running_loop():
             self._change_loop()
         if session.state is not _READY and session.pending:
+            if not session.in_doubt:  # its coroutine was closed, or its loop
+                session.give_up()
             await run_async(discarded(session, self._label), self._perform)
         request = session.next_request(operation)
         try:
             reply = await self._transport.exchange(request, session.timeout, session.header)
+        except GeneratorExit:  # by now another call may be going on
+            raise
         except BaseException as failure:
             event = await run_async(tried_again(session, failure, self._label), self._perform)
         else:

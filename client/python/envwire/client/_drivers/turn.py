@@ -20,6 +20,8 @@ class Turn:
         self._family = family
         self._label = label
         self._busy = False
+        #: Where the call is made: one whose loop was closed never ends.
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._free: asyncio.Future[None] | None = None
 
     def __enter__(self) -> None:
@@ -28,13 +30,13 @@ class Turn:
         Raises:
             AlreadyPendingCallError: Another one has not ended.
         """
-        if self._busy:
+        if self._busy and self._loop is not None and not self._loop.is_closed():
             error: Exception = self._family.error.AlreadyPendingCallError(
                 f"{self._label()} serves another call; await that one first, or make an environment for each task",
                 "call",
             )
             raise error
-        self._busy = True
+        self._busy, self._loop = True, asyncio.get_running_loop()
 
     def __exit__(self, *_: object) -> None:
         self._busy = False
@@ -44,7 +46,7 @@ class Turn:
 
     async def come(self) -> None:
         """Waits until no call is going on."""
-        while self._busy:
+        while self._busy and self._loop is not None and not self._loop.is_closed():
             if self._free is None:
                 self._free = asyncio.get_running_loop().create_future()
             await asyncio.wait({self._free})

@@ -40,6 +40,7 @@ class AsyncFrames:
         self._reply: Arrival[Reply] = Arrival(self._loop)
         self._deadline = LoopDeadline(self._on_late)
         self._spin = AdaptiveSpin()
+        self._released = False
         self._loop.add_reader(self._descriptor, self._on_readable)
 
     async def exchange(self, request: bytes, timeout: float) -> Reply:
@@ -55,6 +56,8 @@ class AsyncFrames:
                 self._loop.call_soon(self._look)
             return await self._reply
         except BaseException as error:
+            if self._released:  # the channel is another's by now
+                raise
             self.release()
             raise self._given_up(error, timeout) from None
 
@@ -112,8 +115,14 @@ class AsyncFrames:
         """Breaks the exchange, if there is one."""
         self._fail(ConnectionResetError("the wait was ended"))
 
+    @property
+    def waiting(self) -> bool:
+        """Whether a reply is to come."""
+        return self._reply.waiting
+
     def release(self) -> None:
         """Lets go of the channel, in the loop or behind its end."""
+        self._released = True
         self._deadline.close()
         if not self._loop.is_closed():
             self._loop.remove_reader(self._descriptor)
