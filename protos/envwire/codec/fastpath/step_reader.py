@@ -60,18 +60,21 @@ class StepResponseReader:
         if start == 0 or raw[start : start + 1] != OBSERVATION:
             return None
         try:
-            return self._read(raw, start + 1, area)
+            observation, index = self._value(self._observation, raw, start + 1, area)
+            if len(raw) - index != TAIL.size:
+                return self._with_info(observation, raw, index, area)
         except (DecodeError, struct.error):  # left to protobuf, which reports what is wrong
             return None
+        mark, reward, flags, info = TAIL.unpack_from(raw, index)
+        outcome = FLAGS_READ.get(flags)
+        if outcome is None or mark != REWARD or info != NO_INFO:
+            return None
+        return (observation, reward, *outcome, {})
 
-    def _read(self, raw: bytes, index: int, area: Area | None) -> StepResult | None:
-        observation, index = self._value(self._observation, raw, index, area)
-        if len(raw) - index == TAIL.size:  # neither an info nor types of its own
-            mark, reward, flags, info = TAIL.unpack_from(raw, index)
-            outcome = FLAGS_READ.get(flags)
-            if outcome is None or mark != REWARD or info != NO_INFO:
-                return None
-            return (observation, reward, *outcome, {})
+    def _with_info(
+        self, observation: Any, raw: bytes, index: int, area: Area | None
+    ) -> StepResult | None:
+        """Reads what follows the observation where there is an info, or types of its own."""
         flags = index + 1 + DOUBLE.size
         outcome = FLAGS_READ.get(raw[flags : flags + FLAG_BYTES])
         if outcome is None or raw[index : index + 1] != REWARD:

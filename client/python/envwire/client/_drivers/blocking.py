@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from typing import Any, TypeVar
 
 from envwire.client._drivers.outcome import Outcome
+from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Event
 from envwire.client._session.flows import run
@@ -48,7 +48,7 @@ class BlockingDriver:
 
     def __init__(self, session: ClientSession, transport: Transport, label: str) -> None:
         self.session = session
-        self.pid = os.getpid()
+        self.pid = THIS_PROCESS.pid
         self._transport = transport
         self._in_place = transport if isinstance(transport, InPlace) else None
         self._label = label
@@ -136,9 +136,14 @@ class BlockingDriver:
             RemoteError: The session cannot serve it, or ended.
             Exception: Whatever the environment raised.
         """
+        session = self.session
         with self._lock:
-            self.await_reply()
-            event = run(awaited(self.session, Take(), self._label), self._perform)
+            if self.await_reply() and (reply := self._taken()) is not None:
+                event = session.receive(reply.message, reply.area)
+                if type(event) is not Answered:
+                    event = run(settled(session, event, self._label), self._perform)
+            else:
+                event = run(awaited(session, Take(), self._label), self._perform)
         return self._outcome.of(event)
 
     def await_reply(self) -> bool:

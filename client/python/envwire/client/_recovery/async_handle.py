@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -12,6 +11,7 @@ from typing import Any, TypeVar
 from envwire.client._drivers import keeper
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._drivers.closing import is_news
+from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._recovery.departure import close_unwanted
 from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, LetGo, MakeAgain, MakeNew
 from envwire.client._recovery.lives import Lives
@@ -131,7 +131,7 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
 
     async def _let_go(self, *, close: bool) -> None:
         session = self.release()
-        if session is None or session.pid != os.getpid():
+        if session is None or session.pid != THIS_PROCESS.pid:
             return
         if close:
             with contextlib.suppress(RemoteError):
@@ -152,7 +152,7 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
             Exception: Whatever the environment raised.
         """
         session = self.release()
-        if session is None or session.pid != os.getpid():
+        if session is None or session.pid != THIS_PROCESS.pid:
             return
         try:
             await session.close()

@@ -5,9 +5,9 @@ Handles for blocking and for asyncio clients add how sessions are made and asked
 
 from __future__ import annotations
 
-import os
 from typing import Any, Generic, Protocol, TypeVar
 
+from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._recovery.departure import Departures
 from envwire.client._recovery.flows import Ask, Flow, LetGo
 from envwire.client._recovery.making import SessionMaker
@@ -83,7 +83,7 @@ class Lives(Generic[D]):
     @property
     def vacant(self) -> bool:
         """Whether this process has no session here: it is closed or lost, or belongs to a parent process."""
-        return self.session is None or self.session.pid != os.getpid()
+        return self.session is None or self.session.pid != THIS_PROCESS.pid
 
     def live(self) -> D:
         """Returns the session of this process.
@@ -94,7 +94,7 @@ class Lives(Generic[D]):
         session = self.session
         if session is None:
             raise self.missing()
-        if session.pid != os.getpid():
+        if session.pid != THIS_PROCESS.pid:
             raise not_live(self, session.pid)
         return session
 

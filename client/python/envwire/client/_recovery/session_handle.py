@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import time
 from functools import partial
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.blocking import BlockingDriver
+from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, LetGo, MakeAgain, MakeNew
 from envwire.client._recovery.lives import Lives
 from envwire.client._recovery.making import Made, SessionMaker
@@ -89,7 +89,7 @@ class SessionHandle(Lives[BlockingDriver]):
             Exception: Whatever the environment raised.
         """
         session = self.session
-        if session is None or session.pid != os.getpid() or session.session.notices:
+        if session is None or session.pid != THIS_PROCESS.pid or session.session.notices:
             session = self._present(operation)
         try:
             return session.serve(operation)
@@ -154,7 +154,7 @@ class SessionHandle(Lives[BlockingDriver]):
     def kill(self, *, close: bool = False) -> None:
         """Lets go of the session; closes one that may be there still if it is asked for."""
         session = self.release()
-        if session is None or session.pid != os.getpid():
+        if session is None or session.pid != THIS_PROCESS.pid:
             return
         if close:
             with contextlib.suppress(RemoteError):

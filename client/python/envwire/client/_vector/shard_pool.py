@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import weakref
 from collections.abc import Callable, Sequence
 from operator import methodcaller
@@ -11,6 +10,7 @@ from typing import Any, NamedTuple
 
 from envwire.client._drivers.closing import close_all
 from envwire.client._drivers.concurrently import at_once
+from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
 from envwire.client._session.notices import Notice
@@ -51,7 +51,7 @@ class ShardPool:
         self.shards: list[Shard] = []
         self.closed = True
         self._env = weakref.ref(env)
-        self._pid = os.getpid()
+        self._pid = THIS_PROCESS.pid
 
     def __str__(self) -> str:
         env = self._env()
@@ -76,10 +76,10 @@ class ShardPool:
 
     def make_missing(self) -> None:
         """Makes the sessions that this process does not have."""
-        if self._pid != os.getpid():
+        if self._pid != THIS_PROCESS.pid:
             for shard in self.shards:
                 shard.handle.kill()
-            self._pid = os.getpid()
+            self._pid = THIS_PROCESS.pid
         at_once(_MAKE, [shard for shard in self.shards if shard.handle.session is None])
         self.closed = False
 
@@ -89,7 +89,7 @@ class ShardPool:
         Raises:
             SessionClosedError: The environments are closed, or a parent process's.
         """
-        if self.closed or self._pid != os.getpid():
+        if self.closed or self._pid != THIS_PROCESS.pid:
             raise not_live(self, None if self.closed else self._pid)
 
     def live(self) -> list[Shard]:
@@ -117,7 +117,7 @@ class ShardPool:
             Exception: The first of what the environments raised.
         """
         sessions = [shard.handle.release() for shard in self.shards]
-        close_all([each for each in sessions if each is not None and each.pid == os.getpid()])
+        close_all([each for each in sessions if each is not None and each.pid == THIS_PROCESS.pid])
 
     def kill(self) -> None:
         """Closes what was made of environments that could not all be made."""

@@ -1,0 +1,33 @@
+"""The id of this process, without a system call: a forked child notes its own.
+
+Each request is preceded by the question whether its session was made in this process. `os.getpid` takes 0.3 to 0.8 us
+on a virtual machine, and a whole step over a direct channel 30.
+"""
+
+from __future__ import annotations
+
+import os
+
+from envwire.client._transports.portability import after_fork_in_child
+
+
+class _ThisProcess:
+    """This process.
+
+    Attributes:
+        pid: Its id.
+    """
+
+    __slots__ = ("pid",)
+
+    def __init__(self) -> None:
+        self.note()
+
+    def note(self) -> None:
+        """Notes the id of the process that runs this."""
+        self.pid = os.getpid()
+
+
+THIS_PROCESS = _ThisProcess()
+
+after_fork_in_child(THIS_PROCESS.note)
