@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import errno
 import logging
-import socket
 from collections.abc import Callable, Iterable
 
-from envwire.client._transports.direct_channel import Channel, TimedChannel
-from envwire.client._transports.portability import ABSTRACT_NAMES, KERNEL_TIMES, LIVENESS
+from envwire.client._transports.connecting import UNIX, connect
+from envwire.client._transports.direct_channel import Channel
+from envwire.client._transports.portability import ABSTRACT_NAMES
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client._transports.transport import Probeable, Transport
 from envwire.client.credentials import Credentials
@@ -29,8 +29,6 @@ _CONTROL = frozenset(
 )
 #: A firewall that drops packets shall not cost a client long; a server that is there answers in milliseconds.
 _DIAL_SECONDS = 3.0
-_UNIX = "unix-abstract:"
-
 #: Whether Unix sockets are used, by the name of the transport.
 KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
 
@@ -180,7 +178,7 @@ class DirectTransport:
     def _usable(self, offered: Iterable[str], advertised: str) -> Iterable[str]:
         """Yields the addresses that are ours to try: a name of this machine's only where the server is on it."""
         for address in offered:
-            unix = address.startswith(_UNIX)
+            unix = address.startswith(UNIX)
             if unix not in KINDS[self._kind]:
                 continue
             if not unix:
@@ -231,7 +229,7 @@ class DirectTransport:
             OSError: There is no such server, or another one: a new session is known where it was made. A forwarded port
                 leads anywhere.
         """
-        channel = self._connect(address)
+        channel = connect(address, _DIAL_SECONDS, self._context, self._authority)
         try:
             response = channel.greet(self._hello, _DIAL_SECONDS)
             if response.HasField("error") and not self._was_open:
@@ -242,15 +240,6 @@ class DirectTransport:
                 raise _BusyError(f"no welcome within {_DIAL_SECONDS:g} s") from error
             raise
         return channel, response
-
-    def _connect(self, address: str) -> Channel:
-        if address.startswith(_UNIX):
-            return Channel(_connect_unix(address.removeprefix(_UNIX)))
-        connection = _connect_tcp(address)
-        if self._context is None:
-            return Channel(connection) if KERNEL_TIMES else TimedChannel(connection)
-        name = self._authority or address.rpartition(":")[0]
-        return TimedChannel(self._context.wrap_socket(connection, server_hostname=name))
 
     def _settle(self, channel: Channel, response: direct_pb2.HelloResponse) -> bool:
         if response.HasField("error"):
@@ -299,23 +288,3 @@ class DirectTransport:
         self._close_control()
         if self._stream is not None:
             self._stream.close()
-
-
-def _connect_unix(name: str) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.connect(f"\0{name}")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _connect_tcp(address: str) -> socket.socket:
-    host, _, port = address.rpartition(":")
-    connection = socket.create_connection((host, int(port)), _DIAL_SECONDS)
-    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in LIVENESS:
-        connection.setsockopt(socket.IPPROTO_TCP, option, value)
-    return connection

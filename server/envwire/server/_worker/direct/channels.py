@@ -119,13 +119,11 @@ class Channels:
         Raises:
             ChannelError: The connection is gone.
         """
-        while self._open.get(session) is channel:
-            if channel.unsent:
+        while requests and self._open.get(session) is channel:
+            self._answer(session, channel, requests.pop(0))
+            if channel.unsent and self._open.get(session) is channel:
                 self._wait_for_reader(session, channel, requests)
                 return
-            if not requests:
-                return
-            self._answer(session, channel, requests.pop(0))
 
     def _wait_for_reader(
         self, session: ServedSession, channel: Channel, requests: list[bytes]
@@ -141,8 +139,10 @@ class Channels:
     def _flush(self, session: ServedSession, channel: Channel, requests: list[bytes]) -> None:
         try:
             channel.flush()
-            if not channel.unsent:
-                self._waiting.watch(channel, partial(self._serve, session, channel))
+            if channel.unsent:
+                self._wait_for_reader(session, channel, requests)
+                return
+            self._waiting.watch(channel, partial(self._serve, session, channel))
             self._serve_all(session, channel, requests)
         except ChannelError:
             self._lose(session, channel)
