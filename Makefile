@@ -120,7 +120,7 @@ build-cpp:
 test-cpp: $(VENV)/.dev build-cpp ## Check the C++ library: format, tests here and beside Python (installs gRPC and tools on Debian).
 	find $(CPP)/include $(CPP)/src $(CPP)/tests $(CPP)/examples -name '*.cc' -o -name '*.h' -o -name '*.hpp' | xargs clang-format --dry-run --Werror
 	ctest --test-dir $(CPP)/build --output-on-failure
-	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k cpp
+	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k "cpp or c_header"
 
 test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults

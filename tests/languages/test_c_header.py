@@ -1,0 +1,78 @@
+"""The C header beside the environment itself, over the direct port alone, with connections cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+import envwire.envs as gym
+from envwire.server import Server
+from tests.faults.test_gone_servers import free_port
+from tests.faults.wire import Wire
+from tests.languages.cpp import running
+from tests.languages.rollouts import SEED, cuts
+
+ENV_ID = "CartPole-v1"
+
+
+class Outcome(NamedTuple):
+    """What a reset or a step led to, in the text of the program: bytes of the observation, reward, whether it ended."""
+
+    observation: str
+    reward: float = 0.0
+    ended: bool = False
+
+
+def expected(steps: int) -> tuple[list[int], list[Outcome]]:
+    """Returns actions, and what they lead to here."""
+    with gym.make(ENV_ID) as env:
+        env.action_space.seed(SEED)
+        actions = [int(env.action_space.sample()) for _ in range(steps)]
+        outcomes = [Outcome(env.reset(seed=SEED)[0].tobytes().hex())]
+        for action in actions:
+            observation, reward, terminated, truncated, _ = env.step(action)
+            ended = terminated or truncated
+            outcomes.append(Outcome(observation.tobytes().hex(), float(reward), ended))
+            if ended:
+                outcomes.append(Outcome(env.reset()[0].tobytes().hex()))
+    return actions, outcomes
+
+
+def rollout(
+    host: str, port: int, actions: list[int], begun: Callable[[], None] = lambda: None
+) -> tuple[list[Outcome], int]:
+    """Has the C program take the actions; returns what it saw, and how often its connection was made anew."""
+    with running("rollout_c", host, str(port), ENV_ID, str(SEED)) as process:
+        begun()
+        output, _ = process.communicate("\n".join(map(str, actions)) + "\n", timeout=240)
+    *lines, last = output.splitlines()
+    parts = [line.split() for line in lines]
+    return [Outcome(part[0], float(part[1]), part[2] == "1") for part in parts], int(
+        last.split()[1]
+    )
+
+
+def test_a_rollout_is_the_local_one_bit_for_bit() -> None:
+    actions, outcomes = expected(500)
+    port = free_port()
+    with Server([ENV_ID], direct_port=port):
+        seen, _ = rollout("127.0.0.1", port, actions)
+    assert seen == outcomes
+
+
+@pytest.mark.long
+def test_no_step_is_lost_or_doubled_while_connections_are_cut() -> None:
+    actions, outcomes = expected(1000)
+    with Wire(SEED) as wire, Server([ENV_ID], **wire.settings), cuts(wire) as start:
+        host = wire.target.split(":")[0]
+        seen, resumed = rollout(host, wire.settings["direct_port"], actions, start)
+    assert seen == outcomes
+    assert resumed > 0
+
+
+def test_a_server_that_is_not_there_is_said_to_be() -> None:
+    with running("rollout_c", "127.0.0.1", str(free_port()), ENV_ID, "1") as process:
+        process.communicate("", timeout=30)
+        assert process.returncode == 1
