@@ -168,6 +168,9 @@ check-protos: protos ## Regenerate and fail on a difference.
 	git diff --exit-code -- protos
 	@test -z "$$(git status --porcelain -- protos)"
 
+vectors: $(VENV)/.dev ## Write the golden vectors of protos/vectors anew.
+	$(BIN)/python -m tests.vectors
+
 released-protos: $(VENV)/.dev ## Take the protos as released: from now on `make lint` refuses what breaks their wire form.
 	cd protos && ../$(BIN)/buf build --as-file-descriptor-set --exclude-source-info --output released.binpb
 

@@ -95,6 +95,7 @@ export class Server {
       numEnvs,
       vectorizationMode,
       autoresetMode,
+      reportMemberResets: false,
     } as const;
     const connection = await this.#open({ ...request, vector }, options);
     if (connection.made.vector !== undefined) return new RemoteVectorEnv(connection);
