@@ -12,6 +12,8 @@ TORCH := .venv-torch
 DOCS := .venv-docs
 FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
+MAKES ?= 5000
+STEP_SECONDS ?= 150
 
 .DEFAULT_GOAL := help
 # Every verb is one: none is named after a file.
@@ -127,13 +129,20 @@ test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAU
 	for transport in unary stream direct-tcp; do \
 		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 3 + 1)) --transport $$transport || exit; \
 	done
-	$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport stream --tls
+	for transport in stream direct-tcp; do \
+		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --tls || exit; \
+		$(BIN)/python -m tests.faults.soak --faults $$(($(FAULTS) / 10 + 1)) --transport $$transport --packed 4 || exit; \
+	done
 
 test-adversary: $(VENV)/.dev ## Attack servers from outside, in full: lists, memory, processes, neighbours.
 	$(BIN)/python -m pytest -m 'long or not long' tests/adversary
 
 test-conformance: $(VENV)/.dev ## Check the Python server against every sentence of the protocol, and servers with seeded defects.
 	$(BIN)/python -m pytest -m 'long or not long' tests/conformance
+
+endurance: $(VENV)/.dev ## Make and close MAKES environments, then step for STEP_SECONDS, with a process each and packed: nothing may grow.
+	$(BIN)/python -m tests.adversary.endurance --makes $(MAKES) --seconds $(STEP_SECONDS)
+	$(BIN)/python -m tests.adversary.endurance --makes $(MAKES) --seconds $(STEP_SECONDS) --packed
 
 farm-test: $(VENV)/.dev ## Kill, stop and restart servers and gateways of a farm.
 	$(BIN)/python -m pytest -m 'long or not long' tests/farm

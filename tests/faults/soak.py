@@ -2,6 +2,7 @@
 
     python -m tests.faults.soak --faults 10000 --clients 8 --transport direct-tcp
     python -m tests.faults.soak --faults 1000 --transport stream --tls
+    python -m tests.faults.soak --faults 1000 --packed 4
 
 Every environment counts its own steps, and its client counts them too. After whatever happens the two must be equal: a
 step that was lost or applied twice would part them for ever. At the end nothing may be left over: no session, no
@@ -170,12 +171,19 @@ def _kill(pid: int) -> bool:
 
 
 def run(
-    faults: int, clients: int, transport: str, seed: int, between: int, guard: Guard = OPEN
+    faults: int,
+    clients: int,
+    transport: str,
+    seed: int,
+    between: int,
+    guard: Guard = OPEN,
+    packed: int = 1,
 ) -> dict[str, Any]:
-    """Commits faults and returns what came of it."""
+    """Commits faults and returns what came of it; `packed` sessions share a process."""
     chance = random.Random(seed)
     with Wire(seed) as wire:
         settings: dict[str, Any] = {"lease": _LEASE, "max_sessions": 4 * clients + 16}
+        settings["sessions_per_process"] = packed
         with serve(**settings, queue=64, **wire.settings, **guard.settings) as server:
             _warm_up(server, guard)
             before = Left.of(server, guard)
@@ -187,13 +195,13 @@ def run(
             finally:
                 players.finish()
             seconds = time.monotonic() - begun
-            eventually(lambda: Left.of(server, guard) == before, 3 * _LEASE)
-            after = Left.of(server, guard)
+            after = _settled(server, guard, before)
             processes = family_of(server.pid)
     left = sum(alive(pid) for pid in processes)
     return {
         "transport": transport,
         "TLS and token": guard.strict,
+        "sessions to a process": packed,
         "faults": dict(soak.done),
         "faults injected": soak.done.total(),
         "steps checked": players.tally.total(Column.STEPS),
@@ -209,6 +217,21 @@ def run(
         "files left in the forkserver": after.files_of_forkserver - before.files_of_forkserver,
         "processes after the server's end": left,
     }
+
+
+def _settled(server: Server, guard: Guard, before: Left) -> Left:
+    """Returns what is there once all is as before, or has had the time to be.
+
+    Each look opens a connection, whose end the next one may be too early to see.
+    """
+    looks = [before]
+
+    def as_before() -> bool:
+        looks.append(Left.of(server, guard))
+        return looks[-1] == before
+
+    eventually(as_before, 3 * _LEASE)
+    return looks[-1]
 
 
 def _warm_up(server: Server, guard: Guard) -> None:
@@ -273,10 +296,19 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--between", type=int, default=40, help="mean steps between faults")
     parser.add_argument("--tls", action="store_true", help="with client certificates and a token")
+    parser.add_argument("--packed", type=int, default=1, help="sessions to a process")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     guard = strict() if given.tls else OPEN
-    result = run(given.faults, given.clients, given.transport, given.seed, given.between, guard)
+    result = run(
+        given.faults,
+        given.clients,
+        given.transport,
+        given.seed,
+        given.between,
+        guard,
+        given.packed,
+    )
     if given.json:
         print(json.dumps(result))
     else:
