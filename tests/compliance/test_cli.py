@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -204,11 +205,32 @@ def test_runs_that_fail_say_why_in_a_line(target: str, arguments: list[str], say
     [
         (["list", "127.0.0.1:1"], "nothing listens at 127.0.0.1:1"),
         (["serve", "NoSuchEnv-v0", "--port", "0"], "NoSuchEnv-v0"),
+        (["serve", "CartPol-v1", "--port", "0"], "did you mean CartPole-v1"),
+        (["serve", "MiniGrid-No-v0", "--port", "0"], "pip install minigrid"),
+        (["serve", "CartPole-v1", "--config", "no.toml"], "there is no file no.toml"),
         (["serve", "CartPole-v1", "--host", "0.0.0.0"], "--insecure"),
     ],
 )
 def test_failures_say_why_in_a_line(arguments: list[str], says: str) -> None:
     assert_fails(arguments, says)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [
+        (["serve", "CartPole-v1", "--port"], "--port"),
+        (["serve", "CartPole-v1", "--port", "0", "--direct-port"], "--direct-port"),
+        (["gateway", "--port"], "--port"),
+    ],
+)
+def test_a_port_in_use_is_one_line(arguments: list[str], option: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = envwire(*arguments, str(port), check=False)
+    assert done.returncode == 1
+    assert f"cannot bind 127.0.0.1:{port}: the port is in use" in done.stderr
+    assert f"{option} N" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 def assert_fails(arguments: list[str], says: str) -> None:

@@ -31,6 +31,24 @@ def test_clients_drive_a_server(system: str, target: str) -> None:
     assert len(done.stdout.splitlines()) >= 14, done.stdout
 
 
+@SYSTEM
+@pytest.mark.parametrize(
+    "command", [["serve", "CartPole-v1"], ["farm", "up", "CartPole-v1"], ["gateway"]]
+)
+def test_servers_say_that_they_need_linux(system: str, command: list[str]) -> None:
+    done = _python("-m", "tests.portability.command_line", system, *command)
+    assert done.returncode == 1
+    assert f"servers run on Linux only, and this is {system!r}" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@SYSTEM
+def test_the_command_line_looks_at_servers(system: str, target: str) -> None:
+    done = _python("-m", "tests.portability.command_line", system, "list", target, "--json")
+    assert done.returncode == 0, done.stderr
+    assert "CartPole-v1" in done.stdout
+
+
 def _python(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-X", "faulthandler", *arguments]
     return subprocess.run(

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from envwire.server._settings.setting import check_known
+from envwire.server._system import check_system
 from envwire.server.config import SETTINGS, ServerConfig, freeze_lists
 
 if TYPE_CHECKING:
@@ -105,6 +106,10 @@ class Server:
         """
         if self._process is not None:
             raise ServerError("the server is running already")
+        try:
+            check_system()
+        except OSError as error:
+            raise ServerError(str(error)) from None
         process = subprocess.Popen(
             [sys.executable, "-m", "envwire.server._server_process"],
             stdin=subprocess.PIPE,

@@ -209,9 +209,20 @@ def exception(fault: FaultError, family: Family) -> BaseException:
     from the reason, or from the status code when the reason is missing or unknown.
     """
     error = exception_from_fault(fault, family) or _by_reason(fault, family)
+    if isinstance(error, (ImportError, family.error.DependencyNotInstalled)):
+        error = type(error)(
+            f"{error} (on the server, whose environment needs it; this program does not)"
+        )
     if fault.traceback:
         error.__cause__ = RemoteTracebackError("\n".join(fault.traceback))
     return error
+
+
+def note_making(error: BaseException, env_id: str) -> None:
+    """Notes on an exception of an environment that it came while it was made: a bare KeyError would not say so."""
+    add_note = getattr(error, "add_note", None)  # since Python 3.11
+    if isinstance(error.__cause__, RemoteTracebackError) and add_note is not None:
+        add_note(f"raised on the server, while {env_id} was made")
 
 
 def _by_reason(fault: FaultError, family: Family) -> Exception:

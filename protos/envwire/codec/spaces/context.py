@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from envwire.codec.errors.codec_error import CodecError, located
 from envwire.codec.family import belongs_to_a_family
+from envwire.codec.spaces.bases import base_name, encode_as_text
 from envwire.codec.spaces.random_states import decode_random_state, encode_random_state
 from envwire.codec.values.containers import check_hashable
 from envwire.codec.values.encoding import decode_value
@@ -67,6 +68,12 @@ class SpaceEncoding:
             message.same_as = earlier
             return
         row = self._row_of(space)
+        if row is None:
+            if not encode_as_text(space, message.text):
+                message.ClearField("text")
+                raise self._unknown(space)
+            self._ended[id(space)] = len(self._ended)
+            return
         part = getattr(message, row.field)
         part.SetInParent()
         self._depth = _deeper(self._depth)
@@ -83,16 +90,20 @@ class SpaceEncoding:
         if space._np_random is not None:
             located(".np_random", encode_random_state, space._np_random, message.np_random)
 
-    def _row_of(self, space: object) -> Row:
+    def _row_of(self, space: object) -> Row | None:
         kind = type(space)
         row = self._rows.get(kind.__name__)
-        if row is None or not belongs_to_a_family(kind):
-            raise CodecError(
-                f"a space of class {type_name(kind)}",
-                f"one of {', '.join(self._rows)}",
-                "Describe it with these, in a wrapper that shows such a space.",
-            )
-        return row
+        if row is not None and belongs_to_a_family(kind):
+            return row
+        base = base_name(kind, self._rows)
+        return None if base is None else self._rows[base]
+
+    def _unknown(self, space: object) -> CodecError:
+        return CodecError(
+            f"a space of class {type_name(type(space))}",
+            f"one of {', '.join(self._rows)}",
+            "Describe it with these, in a wrapper that shows such a space.",
+        )
 
 
 class SpaceDecoding:

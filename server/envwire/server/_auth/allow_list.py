@@ -17,6 +17,8 @@ RESERVED_WRAPPERS = frozenset({"RecordVideo", "HumanRendering"})
 #: Gymnasium wrappers that load array libraries of gigabytes for answers that the wire does not carry: on a public
 #: server only when the operator lists them.
 CONVERTING_WRAPPERS = frozenset({"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"})
+#: Where the libraries' own wrappers are.
+_MODULE = re.compile(r"^(gymnasium|envwire\.envs)\.wrappers:(?=\w+$)")
 #: Opens a window on the server.
 _WINDOW = "human"
 
@@ -122,10 +124,25 @@ class AllowList:
         if request.HasField("vector"):
             self._check_number(request.vector.num_envs)
         self._check_kwargs(request.env_id, request.kwargs)
+        request = self._with_plain_names(request)
         for wrapper in request.wrappers:
             self._check_wrapper(wrapper.name)
             self._check_kwargs(wrapper.name, wrapper.kwargs)
         return MakeOrder(request.SerializeToString(), _SEAL)
+
+    def _with_plain_names(
+        self, request: environment_pb2.MakeRequest
+    ) -> environment_pb2.MakeRequest:
+        """Returns the request with "TimeLimit" for "gymnasium.wrappers:TimeLimit", which is the library's own."""
+        names = [wrapper.name for wrapper in request.wrappers]
+        plain = [name if name in self.wrappers else _MODULE.sub("", name) for name in names]
+        if names == plain:
+            return request
+        named = environment_pb2.MakeRequest()
+        named.CopyFrom(request)
+        for wrapper, name in zip(named.wrappers, plain, strict=True):
+            wrapper.name = name
+        return named
 
     def _check_render_mode(self, request: environment_pb2.MakeRequest) -> None:
         rule = self._listed(request.env_id).get("render_mode")

@@ -23,6 +23,7 @@ from envwire.codec import (
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.imports import import_named
 from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
+from envwire.server._hosting.unmatched import unmatched
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.v1 import environment_pb2
 
@@ -145,11 +146,7 @@ def _list_matching(catalogue: Catalogue, pattern: str) -> None:
         for env_id, spec in library.matching(pattern).items()
     }
     if not found:
-        installed = ", ".join(library.name for library in catalogue.libraries)
-        raise LookupError(
-            f"no environment matches {pattern!r} in {installed}; register it in a module and name that module "
-            "with --import, or install the package that has it"
-        )
+        raise unmatched(pattern, catalogue.libraries)
     catalogue.listings.update(found)
 
 

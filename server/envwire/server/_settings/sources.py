@@ -32,7 +32,12 @@ def gather(
         OSError: The file cannot be read.
     """
     file = file or environment.get(CONFIG_VARIABLE, "")
-    from_file = read_file(settings, Path(file)) if file else {}
+    try:
+        from_file = read_file(settings, Path(file)) if file else {}
+    except FileNotFoundError:
+        raise ValueError(
+            f"there is no file {file}; --config or {CONFIG_VARIABLE} names one"
+        ) from None
     return {**from_file, **read_environment(settings, environment), **given}
 
 

@@ -28,7 +28,7 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
             version=VERSION,
             attribute_access=AttributeAccess.of(config),
         )
-    except BrokenModuleError as error:
+    except (BrokenModuleError, LookupError) as error:
         answer.write(json.dumps({"error": str(error)}).encode() + b"\n")
         return None
     except Exception as error:

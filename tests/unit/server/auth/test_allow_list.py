@@ -60,6 +60,19 @@ def public(*allow_kwargs: str, allow_wrappers: tuple[str, ...] = ()) -> AllowLis
         (public(allow_wrappers=("NumpyToTorch",)), ask(wrappers={"NumpyToTorch": {}}), None),
         (AllowList(), ask(wrappers={"m:C": {}}), Reason.WRAPPER_NOT_ALLOWED),
         (AllowList(), ask(wrappers={"RecordVideo": {}}), Reason.WRAPPER_NOT_ALLOWED),
+        (AllowList(), ask(wrappers={"gymnasium.wrappers:TimeLimit": {}}), None),
+        (
+            AllowList(),
+            ask(wrappers={"gymnasium.wrappers:RecordVideo": {}}),
+            Reason.WRAPPER_NOT_ALLOWED,
+        ),
+        (AllowList(), ask(wrappers={"gymnasium.wrappers:x.y": {}}), Reason.WRAPPER_NOT_ALLOWED),
+        (AllowList(), ask(wrappers={"gymnasium.wrappers.x:C": {}}), Reason.WRAPPER_NOT_ALLOWED),
+        (
+            public("TimeLimit=max_episode_steps"),
+            ask(wrappers={"gymnasium.wrappers:TimeLimit": {"max_episode_steps": 1}}),
+            None,
+        ),
         (
             public(allow_wrappers=("m:C", "RecordVideo")),
             ask(wrappers={"m:C": {}, "RecordVideo": {}}),

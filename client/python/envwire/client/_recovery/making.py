@@ -12,6 +12,7 @@ from envwire.client._session.client_session import ClientSession
 from envwire.client._session.recording import Recording
 from envwire.client._transports.servers import Servers
 from envwire.client._transports.transport import Probeable, Transport
+from envwire.client.errors import note_making
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
@@ -126,8 +127,9 @@ class SessionMaker:
             driver = BlockingDriver(session, transport, self._plan.label)
             try:
                 made = driver.make(request)
-            except BaseException:
+            except BaseException as error:
                 driver.kill()
+                note_making(error, request.env_id)
                 raise
             # Another address than the one that was asked: that was a farm's gateway, which knows other servers.
             if strategy.moves and made.address not in {"", target}:

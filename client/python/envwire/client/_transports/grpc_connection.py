@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import time
@@ -13,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.tls_faults import tls_fault
+from envwire.client._transports.versions import check_version
 from envwire.client.credentials import Credentials
 from envwire.client.errors import (
     CLASSES_BY_CODE,
@@ -107,11 +109,14 @@ class Connection:
     def _missing(self, probe: Any, deadline: float) -> str | None:
         """Returns what gRPC says of a server that does not answer; None for one that does, whatever it answers."""
         try:
-            probe(b"", timeout=max(0.0, deadline - time.monotonic()), metadata=self.metadata)
+            left = max(0.0, deadline - time.monotonic())
+            answer = probe(b"", timeout=left, metadata=self.metadata)
         except grpc.RpcError as error:
             if not isinstance(error, grpc.Call):
                 return str(error)
             return (error.details() or "") if error.code() in _NOT_THERE else None
+        with contextlib.suppress(DecodeError):
+            check_version(self.target, pb.GetServerInfoResponse.FromString(answer).version)
         return None
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:

@@ -19,6 +19,7 @@ from envwire.codec import FaultError, Reason, encode_fault
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.direct.frames import discard, receive_frame, receive_hello, send_response
 from envwire.server._front.direct.tls_relay import end_tls
+from envwire.server._front.ports import cannot_bind
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 
@@ -124,7 +125,7 @@ class DirectListener:
             listener.bind((host, port))
         except OSError as error:
             listener.close()
-            raise OSError(f"cannot bind {host}:{port} for the direct channel: {error}") from error
+            raise cannot_bind(host, port, "--direct-port", error) from error
         self.addresses.append(f":{listener.getsockname()[1]}")
         return listener
 

@@ -12,6 +12,7 @@ import grpc.aio
 from envwire.codec import FaultError
 from envwire.server._auth.access import PeerIdentity
 from envwire.server._auth.tls import Certificates, ServerTls
+from envwire.server._front.ports import check_free
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._settings.listening import Listening
 from envwire.v1 import status_pb2
@@ -122,6 +123,7 @@ def bind(server: grpc.aio.Server, config: Listening, tls: ServerTls | None) -> s
     """
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"{host}:{config.port}"
+    check_free(config.host, config.port)
     try:
         port = (
             server.add_insecure_port(address)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import os
-import sys
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +11,7 @@ import typer
 from envwire.server._settings.sources import gather
 from envwire.server.cli._inspect.farm_status import status
 from envwire.server.cli._serve.settings_options import given, keyword, take_settings
+from envwire.server.cli._serve.starting import starting
 from envwire.server.config import SETTINGS
 
 #: Settings that differ between the servers, or make no sense for a farm on one machine.
@@ -33,14 +32,11 @@ def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any)
     """
     # gRPC's fork support would log a line for each server that is started; a fork that is followed by exec needs none.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
-    from envwire.farm.engines.local import run
-    from envwire.farm.gateway.config import GatewayConfig
-    from envwire.server.config import ServerConfig
+    with starting("farm up"):
+        from envwire.farm.engines.local import run
+        from envwire.farm.gateway.config import GatewayConfig
+        from envwire.server.config import ServerConfig
 
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
-    )
-    try:
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
         run(
@@ -49,9 +45,6 @@ def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any)
             GatewayConfig(port=port),
             lambda target: print(f"ready: {target}", flush=True),
         )
-    except (ValueError, OSError) as error:
-        typer.echo(f"envwire farm up: {error}", err=True)
-        raise typer.Exit(1) from None
 
 
 _TAKEN = {name: setting for name, setting in SETTINGS.items() if name not in _NOT_HERE}

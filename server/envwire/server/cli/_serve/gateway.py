@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
 from typing import Any
 
 import typer
@@ -12,6 +10,7 @@ import typer
 from envwire.farm.gateway.config import SETTINGS, GatewayConfig
 from envwire.server._settings.sources import gather
 from envwire.server.cli._serve.settings_options import given, take_settings
+from envwire.server.cli._serve.starting import starting
 
 
 def gateway(ctx: typer.Context, config: str, **options: Any) -> None:
@@ -20,19 +19,13 @@ def gateway(ctx: typer.Context, config: str, **options: Any) -> None:
     Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server
     that has them. Prints "ready: HOST:PORT" when they can connect.
     """
-    from envwire.farm.gateway.gateway import run
+    with starting("gateway"):
+        from envwire.farm.gateway.gateway import run
 
-    logging.basicConfig(
-        level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr
-    )
-    try:
         run(
             GatewayConfig(**gather(SETTINGS, given(ctx, options), os.environ, config)),
             lambda target: print(f"ready: {target}", flush=True),
         )
-    except (ValueError, OSError) as error:
-        typer.echo(f"envwire gateway: {error}", err=True)
-        raise typer.Exit(1) from None
 
 
 take_settings(gateway, SETTINGS)

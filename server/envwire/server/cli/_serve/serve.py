@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
 from typing import Any
 
 import typer
 
 from envwire.server._settings.sources import gather
 from envwire.server.cli._serve.settings_options import given, take_settings
+from envwire.server.cli._serve.starting import FORMAT_WITH_LEVEL, give_up, starting
 from envwire.server.config import SETTINGS, ServerConfig
 
 EPILOG = (
@@ -25,24 +24,19 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
     Prints "ready: HOST:PORT" when clients can connect. The first SIGTERM lets running sessions finish, the second
     does not.
     """
-    from envwire.server._processes.forkserver_start import ForkserverError
-    from envwire.server.serving import run
+    with starting("serve", FORMAT_WITH_LEVEL):
+        from envwire.server._processes.forkserver_start import ForkserverError
+        from envwire.server.serving import run
 
-    logging.basicConfig(
-        level=logging.INFO,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
-    try:
         settings = gather(SETTINGS, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
-        run(
-            ServerConfig(**settings, sys_path=(os.getcwd(),)),
-            lambda target: print(f"ready: {target}", flush=True),
-        )
-    except (ValueError, OSError, ForkserverError) as error:
-        typer.echo(f"envwire serve: {error}", err=True)
-        raise typer.Exit(1) from None
+        try:
+            run(
+                ServerConfig(**settings, sys_path=(os.getcwd(),)),
+                lambda target: print(f"ready: {target}", flush=True),
+            )
+        except ForkserverError as error:
+            give_up("serve", error)
 
 
 take_settings(serve, SETTINGS)

@@ -284,7 +284,7 @@ def test_a_taken_port_is_told() -> None:
             port = taken.getsockname()[1]
             listener = DirectListener(ServerConfig(("x",), direct_port=port), sessions, MAKES)
             with pytest.raises(
-                OSError, match=f"cannot bind 127.0.0.1:{port} for the direct channel"
+                OSError, match=rf"cannot bind 127.0.0.1:{port}: the port is in use.*--direct-port"
             ):
                 listener.start()
             listener.stop()

@@ -1,0 +1,50 @@
+"""Whether client and server are of versions that work together: the same minor version, or neighbours."""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import cache, lru_cache
+
+_log = logging.getLogger("envwire.client")
+
+_NUMBERS = re.compile(r"(\d+)\.(\d+)")
+
+
+@cache
+def own_version() -> str:
+    """Returns the version of this client; nothing when it is not installed as a distribution."""
+    from importlib.metadata import PackageNotFoundError, version  # 20 ms that no step needs
+
+    try:
+        return version("envwire")
+    except PackageNotFoundError:
+        return ""
+
+
+def complaint(served: str, own: str) -> str | None:
+    """Returns what is wrong with a pair of versions; None where they work together, or nothing can be told.
+
+    Args:
+        served: The server's.
+        own: The client's.
+    """
+    theirs, ours = _NUMBERS.match(served), _NUMBERS.match(own)
+    if theirs is None or ours is None:
+        return None
+    (their_major, their_minor), (our_major, our_minor) = (
+        tuple(map(int, each.groups())) for each in (theirs, ours)
+    )
+    if their_major == our_major and abs(their_minor - our_minor) <= 1:
+        return None
+    return (
+        f"the server runs envwire {served}, and this client is {own}: they are made to work together one minor version "
+        f"apart at most. Install envwire {theirs[0]} here, or {ours[0]} there"
+    )
+
+
+@lru_cache(maxsize=1024)
+def check_version(target: str, served: str) -> None:
+    """Warns in the log, once for each server, when its version and this one may not work together."""
+    if (text := complaint(served, own_version())) is not None:
+        _log.warning("%s: %s", target, text)

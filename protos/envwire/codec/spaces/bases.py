@@ -1,0 +1,53 @@
+"""What stands for a space of a class of its own: the known space that it is derived from, with a warning.
+
+It describes the same arrays. What the class overrides, `sample` and `contains`, does not travel: code does not.
+"""
+
+from __future__ import annotations
+
+import string
+import warnings
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from envwire.codec.family import belongs_to_a_family
+from envwire.codec.values.opaque import type_name
+
+if TYPE_CHECKING:
+    from collections.abc import Container
+
+    from envwire.v1 import spaces_pb2
+
+#: Longest text of a space that only says that its elements are texts, such as MiniGrid's MissionSpace.
+_MAX_LENGTH: Final = 4096
+_CHARACTERS: Final = string.printable
+
+
+def base_name(kind: type[Any], names: Container[str]) -> str | None:
+    """Returns the name of the first known class that a class is derived from; None when there is none."""
+    for base in kind.__mro__[1:]:
+        if base.__name__ in names and belongs_to_a_family(base):
+            _warn(kind, base.__name__)
+            return base.__name__
+    return None
+
+
+def encode_as_text(space: Any, message: spaces_pb2.TextSpace) -> bool:
+    """Writes a space of texts that is derived from no known class; returns whether it is one."""
+    kind: type[Any] = space.__class__
+    is_space = any(base.__name__ == "Space" and belongs_to_a_family(base) for base in kind.__mro__)
+    if not is_space or space.dtype is None or np.dtype(space.dtype).kind != "U":
+        return False
+    _warn(kind, "Text")
+    message.min_length, message.max_length = 0, _MAX_LENGTH
+    message.characters = _CHARACTERS
+    return True
+
+
+def _warn(kind: type[Any], name: str) -> None:
+    warnings.warn(
+        f"a space of class {type_name(kind)} arrives as a {name} at clients: what the class overrides stays on the "
+        "server, and samples drawn by the client are those of the base class",
+        stacklevel=2,
+    )

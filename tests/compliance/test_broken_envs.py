@@ -1,0 +1,40 @@
+"""Environments that cannot be made: errors say where it happened, and what to install where."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from envwire.client import RemoteEnv
+from envwire.envs import error
+from envwire.server import Server
+from tests.compliance.broken_envs import KEYLESS, PACKAGELESS, UNINSTALLED
+from tests.conftest import ROOT
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    with Server(["tests/*"], imports=["tests.compliance.broken_envs"], sys_path=(ROOT,)) as server:
+        yield server.target
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="exceptions take notes since 3.11")
+def test_a_bare_key_error_says_that_the_environment_was_being_made(target: str) -> None:
+    with pytest.raises(KeyError, match="missing") as caught:
+        RemoteEnv(target, KEYLESS)
+    notes: list[str] = vars(caught.value)["__notes__"]
+    assert notes == [f"raised on the server, while {KEYLESS} was made"]
+
+
+def test_a_missing_package_is_missing_on_the_server(target: str) -> None:
+    with pytest.raises(error.DependencyNotInstalled) as caught:
+        RemoteEnv(target, PACKAGELESS)
+    assert "gymnasium[classic_control]" in str(caught.value)
+    assert "on the server" in str(caught.value)
+
+
+def test_so_is_a_missing_module(target: str) -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"no_such_simulator.*on the server"):
+        RemoteEnv(target, UNINSTALLED)
