@@ -6,8 +6,11 @@ import typer
 
 from envwire.conformance.command import conformance
 from envwire.server._version import VERSION
+from envwire.server.cli._author.check import check
+from envwire.server.cli._author.info import info
 from envwire.server.cli._drive.bench import bench
 from envwire.server.cli._drive.run import run
+from envwire.server.cli._inspect.doctor import doctor
 from envwire.server.cli._inspect.health import health
 from envwire.server.cli._inspect.list import list_environments
 from envwire.server.cli._recordings.export import export
@@ -29,6 +32,9 @@ app.command(epilog=EPILOG)(serve)
 app.command("list")(list_environments)
 app.command()(run)
 app.command()(bench)
+app.command()(check)
+app.command()(info)
+app.command()(doctor)
 app.command()(health)
 app.command()(conformance)
 app.command()(export)

@@ -2,10 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
+
+def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
+    """Yields the ids that begin as the one that is typed: those of the server, if one was named before."""
+    from envwire.server.cli._inspect.ids import known_ids
+
+    target = ctx.params.get("target")
+    return (each for each in known_ids(target) if each.startswith(incomplete))
+
+
 Target = Annotated[str, typer.Argument(help="HOST:PORT of a server.")]
-EnvId = Annotated[str, typer.Argument(help="Environment id.")]
+EnvId = Annotated[str, typer.Argument(help="Environment id.", autocompletion=complete_env_id)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+TargetOption = Annotated[
+    str,
+    typer.Option(
+        "--target", metavar="HOST:PORT", help="A server that hosts it.", show_default=False
+    ),
+]
+Imports = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--import",
+        metavar="MODULE",
+        help="Module, or file.py, that registers it; may be repeated.",
+    ),
+]
+Kwargs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kwarg", metavar="NAME=VALUE", help="Argument of the environment; may be repeated."
+    ),
+]

@@ -74,6 +74,8 @@ class DirectTransport:
         self._addresses: list[str] = []
         self._early: Reply | None = None
         self._timeout = 0.0
+        #: Why there is no direct channel; empty while nothing failed.
+        self.why_not = ""
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
@@ -109,6 +111,11 @@ class DirectTransport:
         if _for_front(request) or len(request) > self._limit:
             return None
         return channel
+
+    @property
+    def address(self) -> str:
+        """Where the open channel leads; empty where there is none."""
+        return self._addresses[0] if self._channel is not None else ""
 
     @property
     def stream(self) -> Transport | None:
@@ -207,7 +214,7 @@ class DirectTransport:
                 continue
             self._addresses = [address]
             return self._settle(channel, response)
-        why = "; ".join(failures) or self._none_usable()
+        why = self.why_not = "; ".join(failures) or self._none_usable()
         _log.debug("no direct channel to %s (%s)", self._target, why)
         if self._was_open or self._kind != "direct":
             unavailable = ServerUnavailableError(f"no direct channel to {self._target}: {why}")

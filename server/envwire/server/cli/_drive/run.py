@@ -61,7 +61,10 @@ def run(
     wrapper: _Wrappers = None,
     library: _Library = "",
 ) -> None:
-    """Run a random or scripted agent on ENV_ID at TARGET and show the returns."""
+    """Run a random or scripted agent on ENV_ID at TARGET and show the returns.
+
+    Example: envwire run localhost:50051 CartPole-v1 --episodes 5
+    """
     from envwire.client import RemoteEnv
     from envwire.server.cli._drive.arguments import keyword_arguments, wrapper_requests
     from envwire.server.cli._drive.episodes import Film, choose_policy, run_episodes

@@ -21,6 +21,8 @@ def status(
 ) -> None:
     """List the servers of the farm at TARGET: their state, load and environments.
 
+    Example: envwire farm status localhost:50050
+
     In a pipe the columns are separated by tabs.
     """
     import grpc

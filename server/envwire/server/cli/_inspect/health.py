@@ -29,7 +29,10 @@ def health(
     target: Target,
     timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 3.0,
 ) -> None:
-    """Ask the server at TARGET for its health; exit 0 when it is serving, 1 otherwise. For container health checks."""
+    """Ask the server at TARGET for its health; exit 0 when it is serving, 1 otherwise. For container health checks.
+
+    Example: envwire health localhost:50051
+    """
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc
 

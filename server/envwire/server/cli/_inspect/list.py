@@ -22,6 +22,8 @@ def list_environments(
     """List the environments that the server at TARGET hosts.
 
     In a pipe each line has an id, its library, its episode steps and its reward threshold, separated by tabs.
+
+    Example: envwire list localhost:50051 | grep ALE/
     """
     from envwire.client._transports.by_name import open_transport
     from envwire.client._transports.transport import call

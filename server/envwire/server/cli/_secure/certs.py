@@ -16,7 +16,10 @@ def certs(
     ] = None,
     client: Annotated[str, typer.Option(help="Name of the client.")] = "agent",
 ) -> None:
-    """Make a development CA, and a server's and a client's certificate that it issued, in DIR. Keys have mode 0600."""
+    """Make a development CA, and a server's and a client's certificate that it issued, in DIR. Keys have mode 0600.
+
+    Example: envwire certs certs --host trainer.example.org
+    """
     from envwire.server._auth.certificates import make_certificates
 
     if (directory / "ca-key.pem").exists():

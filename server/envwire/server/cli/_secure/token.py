@@ -17,7 +17,10 @@ def token(
         typer.Option(help="What it is for; repeat for more. play makes and drives environments."),
     ] = None,
 ) -> None:
-    """Make a token for NAME: print it, this once, and the line for the file of `envwire serve --tokens`."""
+    """Make a token for NAME: print it, this once, and the line for the file of `envwire serve --tokens`.
+
+    Example: envwire token alice
+    """
     try:
         made, line = new_token(name, scope or [Scope.PLAY])
     except ValueError:

@@ -29,6 +29,8 @@ def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any)
     """Run servers of ENVIRONMENTS behind a gateway on this machine, until SIGTERM or Ctrl-C.
 
     Prints "ready: HOST:PORT", the gateway's address, when clients can connect. A server that ends is started again.
+
+    Example: envwire farm up -n 4 CartPole-v1
     """
     # gRPC's fork support would log a line for each server that is started; a fork that is followed by exec needs none.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

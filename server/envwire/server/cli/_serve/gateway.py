@@ -18,6 +18,8 @@ def gateway(ctx: typer.Context, config: str, **options: Any) -> None:
 
     Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server
     that has them. Prints "ready: HOST:PORT" when they can connect.
+
+    Example: envwire gateway --port 50050
     """
     with starting("gateway"):
         from envwire.farm.gateway.gateway import run

@@ -23,6 +23,8 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
 
     Prints "ready: HOST:PORT" when clients can connect. The first SIGTERM lets running sessions finish, the second
     does not.
+
+    Example: envwire serve CartPole-v1 'ALE/*' --import ale_py
     """
     with starting("serve", FORMAT_WITH_LEVEL):
         from envwire.server._processes.forkserver_start import ForkserverError

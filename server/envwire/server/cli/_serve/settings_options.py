@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from envwire.server._settings.setting import Setting
+from envwire.server.cli._parameters import complete_env_id
 
 _CONFIG_HELP = "TOML file of settings; the variable ENVWIRE_CONFIG names one, too."
 
@@ -29,7 +30,9 @@ def _parameter(setting: Setting) -> inspect.Parameter:
     names = f"{setting.option}/--no-{setting.option[2:]}" if kind is bool else setting.option
     info: Any = typer.Option(names, help=about.help, rich_help_panel=about.group)
     if setting.name == "environments":
-        info = typer.Argument(help=about.help, metavar=names, show_default=False)
+        info = typer.Argument(
+            help=about.help, metavar=names, show_default=False, autocompletion=complete_env_id
+        )
     if kind == list[str]:
         kind, default = list[str] | None, None
     return keyword(setting.name, default, Annotated[kind, info])

@@ -1,0 +1,1 @@
+"""Commands for authors of environments: look at one, and check it."""

@@ -1,0 +1,65 @@
+"""`envwire check`: checks an environment before it is served to others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from envwire.server.cli._parameters import EnvId, Imports, Kwargs, TargetOption
+
+if TYPE_CHECKING:
+    from envwire.server.cli._author.checks import Finding
+
+_MARKS = {True: "[green]ok[/]", False: "[red]failed[/]", None: "[yellow]-[/]"}
+
+
+def check(
+    env_id: EnvId, target: TargetOption = "", imports: Imports = None, kwarg: Kwargs = None
+) -> None:
+    """Check ENV_ID: its API, and that it is the same here and on a server, over each transport, to the bit.
+
+    Without --target a server of its own is started for it. Exits 1 when a check fails.
+
+    Example: envwire check Lab-v0 --import lab.py
+    """
+    from rich.progress import Progress
+
+    from envwire.server.cli._author.checks import CHECKS, findings
+    from envwire.server.cli._author.subject import Subject
+    from envwire.server.cli._drive.arguments import keyword_arguments
+    from envwire.server.cli._failures import fail
+    from envwire.server.server import ServerError
+
+    found: list[Finding] = []
+    try:
+        kwargs = keyword_arguments(kwarg or ())
+        with (
+            Subject(env_id, target, imports or (), kwargs) as subject,
+            Progress(transient=True) as progress,
+        ):
+            bar = progress.add_task(f"checking {env_id}", total=len(CHECKS))
+            for finding in findings(subject):
+                found.append(finding)
+                progress.advance(bar)
+    except ServerError as error:
+        typer.echo(f"envwire check: {error}", err=True)
+        raise typer.Exit(1) from None
+    except Exception as error:
+        fail("check", error)
+    _show(env_id, found)
+    if any(finding.passed is False for finding in found):
+        raise typer.Exit(1)
+
+
+def _show(env_id: str, found: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=f"Checks of {env_id}", title_justify="left")
+    for column in ("check", "", "what it saw"):
+        table.add_column(column, overflow="fold")
+    for finding in found:
+        table.add_row(finding.name, _MARKS[finding.passed], escape(finding.detail))
+    Console().print(table)

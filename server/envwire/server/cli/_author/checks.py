@@ -1,0 +1,136 @@
+"""What `envwire check` looks at: each check returns what it saw, or raises what is wrong."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from envwire.server.cli._author.subject import SkippedError, Subject
+from envwire.testing.equality import identical
+from envwire.testing.rollouts import rollout
+
+_STEPS = 100
+_SEED = 7
+_TIMED_STEPS = 500
+
+
+class Finding(NamedTuple):
+    """What one check found.
+
+    Attributes:
+        name: The check.
+        passed: Whether it passed; None where it could not be run.
+        detail: What it saw, or why not.
+    """
+
+    name: str
+    passed: bool | None
+    detail: str
+
+
+def findings(subject: Subject) -> Iterator[Finding]:
+    """Runs all checks of an environment, one after the other."""
+    for name, check in CHECKS.items():
+        yield _found(name, check, subject)
+
+
+def _found(name: str, check: Callable[[Subject], str], subject: Subject) -> Finding:
+    try:
+        return Finding(name, True, check(subject))
+    except SkippedError as error:
+        return Finding(name, None, f"skipped: {error.args[0]}")
+    except Exception as error:
+        text = str(error) or "without a text"
+        return Finding(name, False, f"{type(error).__name__}: {text}")
+
+
+def _api(subject: Subject) -> str:
+    with closing(subject.local()) as env, warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        checker = import_module(f"{subject.library.__name__}.utils.env_checker")
+        checker.check_env(env.unwrapped)
+    advice = "; ".join(str(each.message).split("\n")[0] for each in seen)
+    return advice or "keeps the rules of the API"
+
+
+def _spaces(subject: Subject) -> str:
+    with closing(subject.local()) as here, closing(subject.remote()) as there:
+        for name in ("action_space", "observation_space"):
+            local, remote = getattr(here, name), getattr(there, name)
+            assert str(local) == str(remote), f"{name} is {local} here and {remote} there"
+        return f"{here.observation_space} -> {here.action_space}"
+
+
+def _same_over(transport: str) -> Callable[[Subject], str]:
+    def check(subject: Subject) -> str:
+        with closing(subject.local()) as here:
+            expected = rollout(here, _STEPS, _SEED)
+        with closing(subject.remote(transport)) as there:
+            seen = rollout(there, _STEPS, _SEED)
+        for number, (one, other) in enumerate(zip(expected, seen, strict=False)):
+            assert identical(one, other), (
+                f"answer {number} is {_short(one)} here and {_short(other)} there; the environment must depend on its "
+                "seed and its actions alone"
+            )
+        return f"{_STEPS} steps are equal to the bit"
+
+    return check
+
+
+def _short(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) < 120 else f"{text[:117]}..."
+
+
+def _pixels(subject: Subject) -> str:
+    with closing(subject.remote()) as env:
+        modes: Any = env.metadata.get("render_modes") or ()
+    if "rgb_array" not in modes:
+        raise SkippedError('no render mode "rgb_array"')
+    frames: list[Any] = []
+    for make in (subject.local, subject.remote):
+        with closing(make(render_mode="rgb_array")) as env:
+            env.reset(seed=_SEED)
+            frames.append(np.asarray(env.render()))
+    assert identical(*frames), "a frame rendered here is another one than one rendered there"
+    height, width = frames[0].shape[:2]
+    return f"{width} x {height}, equal to the bit"
+
+
+def _speed(subject: Subject) -> str:
+    with closing(subject.remote()) as env:
+        there = _microseconds(env)
+    if subject.library is None:
+        return f"{there:,.0f} us a step on the server"
+    with closing(subject.local()) as env:
+        return f"{_microseconds(env):,.0f} us a step here, {there:,.0f} us on the server"
+
+
+def _microseconds(env: Any) -> float:
+    """Returns the median time of a step, resets not counted."""
+    env.action_space.seed(_SEED)
+    env.reset(seed=_SEED)
+    times: list[float] = []
+    for _ in range(_TIMED_STEPS):
+        action = env.action_space.sample()
+        begun = time.perf_counter()
+        _, _, terminated, truncated, _ = env.step(action)
+        times.append(time.perf_counter() - begun)
+        if terminated or truncated:
+            env.reset()
+    return float(np.median(times)) * 1e6
+
+
+CHECKS: dict[str, Callable[[Subject], str]] = {
+    "API": _api,
+    "spaces": _spaces,
+    **{f"same over {each}": _same_over(each) for each in ("unary", "stream", "direct")},
+    "pixels": _pixels,
+    "speed": _speed,
+}

@@ -1,0 +1,109 @@
+"""The environment that a command looks at: here, and behind a server."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import ExitStack
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from envwire import envs
+from envwire.client import RemoteEnv
+from envwire.envs.error import NameNotFound
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class SkippedError(Exception):
+    """What was asked for does not exist here."""
+
+
+class Subject:
+    """An environment by its id.
+
+    Args:
+        env_id: The id.
+        target: HOST:PORT of the server that hosts it; empty for a server of its own.
+        imports: Modules or files that register it.
+        kwargs: Keyword arguments of the environment.
+
+    Attributes:
+        env_id: The id.
+        library: The library that registers it here; None for one that only the server knows.
+        target: The server.
+
+    Raises:
+        ImportError: A module cannot be imported.
+        NameNotFound: It is registered nowhere here, and no server was named.
+    """
+
+    def __init__(
+        self, env_id: str, target: str, imports: Sequence[str], kwargs: dict[str, Any]
+    ) -> None:
+        from envwire.server._hosting.imports import import_named
+
+        sys.path.insert(0, os.getcwd())
+        for name in imports:
+            import_named(name)
+        self.env_id, self.target = env_id, target
+        self._kwargs, self._imports = kwargs, tuple(imports)
+        self._servers = ExitStack()
+        self.library = _library_of(env_id)
+        if self.library is None and not target:
+            raise NameNotFound(
+                f"no library here registers {env_id!r}; name the module that does with --import, or a server that "
+                "hosts it with --target HOST:PORT"
+            )
+
+    def __enter__(self) -> Self:
+        """Starts a server where none was named."""
+        if not self.target:
+            from envwire.server.server import Server
+
+            server = self._servers.enter_context(Server([self.env_id], imports=self._imports))
+            self.target = server.target
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stops the server that was started."""
+        self._servers.close()
+
+    def local(self, **kwargs: Any) -> Any:
+        """Makes the environment in this process.
+
+        Raises:
+            SkippedError: Only the server knows it.
+        """
+        if self.library is None:
+            raise SkippedError("only the server knows it: --import the module that registers it")
+        return self.library.make(self.env_id, **self._kwargs, **kwargs)
+
+    def remote(self, transport: str | None = None, **options: Any) -> RemoteEnv:
+        """Makes the environment on the server."""
+        name = None if self.library is None else _NAMES[self.library.__name__]
+        return RemoteEnv(
+            self.target,
+            self.env_id,
+            transport=transport,
+            library=name,
+            env_kwargs=self._kwargs,
+            **options,
+        )
+
+
+_NAMES = {"envwire.envs": "envwire", "gymnasium": "gymnasium"}
+
+
+def _library_of(env_id: str) -> Any:
+    """Returns the first library that registers an id, in the order of a server; None where none does."""
+    for name in _NAMES:
+        try:
+            library = envs if name == envs.__name__ else import_module(name)
+        except ModuleNotFoundError:
+            continue
+        if env_id in library.registry:
+            return library
+    return None

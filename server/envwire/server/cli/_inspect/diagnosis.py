@@ -1,0 +1,186 @@
+"""What `envwire doctor` looks at, in the order in which a client needs it: the first thing that fails ends it."""
+
+from __future__ import annotations
+
+import contextlib
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from envwire.client import Credentials, RemoteEnv
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.direct import DirectTransport
+from envwire.client._transports.targets import checked
+from envwire.client._transports.transport import Transport, call
+from envwire.client._transports.versions import complaint, own_version
+from envwire.client.errors import exception
+from envwire.codec import decode_fault, envwire_family
+from envwire.v1 import environment_pb2 as pb
+
+_SECONDS = 5.0
+_CALLS = 20
+_STEPS = 200
+_USUAL = "CartPole-v1"
+
+
+class ImprovableError(Exception):
+    """Something works, and not as it might; the text says what to do."""
+
+
+@dataclass
+class Examined:
+    """A server that is looked at, and what is known of it by now.
+
+    Attributes:
+        target: HOST:PORT.
+        env_id: What to step; empty for any that it hosts.
+        credentials: What the client shows.
+        control: An open connection.
+        info: What the server says of itself.
+    """
+
+    target: str
+    env_id: str
+    credentials: Credentials
+    control: Transport | None = None
+    info: pb.GetServerInfoResponse = field(default_factory=pb.GetServerInfoResponse)
+
+    def ask(self, request: pb.InteractRequest) -> pb.InteractResponse:
+        """Asks the server.
+
+        Raises:
+            RemoteError: It refuses.
+        """
+        assert self.control is not None  # noqa: S101 - `_reachable` comes first
+        answer = call(self.control, request, _SECONDS)
+        if answer.HasField("error"):
+            raise exception(decode_fault(answer.error, envwire_family()), envwire_family())
+        return answer
+
+    def close(self) -> None:
+        """Closes the connection."""
+        if self.control is not None:
+            self.control.close()
+
+
+def diagnose(server: Examined) -> Iterator[tuple[str, bool | None, str]]:
+    """Yields a name, whether it is well (None: not as it might be), and what was seen or what to do."""
+    for name, look in _LOOKS.items():
+        passed, text = _seen(look, server)
+        yield name, passed, text
+        if passed is False:
+            return
+
+
+def _seen(look: Callable[[Examined], str], server: Examined) -> tuple[bool | None, str]:
+    try:
+        return True, look(server)
+    except ImprovableError as warning:
+        return None, str(warning)
+    except Exception as error:
+        return False, str(error)
+
+
+def _reachable(server: Examined) -> str:
+    begun = time.perf_counter()
+    server.control = open_transport("unary", checked(server.target), None, server.credentials)
+    return f"answers after {1e3 * (time.perf_counter() - begun):.0f} ms"
+
+
+def _security(server: Examined) -> str:
+    tls = "TLS" if server.credentials.secure else "in the clear"
+    token = "with a token" if server.credentials.metadata else "without a token"
+    server.info = server.ask(
+        pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
+    ).get_server_info
+    return f"{tls}, {token}"
+
+
+def _versions(server: Examined) -> str:
+    theirs, ours = server.info.version, own_version()
+    if text := complaint(theirs, ours):
+        raise ImprovableError(text)
+    libraries = ", ".join(f"{each.name} {each.version}" for each in server.info.libraries)
+    return f"server {theirs}, this client {ours}; environments of {libraries}"
+
+
+def _room(server: Examined) -> str:
+    info = server.info
+    if info.draining:
+        raise ConnectionError(
+            "it is being stopped and takes no new sessions; use another server, or wait"
+        )
+    sessions = f"{info.active_sessions} of {info.max_sessions} sessions in use"
+    if info.active_sessions >= info.max_sessions:
+        raise ImprovableError(
+            f"{sessions}: close some, or raise --max-sessions; --queue lets clients wait"
+        )
+    return f"{sessions}, {info.cpu_count} processors"
+
+
+def _environments(server: Examined) -> str:
+    request = pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest())
+    ids = [each.spec.id for each in server.ask(request).list_environments.environments]
+    if not server.env_id:
+        server.env_id = _USUAL if _USUAL in ids else next(iter(ids), "")
+    return f"{len(ids)}; {server.env_id} is looked at (--env-id takes another)"
+
+
+def _direct(server: Examined) -> str:
+    transport = open_transport("direct", server.target, None, server.credentials)
+    with contextlib.closing(RemoteEnv(server.target, server.env_id, transport=transport)) as env:
+        env.reset()
+        assert isinstance(transport, DirectTransport)  # noqa: S101 - it was asked for by its name
+        if transport.address:
+            kind = "Unix socket" if transport.address.startswith("unix") else "TCP"
+            return f"in use: {kind}, {transport.address}"
+        raise ImprovableError(
+            f"not in use, so steps take the slower gRPC stream: {transport.why_not or 'refused'}. Give the server "
+            "--direct-port N, and open that port in the firewall or publish it from the container"
+        )
+
+
+def _latency(server: Examined) -> str:
+    request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
+    unary = _median(lambda: server.ask(request), _CALLS)
+    with contextlib.closing(
+        RemoteEnv(server.target, server.env_id, credentials=server.credentials)
+    ) as env:
+        step = _stepping(env)
+    return (
+        f"{unary:,.0f} us for a gRPC call, {step:,.0f} us for a step of {server.env_id} (medians)"
+    )
+
+
+def _stepping(env: Any) -> float:
+    env.action_space.seed(0)
+    env.reset(seed=0)
+
+    def step() -> None:
+        if any(env.step(env.action_space.sample())[2:4]):
+            env.reset()
+
+    return _median(step, _STEPS)
+
+
+def _median(function: Callable[[], object], times: int) -> float:
+    """Returns the median time of a function's calls, in microseconds."""
+    spent: list[float] = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        function()
+        spent.append(time.perf_counter() - begun)
+    return 1e6 * statistics.median(spent)
+
+
+_LOOKS: dict[str, Callable[[Examined], str]] = {
+    "reachable": _reachable,
+    "security": _security,
+    "versions": _versions,
+    "room": _room,
+    "environments": _environments,
+    "direct channel": _direct,
+    "latency": _latency,
+}

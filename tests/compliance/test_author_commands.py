@@ -1,0 +1,138 @@
+"""`envwire check`, `info`, `doctor` and the completion of ids, as a person uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envwire.server import Server
+
+_UNEVEN = """
+import os
+import envwire.envs as gym
+
+class Uneven(gym.Env):
+    metadata = {"render_modes": []}
+    observation_space = gym.spaces.Discrete(2**31)
+    action_space = gym.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return os.getpid(), {}
+
+    def step(self, action):
+        return os.getpid(), 0.0, False, False, {}
+
+gym.register(id="lab/Uneven-v0", entry_point="uneven:Uneven", disable_env_checker=True)
+"""
+
+
+def envwire(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "envwire.server", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, "COLUMNS": "200", **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[str]:
+    with Server(["CartPole-v1", "FrozenLake-v1"]) as server:
+        yield server.target
+
+
+def test_a_sound_environment_passes_every_check(target: str) -> None:
+    done = envwire("check", "CartPole-v1", "--target", target)
+    assert done.returncode == 0, done.stdout
+    rows = [line for line in done.stdout.splitlines() if " ok " in line]
+    assert len(rows) == 7
+    assert "equal to the bit" in done.stdout
+
+
+def test_what_depends_on_more_than_its_seed_fails(tmp_path: Path) -> None:
+    file = tmp_path / "uneven.py"
+    file.write_text(_UNEVEN)
+    done = envwire("check", "lab/Uneven-v0", "--import", str(file), PYTHONPATH=str(tmp_path))
+    assert done.returncode == 1
+    assert "seed and its actions alone" in done.stdout
+    assert "skipped: no render mode" in done.stdout
+
+
+def test_an_unknown_id_says_what_to_name() -> None:
+    done = envwire("check", "No-v0")
+    assert done.returncode == 1
+    assert "--import" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+def test_info_is_the_same_here_and_there(where: str, target: str) -> None:
+    options = ["--target", target] if where == "there" else []
+    facts = json.loads(envwire("info", "FrozenLake-v1", "--json", *options).stdout)
+    assert facts["observation space"] == "Discrete(16)"
+    assert facts["steps of an episode"] == 100
+
+
+def test_a_doctor_finds_a_healthy_server_well(target: str) -> None:
+    done = envwire("doctor", target)
+    assert done.returncode == 0
+    assert done.stdout.count(" ok ") == 7
+    assert "Unix socket" in done.stdout
+
+
+def test_a_doctor_tells_why_there_is_no_direct_channel() -> None:
+    with Server(["CartPole-v1"], direct_port=-1) as server:
+        done = envwire("doctor", server.target)
+    assert done.returncode == 0
+    assert "note" in done.stdout
+    assert "--direct-port" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("target", "says"),
+    [("127.0.0.1:1", "nothing listens"), ("localhost", "names no port"), ("http://a:1", "URL")],
+)
+def test_a_doctor_ends_with_what_is_wrong(target: str, says: str) -> None:
+    done = envwire("doctor", target)
+    assert done.returncode == 1
+    [line] = done.stdout.splitlines()
+    assert says in line
+
+
+def complete(words: str) -> list[str]:
+    asked = {"_ENVWIRE_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("envwire"))],  # shells ask the program that is typed
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={**os.environ, **asked, "COMP_CWORD": str(words.count(" "))},
+    )
+    return done.stdout.split()
+
+
+def test_shells_complete_ids(target: str) -> None:
+    assert complete(f"envwire run {target} Fro") == ["FrozenLake-v1"]
+    assert complete("envwire run 127.0.0.1:1 Fro") == []
+    assert "CartPole-v1" in complete("envwire check CartPole-v")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("serve", "list", "run", "bench", "health", "check", "info", "doctor", "certs", "token"),
+        *("gateway", "farm up", "farm status"),
+    ],
+)
+def test_the_help_of_each_command_has_an_example(command: str) -> None:
+    assert f"Example: envwire {command} " in envwire(*command.split(), "--help").stdout
