@@ -18,11 +18,15 @@ class WatchedAsyncTransport:
     Args:
         transport: The transport.
         server: What probes the server.
+        verdict: Says whether the server is lost, when it is silent.
     """
 
-    def __init__(self, transport: AsyncTransport, server: Probeable) -> None:
+    def __init__(
+        self, transport: AsyncTransport, server: Probeable, verdict: silence.Verdict
+    ) -> None:
         self._transport = transport
         self._server = server
+        self._verdict = verdict
         self._late = LoopDeadline(self._probe_later)
         self._probing: asyncio.Task[None] | None = None
         self._wait = 0
@@ -56,6 +60,12 @@ class WatchedAsyncTransport:
             if alive:
                 self._late.start(silence.LATE_SECONDS)
                 return
+        lost = await asyncio.to_thread(self._verdict)
+        if self._wait != wait:
+            return
+        if not lost:
+            self._late.start(silence.LATE_SECONDS)
+            return
         self._silent = wait
         self._transport.interrupt()
 

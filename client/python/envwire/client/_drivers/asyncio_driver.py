@@ -8,6 +8,7 @@ from typing import TypeVar
 from envwire.client._drivers.async_silence import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.outcome import Outcome
+from envwire.client._drivers.silence import Verdict
 from envwire.client._session.events import Answered
 from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Close, Operation
@@ -28,7 +29,7 @@ class AsyncDriver:
 
     Args:
         made: A blocking driver that made the session. It is used no more, but to close a session that nobody closed.
-        moves: Whether the session is lost when its server has fallen silent.
+        verdict: Says whether the session is lost, when its server has fallen silent; None when it is not to be watched.
 
     Attributes:
         session: The session.
@@ -36,14 +37,14 @@ class AsyncDriver:
         blocking: The driver that made it.
     """
 
-    def __init__(self, made: BlockingDriver, *, moves: bool) -> None:
+    def __init__(self, made: BlockingDriver, verdict: Verdict | None) -> None:
         self.session = made.session
         self.pid = made.pid
         self.blocking = made
         self._label = made.label
         self._outcome = Outcome(made.label)
         self._loop = asyncio.get_running_loop()
-        self._transport = _watched(made, async_transport(made.transport), moves)
+        self._transport = _watched(made, async_transport(made.transport), verdict)
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Sends a request and returns what its answer says.
@@ -116,8 +117,10 @@ class AsyncDriver:
         self._transport.close()
 
 
-def _watched(made: BlockingDriver, transport: AsyncTransport, moves: bool) -> AsyncTransport:
+def _watched(
+    made: BlockingDriver, transport: AsyncTransport, verdict: Verdict | None
+) -> AsyncTransport:
     server = made.transport
-    if moves and isinstance(server, Probeable):
-        return WatchedAsyncTransport(transport, server)
+    if verdict is not None and isinstance(server, Probeable):
+        return WatchedAsyncTransport(transport, server, verdict)
     return transport

@@ -49,13 +49,17 @@ class BlockingDriver:
     def __init__(self, session: ClientSession, transport: Transport, label: str) -> None:
         self.session = session
         self.pid = THIS_PROCESS.pid
-        self._transport = transport
-        self._in_place = transport if isinstance(transport, InPlace) else None
+        self.use(transport)
         self._label = label
         self._outcome = Outcome(label)
         self._lock = threading.Lock()
         self._failure: Exception | None = None
         self._reply: Reply | None = None
+
+    def use(self, transport: Transport) -> None:
+        """Goes on over another transport: one around its own."""
+        self._transport = transport
+        self._in_place = transport if isinstance(transport, InPlace) else None
 
     @property
     def transport(self) -> Transport:

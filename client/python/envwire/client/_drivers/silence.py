@@ -2,13 +2,16 @@
 
 When an answer is late, the server's front is asked something cheap, on a connection of its own and with a deadline of
 its own. While it answers, a long step is only a long step. When it does not, twice in a row, the wait is ended. Only
-sessions that could go on elsewhere are watched; for the others waiting is all there is.
+sessions that could go on elsewhere are watched; for the others waiting is all there is. Where only a farm's gateway
+knows other servers, it is asked as well, and the wait goes on until it says that the server is dead.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import Protocol
+import time
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._transports.transport import InPlace, Probeable, Transport
@@ -23,6 +26,15 @@ PROBE_SECONDS = 1.0
 PROBES = 2
 
 
+#: Says whether a server that is silent is lost; it may take a second.
+Verdict: TypeAlias = Callable[[], bool]
+
+
+def silence_is_loss() -> bool:
+    """The verdict where other servers are known here."""
+    return True
+
+
 class ProbeableTransport(Transport, Probeable, Protocol):
     """A transport whose wait can be ended, and whose server can be probed."""
 
@@ -32,26 +44,32 @@ class WatchedTransport:
 
     Args:
         transport: The transport.
+        verdict: Says whether the server is lost, when it is silent.
     """
 
-    def __init__(self, transport: ProbeableTransport) -> None:
+    def __init__(self, transport: ProbeableTransport, verdict: Verdict = silence_is_loss) -> None:
         self._transport = transport
+        self._verdict = verdict
         self._in_place = transport if isinstance(transport, InPlace) else None
         self._late = Deadline(self._probe_later)
         self._wait = 0
         #: The wait that was ended because of silence.
         self._silent = -1
+        #: When the connection first failed since the last reply.
+        self._cut_at = 0.0
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         self._begin()
         try:
-            return self._transport.exchange(request, timeout, header)
+            reply = self._transport.exchange(request, timeout, header)
         except ServerUnavailableError as failure:
-            failure.silent = self._silent == self._wait
+            failure.silent = self._is_lost()
             raise
         finally:
             self._end()
+        self._cut_at = 0.0
+        return reply
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request (see `Transport.send`)."""
@@ -61,12 +79,26 @@ class WatchedTransport:
     def receive(self) -> Reply:
         """Waits for the reply (see `Transport.receive`)."""
         try:
-            return self._transport.receive()
+            reply = self._transport.receive()
         except ServerUnavailableError as failure:
-            failure.silent = self._silent == self._wait
+            failure.silent = self._is_lost()
             raise
         finally:
             self._end()
+        self._cut_at = 0.0
+        return reply
+
+    def _is_lost(self) -> bool:
+        """Returns whether a wait ended because of silence, or the server is pronounced dead that cannot be reached."""
+        if self._silent == self._wait:
+            return True
+        if self._verdict is silence_is_loss:  # a connection that cannot be made is no silence
+            return False
+        now = time.monotonic()
+        self._cut_at = self._cut_at or now
+        if now - self._cut_at < LATE_SECONDS or self._transport.probe(PROBE_SECONDS):
+            return False
+        return self._verdict()
 
     def _begin(self) -> None:
         self._wait += 1
@@ -89,6 +121,12 @@ class WatchedTransport:
                 return
             if self._wait != wait:
                 return
+        lost = self._verdict()
+        if self._wait != wait:
+            return
+        if not lost:
+            self._late.start(LATE_SECONDS)
+            return
         self._silent = wait
         self._transport.interrupt()
 

@@ -47,7 +47,7 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
         return made.answer
 
     def _driver(self, made: Made) -> AsyncDriver:
-        return AsyncDriver(made.driver, moves=self._maker.moves(self.strategy))
+        return AsyncDriver(made.driver, self._maker.verdict(self.strategy, made))
 
     def _adopt(self, made: Made, session: AsyncDriver) -> None:
         self.session, self.target = session, made.target

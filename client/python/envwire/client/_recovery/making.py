@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.silence import WatchedTransport
+from envwire.client._drivers.silence import Verdict, WatchedTransport, silence_is_loss
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.recording import Recording
@@ -32,6 +33,11 @@ class Made(NamedTuple):
     target: str | None
     driver: BlockingDriver
     answer: pb.MakeResponse
+
+    @property
+    def relayed(self) -> bool:
+        """Whether another address answers than the one that was asked: that was a gateway, which knows others."""
+        return self.answer.address not in {"", self.target}
 
 
 class SessionPlan:
@@ -92,6 +98,14 @@ class SessionMaker:
         """Returns whether a session is made on another server when its own falls silent."""
         return strategy.moves and len(self._servers.targets) > 1
 
+    def verdict(self, strategy: RecoveryStrategy, made: Made) -> Verdict | None:
+        """Returns what says whether a session is lost when its server is silent; None when it can only wait."""
+        if self.moves(strategy):
+            return silence_is_loss
+        if not strategy.moves or made.target is None or not made.relayed:
+            return None
+        return partial(self._servers.pronounced_dead, made.target, made.answer.session_id)
+
     def make(self, strategy: RecoveryStrategy, last: str | None = None) -> Made:
         """Makes a session.
 
@@ -131,9 +145,12 @@ class SessionMaker:
                 driver.kill()
                 note_making(error, request.env_id)
                 raise
-            # Another address than the one that was asked: that was a farm's gateway, which knows other servers.
-            if strategy.moves and made.address not in {"", target}:
+            found = Made(target, driver, made)
+            if strategy.moves and found.relayed:
                 session.expect_others(_REFUSED_ELSEWHERE_SECONDS)
-            return Made(target, driver, made)
+            verdict = None if moves or not self._watch else self.verdict(strategy, found)
+            if verdict is not None and isinstance(transport, Probeable):
+                driver.use(WatchedTransport(transport, verdict))
+            return found
 
         return make

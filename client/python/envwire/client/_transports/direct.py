@@ -13,7 +13,7 @@ from envwire.client._transports.connecting import UNIX, connect
 from envwire.client._transports.direct_channel import Channel
 from envwire.client._transports.portability import ABSTRACT_NAMES
 from envwire.client._transports.targets import addresses, is_local
-from envwire.client._transports.transport import Probeable, Transport
+from envwire.client._transports.transport import Fronted, Probeable, Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError, refused, timed_out, too_large
 from envwire.v1 import direct_pb2
@@ -65,6 +65,7 @@ class DirectTransport:
         self._context = credentials.ssl_context()
         self._authority = credentials.override_authority
         self._control: Transport | None = open_grpc("unary", None)
+        self._front = target, credentials
         self._made: pb.MakeResponse | None = None
         self._stream: Transport | None = None
         self._channel: Channel | None = None
@@ -170,6 +171,8 @@ class DirectTransport:
             self._control = self._open_grpc("unary", self._made)
         reply = self._control.exchange(request, timeout, header)
         if RESPONSES.kind(reply.message) == "make":
+            if isinstance(self._control, Fronted):
+                self._front = self._control.front
             self._introduce(pb.InteractResponse.FromString(reply.message).make)
         return reply
 
@@ -274,7 +277,7 @@ class DirectTransport:
         """Returns whether the server's front answers anything (see `Probeable.probe`)."""
         from envwire.client._transports.grpc_connection import probe
 
-        return probe(self._target, self._credentials, timeout)
+        return probe(*self._front, timeout)
 
     def interrupt(self) -> None:
         """Breaks whatever connection waits (see `Probeable.interrupt`)."""

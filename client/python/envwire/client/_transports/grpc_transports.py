@@ -66,9 +66,14 @@ class GrpcTransport(ABC):
         """Returns -1: gRPC waits in threads of its own."""
         return -1
 
+    @property
+    def front(self) -> tuple[str, Credentials]:
+        """Where the server's front is (see `Fronted.front`)."""
+        return self._connection.target, self._connection.credentials
+
     def probe(self, timeout: float) -> bool:
         """Returns whether the server answers anything (see `Probeable.probe`)."""
-        return probe(self._connection.target, self._connection.credentials, timeout)
+        return probe(*self.front, timeout)
 
     def close(self) -> None:
         """Closes the channel."""

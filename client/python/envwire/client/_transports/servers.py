@@ -10,6 +10,7 @@ from typing import TypeVar
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.transport import Transport
+from envwire.client.credentials import Credentials
 from envwire.client.errors import CapacityError, ServerUnavailableError, TlsError
 from envwire.client.options import ConnectionOptions
 
@@ -144,6 +145,12 @@ class Servers:
             return spare
         options = self.options
         return open_transport(options.transport, target, wait or self.wait(), options.credentials)
+
+    def pronounced_dead(self, target: str, session_id: str) -> bool:
+        """Returns whether a gateway says that the server of a session is dead (see `gateway.pronounces_dead`)."""
+        from envwire.client._transports.gateway import pronounces_dead
+
+        return pronounces_dead(target, self.options.credentials or Credentials(), session_id)
 
     def keep(self, target: str | None, transport: Transport) -> None:
         """Keeps an open transport, to be reused by the next `open` of this server."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Area, Reply
 
@@ -82,6 +83,16 @@ class Probeable(Protocol):
 
     def interrupt(self) -> None:
         """Breaks the connection: `exchange` or `receive`, if it waits, raises ServerUnavailableError."""
+        ...
+
+
+@runtime_checkable
+class Fronted(Protocol):
+    """A transport that knows where the front of its session's server is."""
+
+    @property
+    def front(self) -> tuple[str, Credentials]:
+        """HOST:PORT, and certificates and token for it; a gateway's where the server itself is not reached."""
         ...
 
 

@@ -1,0 +1,37 @@
+"""Asks a farm's gateway whether the server of a session is dead, when the server itself is silent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from envwire.client._transports.grpc_connection import open_channel
+from envwire.client.credentials import Credentials
+from envwire.client.errors import RemoteError
+from envwire.farm.v1 import farm_pb2
+
+_LOCATE = f"/{farm_pb2.DESCRIPTOR.services_by_name['FarmService'].full_name}/Locate"
+_ANSWER_SECONDS = 1.0
+
+
+def pronounces_dead(target: str, credentials: Credentials, session_id: str) -> bool:
+    """Returns whether a gateway says that the server of a session is gone with its sessions.
+
+    Where there is no gateway, or it does not answer or cannot tell, the server counts as alive.
+
+    Args:
+        target: HOST:PORT of what may be a gateway.
+        credentials: Certificates and token.
+        session_id: The session.
+    """
+    request = farm_pb2.LocateRequest(session_id=session_id).SerializeToString()
+    try:
+        with open_channel(target, credentials) as channel:
+            locate: Any = channel.unary_unary(_LOCATE)
+            raw = locate(request, timeout=_ANSWER_SECONDS, metadata=credentials.metadata)
+        answer = farm_pb2.LocateResponse.FromString(raw)
+    except (grpc.RpcError, DecodeError, RemoteError):
+        return False
+    return answer.liveness == farm_pb2.LocateResponse.LIVENESS_DEAD

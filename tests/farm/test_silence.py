@@ -1,0 +1,112 @@
+"""Servers of a farm that fall silent: behind one address, the gateway says whether a session there is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from envwire.client import Credentials, RemoteEnv, aio
+from envwire.client._transports.gateway import pronounces_dead
+from envwire.server import Server
+from tests.farm.scene import ENV, Gateway, farm
+from tests.faults.scene import family_of
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envwire.client._drivers.silence.LATE_SECONDS", 0.2)
+    monkeypatch.setattr("envwire.client._drivers.silence.PROBE_SECONDS", 0.3)
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[Gateway, list[Server]]]:
+    with farm(2) as (gateway, servers):
+        families = [family_of(each.pid) for each in servers]
+        yield gateway, servers
+        for pid in set[int]().union(*families):
+            _signal(pid, signal.SIGCONT)
+
+
+def _signal(pid: int, number: int) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        return
+
+
+def stop(gateway: Gateway, servers: list[Server]) -> set[int]:
+    """Stops the server that has a session, as a machine stands still; returns its processes."""
+    gateway.wait_until(lambda: any(each.active_sessions for each in gateway.servers().values()))
+    busiest = max(gateway.servers().values(), key=lambda each: each.active_sessions).address
+    family = family_of(next(each for each in servers if each.target == busiest).pid)
+    for pid in family:
+        _signal(pid, signal.SIGSTOP)
+    return family
+
+
+@pytest.mark.parametrize("transport", ["direct", "stream"])
+def test_a_silent_server_is_left_once_the_gateway_says_that_it_is_dead(
+    two: tuple[Gateway, list[Server]], transport: str
+) -> None:
+    gateway, servers = two
+    env = RemoteEnv(gateway.target, ENV, on_lost="replay", transport=transport)
+    first = [env.reset(seed=3)[0], env.step(0)[0]]
+    stop(gateway, servers)
+    last = env.step(1)[0]
+    assert env.connection_stats == (0, 1, 1)
+    again = RemoteEnv(gateway.target, ENV)
+    np.testing.assert_array_equal(again.reset(seed=3)[0], first[0])
+    np.testing.assert_array_equal(again.step(0)[0], first[1])
+    np.testing.assert_array_equal(again.step(1)[0], last)
+    env.close()
+    again.close()
+
+
+def test_an_event_loop_leaves_it_as_well(two: tuple[Gateway, list[Server]]) -> None:
+    gateway, servers = two
+
+    async def drive() -> None:
+        env = await aio.RemoteEnv.make(gateway.target, ENV, on_lost="replay")
+        await env.reset(seed=3)
+        await asyncio.to_thread(stop, gateway, servers)
+        await env.step(1)
+        assert env.connection_stats == (0, 1, 1)
+        await env.close()
+
+    asyncio.run(asyncio.wait_for(drive(), 60.0))
+
+
+def test_a_silent_server_is_waited_for_while_nobody_says_that_it_is_dead(
+    two: tuple[Gateway, list[Server]],
+) -> None:
+    gateway, servers = two
+    env = RemoteEnv(gateway.target, ENV, on_lost="replay")
+    env.reset(seed=3)
+    family = stop(gateway, servers)
+    gateway.kill()
+
+    def go_on() -> None:
+        for pid in family:
+            _signal(pid, signal.SIGCONT)
+
+    timer = threading.Timer(3.0, go_on)
+    timer.start()
+    env.step(1)
+    timer.join()
+    assert env.connection_stats[1:] == (0, 0)
+    gateway.start()
+    env.close()
+
+
+def test_what_is_no_gateway_pronounces_nobody_dead(two: tuple[Gateway, list[Server]]) -> None:
+    gateway, servers = two
+    made: Any = gateway.make()
+    for target in (gateway.target, servers[0].target, "127.0.0.1:1"):
+        assert not pronounces_dead(target, Credentials(), made.session_id)
