@@ -105,9 +105,13 @@ class Joiner:
                 if reason != said:  # once, and not with each attempt
                     _log.warning("not registered with gateway %s: %s", gateway, reason)
                 said = reason
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._leaving.wait(), pause * random.uniform(0.5, 1.0))  # noqa: S311
+            await self._rest(pause * random.uniform(0.5, 1.0))  # noqa: S311
             pause = min(2 * pause, _LONGEST_PAUSE)
+
+    async def _rest(self, seconds: float) -> None:
+        """Waits, until the server leaves at most."""
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._leaving.wait(), seconds)
 
     async def _register(self, gateway: str) -> None:
         """Registers and reports until the gateway ends it.
@@ -165,8 +169,7 @@ class Joiner:
             if load != said or age >= beat:
                 await call.write(farm_pb2.RegisterRequest(load=load))
                 said, age = load, 0.0
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._leaving.wait(), _LOOK_SECONDS)
+            await self._rest(_LOOK_SECONDS)
             age += _LOOK_SECONDS
         await call.done_writing()
         await call.read()

@@ -31,17 +31,16 @@ def run(flow: Generator[_E, Any, _T], perform: Callable[[_E], Any]) -> _T:
         flow: The flow.
         perform: Performs an effect; returns its result, or raises.
     """
+
+    async def performed(effect: _E) -> Any:
+        return perform(effect)
+
+    running = run_async(flow, performed)
     try:
-        effect = next(flow)
-        while True:
-            try:
-                value = perform(effect)
-            except BaseException as error:  # noqa: PERF203 - it is the flow's to handle
-                effect = flow.throw(error)
-            else:
-                effect = flow.send(value)
+        running.send(None)  # what never waits runs to its end at once
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
+    raise AssertionError("a flow of a blocking client waited for an event loop")
 
 
 async def run_async(flow: Generator[_E, Any, _T], perform: Callable[[_E], Awaitable[Any]]) -> _T:

@@ -29,8 +29,8 @@ def pronounces_dead(target: str, credentials: Credentials, session_id: str) -> b
     request = farm_pb2.LocateRequest(session_id=session_id).SerializeToString()
     try:
         with open_channel(target, credentials) as channel:
-            locate: Any = channel.unary_unary(_LOCATE)
-            raw = locate(request, timeout=_ANSWER_SECONDS, metadata=credentials.metadata)
+            unary: Any = channel.unary_unary
+            raw = unary(_LOCATE)(request, timeout=_ANSWER_SECONDS, metadata=credentials.metadata)
         answer = farm_pb2.LocateResponse.FromString(raw)
     except (grpc.RpcError, DecodeError, RemoteError):
         return False

@@ -10,11 +10,10 @@ from functools import partial
 from typing import Any
 
 from envwire.client._env.viewer import HUMAN
-from envwire.client._session.notices import Notice
 from envwire.client._session.requests import WrapperLike, listed, make_request, set_vector
-from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.async_calls import AsyncCalls
+from envwire.client._vector.attributes import MemberAttributes
 from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
 from envwire.client._vector.batching.infos import Infos, join_infos
@@ -30,7 +29,7 @@ from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
 
-class VectorProxy:
+class VectorProxy(MemberAttributes):
     """Environments on servers, with the VectorEnv API.
 
     They behave as a local `SyncVectorEnv` of all of them. The environments of one session step one after another in one
@@ -74,7 +73,6 @@ class VectorProxy:
     # The base classes call these plain attributes; here they follow the environments'.
     num_envs: int
     spec: Any
-    metadata: dict[str, Any]
     render_mode: str | None
     observation_space: Any
     action_space: Any
@@ -231,63 +229,6 @@ class VectorProxy:
     def render(self) -> Any:
         """Returns a tuple with a frame of each environment."""
         return self._members.render()
-
-    def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls a method of each environment, or reads an attribute; returns a tuple with one result of each."""
-        return self._members.call(name, args, kwargs)
-
-    def get_attr(self, name: str) -> Any:
-        """Returns a tuple with an attribute of each environment (or the result, if it is a method)."""
-        return self.call(name)
-
-    def set_attr(self, name: str, values: Any) -> None:
-        """Sets an attribute of each environment: to its element of a list or tuple, or all to one value.
-
-        Raises:
-            ValueError: There are not as many values as environments.
-        """
-        self._members.set_attr(name, values)
-
-    def call_on(self, indices: Sequence[int], name: str, *args: Any, **kwargs: Any) -> list[Any]:
-        """Like `call`, for some of the environments; returns their results in the order of `indices`."""
-        return self._members.call_on(indices, name, args, kwargs)
-
-    def set_attr_on(self, indices: Sequence[int], name: str, value: Any) -> None:
-        """Sets an attribute of some of the environments to one value."""
-        self._members.set_attr_on(indices, name, value)
-
-    @property
-    def np_random(self) -> Any:
-        """The generators of the environments as they are now, a tuple; a native vector environment has one.
-
-        They are copies: what is drawn from them here is not drawn there.
-        """
-        return self._members.generators()
-
-    @property
-    def np_random_seed(self) -> Any:
-        """The seeds of the environments' generators, a tuple; a native vector environment has one."""
-        return self.call("np_random_seed")
-
-    @property
-    def connection_stats(self) -> ConnectionStats:
-        """Counters of the sessions and connections, summed."""
-        return self._pool.stats()
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """Notices of the servers, such as that one is about to stop and in how many seconds."""
-        return self._pool.notices()
-
-    @property
-    def autoreset_mode(self) -> Any:
-        """When an environment whose episode ended is reset: a member of `AutoresetMode`."""
-        return self.metadata["autoreset_mode"]
-
-    @property
-    def observation_mode(self) -> str:
-        """How the observation spaces go together: all environments have the "same"."""
-        return "same"
 
     @property
     def closed(self) -> bool:
