@@ -66,6 +66,6 @@ class Outage:
         return server_unreachable(self._label, session.outage, session.lease, failure)
 
     def over(self) -> None:
-        """Logs that the connection was restored."""
-        if self._told is not None:
+        """Logs that the connection was restored, at the first attempt as well."""
+        if self._failures:
             _log.info("%s: goes on after %.1f s", self._label, self._session.outage)
