@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from envwire.client import Credentials, RemoteEnv, TlsError
-from envwire.client._transports.direct_channel import TimedChannel
-from envwire.client._transports.grpc_transports import StreamTransport
+from envwire.client._transports.direct.direct_channel import TimedChannel
+from envwire.client._transports.grpc.grpc_transports import StreamTransport
 from envwire.server import Server
 from tests.faults.scene import channel_of, transport_of
 from tests.secured import Guard

@@ -13,7 +13,7 @@ from google.protobuf import text_format
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message import Message
 
-from envwire.client._transports.direct_channel import Channel as ClientChannel
+from envwire.client._transports.direct.direct_channel import Channel as ClientChannel
 from envwire.codec import (
     FaultError,
     Reason,

@@ -16,7 +16,7 @@ from typing import Any
 import grpc
 
 from envwire.client import Credentials
-from envwire.client._transports.grpc_connection import open_channel
+from envwire.client._transports.grpc.grpc_connection import open_channel
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb

@@ -13,12 +13,12 @@ import signal
 import sys
 from enum import IntEnum
 
-import envwire.client._transports.grpc_transports
+import envwire.client._transports.grpc.grpc_transports
 from envwire.client import RemoteEnv, RemoteError, RequestTimeoutError, SessionLostError
 from tests.faults.hungry_envs import HUNGRY
 
 _EPISODE = 500
-assert envwire.client._transports.grpc_transports  # imported once, for all
+assert envwire.client._transports.grpc.grpc_transports  # imported once, for all
 
 
 class Column(IntEnum):

@@ -17,7 +17,7 @@ from envwire.client import (
     ServerUnavailableError,
     SessionLostError,
 )
-from envwire.client._transports import direct as client_direct
+from envwire.client._transports.direct import direct as client_direct
 from envwire.server import Server
 from tests.faults.hungry_envs import HUNGRY
 from tests.faults.network import THERE, Network, Weather, why_not

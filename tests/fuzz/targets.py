@@ -16,7 +16,7 @@ import numpy as np
 from google.protobuf.message import DecodeError, Message
 
 import envwire.envs as gym
-from envwire.client._transports.direct_channel import Channel as ClientChannel
+from envwire.client._transports.direct.direct_channel import Channel as ClientChannel
 from envwire.codec import (
     CodecError,
     Reason,

@@ -6,7 +6,7 @@ import grpc
 import pytest
 
 from envwire.client import RemoteError, errors
-from envwire.client._transports.grpc_connection import Connection
+from envwire.client._transports.grpc.grpc_connection import Connection
 from envwire.codec import (
     Family,
     FaultError,

@@ -16,7 +16,7 @@ import pytest
 import envwire.envs as gym
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.operations import Close, Replay, Reset, Step
-from envwire.client._session.recording import Recording
+from envwire.client._session.recording.recording import Recording
 from envwire.client._session.states import TRANSITIONS, Move, ProtocolError, State, moved
 from envwire.codec import envwire_family
 from envwire.envs import spaces

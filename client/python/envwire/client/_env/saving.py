@@ -16,7 +16,7 @@ from envwire.client._recovery.flows import Ask, CopyTo, Flow, LetGo, MakeAgain
 from envwire.client._recovery.lives import Lives
 from envwire.client._session.attribute_operations import GetRandom, HasAttribute
 from envwire.client._session.operations import RestoreState, SaveState
-from envwire.client._session.recording import Recording
+from envwire.client._session.recording.recording import Recording
 from envwire.client.errors import InvalidRequestError, RemoteError
 from envwire.codec import Reason
 from envwire.v1 import spaces_pb2

@@ -18,10 +18,10 @@ import numpy as np
 from envwire.client._recovery.bring_back import arrived, bring_back
 from envwire.client._recovery.flows import Ask, Flow, MakeAgain
 from envwire.client._session.attribute_operations import GetRandom
-from envwire.client._session.member_recording import MemberRecording
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation, Reset
-from envwire.client._session.recording import RESET_MASK, Recording
+from envwire.client._session.recording.member_recording import MemberRecording
+from envwire.client._session.recording.recording import RESET_MASK, Recording
 from envwire.client.errors import (
     ENDS,
     RemoteError,

@@ -18,7 +18,7 @@ from envwire.client._session.events import Answered, Event, GivenUp, Refused, Re
 from envwire.client._session.identity import SessionIdentity
 from envwire.client._session.notices import Notice, read_notices
 from envwire.client._session.operations import Close, Operation, Render, Step
-from envwire.client._session.recording import Recording
+from envwire.client._session.recording.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
 from envwire.client._session.states import (
     ANSWERED,

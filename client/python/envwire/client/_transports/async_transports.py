@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from envwire.client._transports.async_frames import AsyncFrames
-from envwire.client._transports.direct import DirectTransport
+from envwire.client._transports.direct.async_frames import AsyncFrames
+from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Probeable, Transport
 from envwire.wire.frames import Reply
 
@@ -162,8 +162,8 @@ class AsyncDirectTransport:
 
 def async_transport(transport: Transport) -> AsyncTransport:
     """Returns a transport for an event loop over the connections of a blocking one, which it owns from here on."""
-    from envwire.client._transports.grpc_aio import AsyncStreamTransport
-    from envwire.client._transports.grpc_transports import StreamTransport
+    from envwire.client._transports.grpc.grpc_aio import AsyncStreamTransport
+    from envwire.client._transports.grpc.grpc_transports import StreamTransport
 
     if isinstance(transport, DirectTransport):
         return AsyncDirectTransport(transport)

@@ -20,13 +20,13 @@ os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 
 def _unary(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
-    from envwire.client._transports.grpc_transports import UnaryTransport
+    from envwire.client._transports.grpc.grpc_transports import UnaryTransport
 
     return UnaryTransport(target, wait, credentials)
 
 
 def _stream(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
-    from envwire.client._transports.grpc_transports import StreamTransport
+    from envwire.client._transports.grpc.grpc_transports import StreamTransport
 
     return StreamTransport(target, wait, credentials)
 
@@ -36,10 +36,13 @@ Opener = Callable[[str, ConnectWait, Credentials], Transport]
 
 def _direct(kind: str) -> Opener:
     def open_direct(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
-        from envwire.client._transports.direct import DirectTransport
+        from envwire.client._transports.direct.direct import DirectTransport
 
         def open_grpc(name: str, made: pb.MakeResponse | None) -> Transport:
-            from envwire.client._transports.grpc_transports import StreamTransport, UnaryTransport
+            from envwire.client._transports.grpc.grpc_transports import (
+                StreamTransport,
+                UnaryTransport,
+            )
 
             kind = StreamTransport if name == "stream" else UnaryTransport
             opened = kind(target, wait, credentials)

@@ -7,7 +7,7 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from envwire.client._transports.grpc_connection import open_channel
+from envwire.client._transports.grpc.grpc_connection import open_channel
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.farm.v1 import farm_pb2

@@ -11,7 +11,7 @@ from typing import Any
 
 from envwire.client import Credentials, RemoteEnv
 from envwire.client._transports.by_name import open_transport
-from envwire.client._transports.direct import DirectTransport
+from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport, call
 from envwire.client._transports.versions import complaint, own_version

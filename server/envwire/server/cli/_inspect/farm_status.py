@@ -28,7 +28,7 @@ def status(
     import grpc
 
     from envwire.client import Credentials
-    from envwire.client._transports.grpc_connection import open_channel
+    from envwire.client._transports.grpc.grpc_connection import open_channel
 
     credentials = Credentials()
     token = credentials.token

@@ -20,7 +20,7 @@ def _open_channel(target: str) -> grpc.Channel:
 
         return grpc.insecure_channel(target)
     from envwire.client import Credentials
-    from envwire.client._transports.grpc_connection import open_channel
+    from envwire.client._transports.grpc.grpc_connection import open_channel
 
     return open_channel(target, Credentials(token=None))
 

@@ -12,7 +12,7 @@ import grpc
 
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.grpc_connection import (
+from envwire.client._transports.grpc.grpc_connection import (
     INTERACT,
     SERVICE,
     Connection,

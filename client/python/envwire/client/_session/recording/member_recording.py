@@ -6,8 +6,8 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from envwire.client._session.member_tape import MemberTape
-from envwire.client._session.recording import RESET_MASK, Recording, Replayable, seeds_all
+from envwire.client._session.recording.member_tape import MemberTape
+from envwire.client._session.recording.recording import RESET_MASK, Recording, Replayable, seeds_all
 from envwire.codec import decode_value, envwire_family
 from envwire.codec.digests import digested_message
 from envwire.envs.type_guards import is_tuple_or_list

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from envwire.client._session.chunk_recording import split_chunk
-from envwire.client._session.tape import KEPT, Tape
+from envwire.client._session.recording.chunk_recording import split_chunk
+from envwire.client._session.recording.tape import KEPT, Tape
 from envwire.client.errors import ReplayError
 from envwire.codec import Reason, decode_fault, decode_value, envwire_family
 from envwire.codec.digests import digested

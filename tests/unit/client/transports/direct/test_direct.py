@@ -10,7 +10,7 @@ from threading import Thread
 import pytest
 
 from envwire.client import InvalidRequestError, RequestTimeoutError, ServerUnavailableError
-from envwire.client._transports.direct import DirectTransport
+from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.codec import FaultError, Reason, encode_fault
@@ -253,7 +253,7 @@ def test_without_a_channel_everything_goes_over_a_stream(
 def test_a_port_that_answers_nothing_is_given_up_soon(
     listen: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envwire.client._transports.direct._DIAL_SECONDS", 0.05)
+    monkeypatch.setattr("envwire.client._transports.direct.direct._DIAL_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         scene = Scene(f":{silent.getsockname()[1]}")
         scene.make()

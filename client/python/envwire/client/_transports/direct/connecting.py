@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 
-from envwire.client._transports.direct_channel import Channel, TimedChannel
+from envwire.client._transports.direct.direct_channel import Channel, TimedChannel
 from envwire.client._transports.portability import KERNEL_TIMES, LIVENESS
 
 #: What the addresses of Unix sockets begin with.

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import NamedTuple
 
-from envwire.client._session.recording import outlasts_episodes
-from envwire.client._session.tape import MOST_BYTES, Tape, memory_of, mismatch, one_part
+from envwire.client._session.recording.recording import outlasts_episodes
+from envwire.client._session.recording.tape import MOST_BYTES, Tape, memory_of, mismatch, one_part
 from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2

@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.tls_faults import tls_fault
+from envwire.client._transports.grpc.tls_faults import tls_fault
 from envwire.client._transports.versions import check_version
 from envwire.client.credentials import Credentials
 from envwire.client.errors import (

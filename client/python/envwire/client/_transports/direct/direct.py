@@ -9,8 +9,8 @@ import errno
 import logging
 from collections.abc import Callable, Iterable
 
-from envwire.client._transports.connecting import UNIX, connect
-from envwire.client._transports.direct_channel import Channel
+from envwire.client._transports.direct.connecting import UNIX, connect
+from envwire.client._transports.direct.direct_channel import Channel
 from envwire.client._transports.portability import ABSTRACT_NAMES
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client._transports.transport import Fronted, Probeable, Transport
@@ -275,7 +275,7 @@ class DirectTransport:
 
     def probe(self, timeout: float) -> bool:
         """Returns whether the server's front answers anything (see `Probeable.probe`)."""
-        from envwire.client._transports.grpc_connection import probe
+        from envwire.client._transports.grpc.grpc_connection import probe
 
         return probe(*self._front, timeout)
 

@@ -6,7 +6,7 @@ import socket
 
 import numpy as np
 
-from envwire.client._transports.direct_channel import Channel
+from envwire.client._transports.direct.direct_channel import Channel
 from envwire.wire.frames import HEADER, HEADER_BYTES, Area, Reply
 
 #: Small replies arrive in one piece: one call takes the header and all that follows.

@@ -15,8 +15,8 @@ import weakref
 import numpy as np
 from google.protobuf.message import DecodeError
 
+from envwire.client._transports.direct.shared_memory import SharedFrames
 from envwire.client._transports.portability import POLLIN, after_fork_in_child, new_poll
-from envwire.client._transports.shared_memory import SharedFrames
 from envwire.v1 import direct_pb2
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply

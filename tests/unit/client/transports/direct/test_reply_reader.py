@@ -10,8 +10,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from envwire.client._transports.direct_channel import Channel
-from envwire.client._transports.reply_reader import ReplyReader
+from envwire.client._transports.direct.direct_channel import Channel
+from envwire.client._transports.direct.reply_reader import ReplyReader
 from envwire.wire.frames import HEADER, Reply
 
 Ends = tuple[ReplyReader, socket.socket]

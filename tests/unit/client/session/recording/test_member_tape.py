@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from envwire.client._session.member_recording import MemberRecording
-from envwire.client._session.member_tape import MemberTape
-from envwire.client._session.tape import Tape
+from envwire.client._session.recording.member_recording import MemberRecording
+from envwire.client._session.recording.member_tape import MemberTape
+from envwire.client._session.recording.tape import Tape
 from envwire.client.errors import ReplayMismatchError
 from envwire.codec import encode_value
 from envwire.codec.digests import RollingDigest
@@ -103,8 +103,8 @@ def test_what_outlasts_episodes_goes_before_them() -> None:
 
 
 def test_it_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._session.member_tape.MOST_BYTES", 10_000)
-    monkeypatch.setattr("envwire.client._session.tape.MOST_BYTES", 10_000)
+    monkeypatch.setattr("envwire.client._session.recording.member_tape.MOST_BYTES", 10_000)
+    monkeypatch.setattr("envwire.client._session.recording.tape.MOST_BYTES", 10_000)
     recorded, long = tape(size=1, limit=10_000), Tape(10_000)
     for number in range(300):
         recorded.add(STEP, answer(number), {} if number else {0: None})

@@ -8,8 +8,8 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from envwire.client._transports.grpc_connection import INTERACT, channel_settings, status_of
-from envwire.client._transports.grpc_transports import StreamTransport
+from envwire.client._transports.grpc.grpc_connection import INTERACT, channel_settings, status_of
+from envwire.client._transports.grpc.grpc_transports import StreamTransport
 from envwire.client._transports.loop_waits import LoopDeadline
 from envwire.client.errors import ServerUnavailableError, timed_out
 from envwire.codec.fastpath.outlining import outlined

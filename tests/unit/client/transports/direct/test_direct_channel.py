@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from envwire.client._transports.direct_channel import Channel, TimedChannel
+from envwire.client._transports.direct.direct_channel import Channel, TimedChannel
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Reply
 from tests.secured import certificates

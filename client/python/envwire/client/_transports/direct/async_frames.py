@@ -10,9 +10,9 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from envwire.client._transports.direct_channel import Channel
+from envwire.client._transports.direct.direct_channel import Channel
+from envwire.client._transports.direct.reply_reader import ReplyReader
 from envwire.client._transports.loop_waits import Arrival, LoopDeadline
-from envwire.client._transports.reply_reader import ReplyReader
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, Reply
 

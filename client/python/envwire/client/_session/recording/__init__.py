@@ -1,0 +1,1 @@
+"""What a session keeps of its requests, to be replayed after it was lost."""

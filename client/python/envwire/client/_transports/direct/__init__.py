@@ -1,0 +1,1 @@
+"""Requests over direct channels: connecting, frames, shared memory, blocking and asyncio."""

@@ -1,0 +1,1 @@
+"""Requests over gRPC: connections, unary calls, the stream, blocking and asyncio."""
