@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from envwire.conformance.suite.runner import Runner
+    from collections.abc import Iterator
+
+    from envwire.conformance.suite.runner import Result, Runner
 
 #: Exit statuses beside 0, conforms.
 BROKEN, USAGE, UNREACHABLE = 1, 2, 3
@@ -56,8 +58,8 @@ def conformance(
         typer.echo("\n".join(listing(runner.selection.checks())))
         return
     if not target:
-        _stop("name a TARGET, HOST:PORT of a server", USAGE)
-    sys.exit(_checked(runner, junit, as_json))
+        stop("name a TARGET, HOST:PORT of a server", USAGE)
+    sys.exit(told(runner.results(), junit, as_json))
 
 
 def _runner(
@@ -80,10 +82,10 @@ def _runner(
         given = read_configuration(config)
         known = (*given.known_failing, *read_patterns(known_failing))
     except (OSError, ValueError) as error:
-        _stop(str(error), USAGE)
+        stop(str(error), USAGE)
     profiles = tuple(one for one in profile.split(",") if one) or given.profiles
     if unknown := set(profiles) - PROFILES.keys():
-        _stop(f"no profile {', '.join(sorted(unknown))}; there are {', '.join(PROFILES)}", USAGE)
+        stop(f"no profile {', '.join(sorted(unknown))}; there are {', '.join(PROFILES)}", USAGE)
     return Runner(
         Access(target, given.token, given.ca, given.cert, given.key),
         Selection(profiles, tuple(run or ()), (*given.skip, *(skip or ()))),
@@ -94,27 +96,27 @@ def _runner(
     )
 
 
-def _checked(runner: Runner, junit: Path | None, as_json: Path | None) -> int:
-    """Makes the checks, prints and writes what came of them, and returns the exit status."""
+def told(results: Iterator[Result], junit: Path | None, as_json: Path | None) -> int:
+    """Prints and writes what comes of checks, and returns the exit status."""
     from envwire.conformance.outcomes import UnreachableError
     from envwire.conformance.report import Counts, badge, json_text, junit_text, line
-    from envwire.conformance.suite.runner import Result
 
-    counts, results = Counts(), list[Result]()
+    counts, kept = Counts(), list["Result"]()
     try:
-        for result in runner.results():
+        for result in results:
             typer.echo(line(result))
             counts.add(result)
-            results.append(result)
+            kept.append(result)
     except UnreachableError as error:
-        _stop(str(error), UNREACHABLE)
+        stop(str(error), UNREACHABLE)
     for path, text in ((junit, junit_text), (as_json, json_text)):
         if path is not None:
-            path.write_text(text(results), encoding="utf-8")
+            path.write_text(text(kept), encoding="utf-8")
     typer.echo(badge(counts))
-    return BROKEN if counts.broken or not results else 0
+    return BROKEN if counts.broken or not kept else 0
 
 
-def _stop(text: str, status: int) -> NoReturn:
+def stop(text: str, status: int) -> NoReturn:
+    """Ends the command with a message."""
     typer.echo(f"envwire conformance: {text}", err=True)
     sys.exit(status)

@@ -62,7 +62,7 @@ class EmptySecretIsTaken(Remembering):
 
 
 @caught_by(
-    "secrets.a-request-without-header-is-refused[unary]",
+    "secrets.a-request-without-header-is-refused/absent[unary]",
     "secrets.an-unknown-session-is-refused/random[unary]",
 )
 class UnknownSessionIsTheLatest(Remembering):

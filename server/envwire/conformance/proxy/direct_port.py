@@ -128,7 +128,7 @@ class DirectPort:
             secret = self._backend.secret_of(header.session_id)
             return pb.SessionHeader(session_id=header.session_id, secret=secret)
         renew = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest(header=header))
-        response = self._backend.unary().forward(renew)
+        response = self._backend.behaviour.serve(renew, self._backend.unary())
         if response.HasField("error"):
             answer.error.CopyFrom(response.error)
         return header

@@ -25,16 +25,15 @@ class Level(str, Enum):
 
 
 @dataclass(frozen=True)
-class Check:
-    """One check.
+class Described:
+    """What a report tells of a check, or of a scenario.
 
     Attributes:
         name: "sequence.gap[stream]": file, function, case and link.
-        profile: What a server must offer for it to be made.
+        profile: What a server must offer for it to be made; of a scenario, its transport.
         proves: Ids of the sentences in docs/protocol.md that it proves.
         level: Whether it is required.
-        summary: What the server does, in a sentence.
-        run: Makes the check.
+        summary: What the server, or the client, does, in a sentence.
     """
 
     name: str
@@ -42,6 +41,17 @@ class Check:
     proves: tuple[str, ...]
     level: Level
     summary: str
+
+
+@dataclass(frozen=True)
+class Check(Described):
+    """One check.
+
+    Attributes:
+        run: Makes the check.
+        link: What it is made over.
+    """
+
     run: Callable[[Scene], None]
     link: str
 

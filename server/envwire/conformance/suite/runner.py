@@ -12,7 +12,7 @@ import grpc
 
 from envwire.conformance.outcomes import FailedError, SkippedError, UnreachableError
 from envwire.conformance.raw import Access
-from envwire.conformance.suite.checks import Check, Level
+from envwire.conformance.suite.checks import Check, Described, Level
 from envwire.conformance.suite.scene import Scene
 from envwire.conformance.suite.selection import Selection
 from envwire.v1 import environment_pb2 as pb
@@ -30,7 +30,7 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """One check and what came of it.
+    """One check, or scenario, and what came of it.
 
     Attributes:
         check: The check.
@@ -40,7 +40,7 @@ class Result:
         seconds: How long it took.
     """
 
-    check: Check
+    check: Described
     outcome: Outcome
     text: str = ""
     exchange: tuple[str, ...] = ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from envwire.conformance.client_command import conformance_client
 from envwire.conformance.command import conformance
 from envwire.server._version import VERSION
 from envwire.server.cli._author.check import check
@@ -37,6 +38,7 @@ app.command()(info)
 app.command()(doctor)
 app.command()(health)
 app.command()(conformance)
+app.command()(conformance_client)
 app.command()(export)
 app.command()(replay)
 app.command()(certs)

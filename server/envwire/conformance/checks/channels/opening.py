@@ -112,6 +112,14 @@ def a_bad_hello_is_refused(scene: Scene, data: bytes) -> None:
     _refused(link, answer, Reason.MALFORMED_REQUEST, Reason.UNKNOWN_SESSION)
 
 
+@check("OPEN-19", over=_DIRECT)
+def a_refusal_arrives_though_much_was_sent(scene: Scene) -> None:
+    """What comes behind a hello that is refused is thrown away, and the client gets the error."""
+    _, link = _made(scene)
+    link.send_bytes(PREAMBLE + frame(b"\xff\xff\xff") + bytes(500_000))
+    _refused(link, link.receive_hello(), Reason.MALFORMED_REQUEST)
+
+
 @check("DIRECT-6 SESSION-29 OPEN-3", over=_DIRECT)
 def an_unknown_session_gets_no_channel(scene: Scene) -> None:
     """A hello for a session that the server does not know answers UNKNOWN_SESSION."""

@@ -233,6 +233,14 @@ def test_a_port_at_which_another_server_answers_is_left_for_the_next(
     scene.transport.close()
 
 
+def test_an_address_of_an_unknown_form_is_passed_over(listen: Listen) -> None:
+    scene = Scene("carrier-pigeon:coop", "quic:[::1]:x", listen(serve).address)
+    scene.make()
+    scene.reset()
+    assert not scene.over_grpc
+    scene.transport.close()
+
+
 @pytest.mark.parametrize("wrong", WRONG.values(), ids=WRONG)
 def test_without_a_channel_everything_goes_over_a_stream(
     listen: Listen, wrong: Conversation

@@ -192,8 +192,10 @@ class DirectTransport:
             if unix not in KINDS[self._kind]:
                 continue
             if not unix:
-                known = next(iter(addresses(advertised or self._target)), ("", 0))[0]
                 host, _, port = address.rpartition(":")
+                if not port.isdecimal():
+                    continue  # a form of a later version
+                known = next(iter(addresses(advertised or self._target)), ("", 0))[0]
                 yield f"{host.strip('[]') or known}:{port}"
             elif ABSTRACT_NAMES and is_local(self._target):
                 yield address

@@ -1,0 +1,8 @@
+"""Client mode: a driver, which is a client in any language, against servers that misbehave on purpose."""
+
+from __future__ import annotations
+
+from envwire.conformance.client.scenario import SCENARIOS, Scenario, Stage
+from envwire.conformance.client.scenarios import cuts, errors, faithful, leases, oddities
+
+__all__ = ["SCENARIOS", "Scenario", "Stage", "cuts", "errors", "faithful", "leases", "oddities"]

@@ -1,0 +1,74 @@
+"""Plays scenarios with a driver, one after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from envwire.conformance.client.driver import Driver
+from envwire.conformance.client.scenario import Scenario, Stage
+from envwire.conformance.client.server_process import server_process
+from envwire.conformance.outcomes import FailedError, SkippedError
+from envwire.conformance.proxy import Behaviour, Proxy
+from envwire.conformance.raw import Trace
+from envwire.conformance.suite.runner import Outcome, Result
+
+
+@dataclass(frozen=True)
+class ClientRunner:
+    """Plays scenarios.
+
+    Attributes:
+        command: Command line of the driver.
+        scenarios: What is played.
+        known_failing: Patterns of names that are known to fail.
+    """
+
+    command: Sequence[str]
+    scenarios: Sequence[Scenario]
+    known_failing: Collection[str] = ()
+
+    def results(self) -> Iterator[Result]:
+        """Plays the scenarios, and yields what came of each.
+
+        Raises:
+            UnreachableError: The driver, or the server behind, does not start.
+        """
+        with server_process() as target:
+            driver = Driver(self.command)
+            try:
+                for scenario in self.scenarios:
+                    if not driver.alive:
+                        driver = Driver(self.command)
+                    yield self._result(scenario, driver, target)
+            finally:
+                driver.stop()
+
+    def _result(self, scenario: Scenario, driver: Driver, target: str) -> Result:
+        began, trace = time.monotonic(), Trace()
+        known = any(
+            fnmatchcase(scenario.name, one.replace("[", "[[]")) for one in self.known_failing
+        )
+        with ExitStack() as opened:
+            behaviour = scenario.behaviour() if scenario.behaviour else Behaviour()
+            if scenario.behaviour:
+                target = opened.enter_context(Proxy(target, behaviour)).target
+            stage = Stage(driver, target, scenario.transport, behaviour, trace)
+            outcome, text = _play(scenario, stage, known)
+        exchange = tuple(trace.lines()) if outcome is Outcome.FAILED else ()
+        return Result(scenario, outcome, text, exchange, time.monotonic() - began)
+
+
+def _play(scenario: Scenario, stage: Stage, known: bool) -> tuple[Outcome, str]:
+    try:
+        scenario.play(stage)
+    except SkippedError as why:
+        return Outcome.SKIPPED, str(why)
+    except FailedError as expected:
+        return (Outcome.KNOWN if known else Outcome.FAILED), str(expected)
+    if known:
+        return Outcome.FIXED, "known to fail, and passes: take it off the list"
+    return Outcome.PASSED, ""

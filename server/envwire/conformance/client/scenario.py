@@ -1,0 +1,182 @@
+"""A scenario: a server that misbehaves in one way, and what a client makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from envwire.conformance.client.behaviours import Staged
+from envwire.conformance.client.driver import Driver, read, shown
+from envwire.conformance.outcomes import FailedError, expect, expect_equal
+from envwire.conformance.proxy import Behaviour
+from envwire.conformance.raw import Trace
+from envwire.conformance.raw.values import int64s, integer
+from envwire.conformance.suite.checks import Described, Level
+from envwire.v1.values_pb2 import Value, ValueMap
+
+TRANSPORTS = ("unary", "stream", "direct")
+
+
+@dataclass
+class Stage:
+    """What a scenario gets.
+
+    Attributes:
+        driver: The client.
+        target: HOST:PORT of the server.
+        transport: What the client shall use.
+        behaviour: What misbehaves.
+        trace: Notes what was said.
+    """
+
+    driver: Driver
+    target: str
+    transport: str
+    behaviour: Behaviour
+    trace: Trace
+
+    def ask(self, what: str, **fields: Any) -> Mapping[str, Any]:
+        """Tells the driver to do something that has to succeed.
+
+        Raises:
+            FailedError: It did not.
+        """
+        answer = self.driver.ask(what, self.trace, **fields)
+        if "ok" not in answer:
+            raise FailedError(f"{what} to succeed, not {answer.get('error')}")
+        found: Mapping[str, Any] = answer["ok"]
+        return found
+
+    def fails(self, what: str, **fields: Any) -> str:
+        """Tells the driver to do something that has to fail, and returns the reason.
+
+        Raises:
+            FailedError: It succeeded.
+        """
+        answer = self.driver.ask(what, self.trace, **fields)
+        if "error" not in answer:
+            raise FailedError(f"{what} to fail")
+        reason: str = answer["error"].get("reason", "")
+        return reason
+
+    def make(self, name: str = "Counter", **options: Any) -> None:
+        """Makes an environment."""
+        self.ask("make", **self.making(name, **options))
+
+    def making(self, name: str = "Counter", **options: Any) -> dict[str, Any]:
+        """Returns the fields of a line that makes an environment."""
+        env_id = f"Conformance/{name}-v0"
+        return {"target": self.target, "transport": self.transport, "env_id": env_id, **options}
+
+    def reset(self, seed: int | None = None, options: ValueMap | None = None) -> Value:
+        """Resets, and returns the info."""
+        fields: dict[str, Any] = {} if seed is None else {"seed": seed}
+        if options is not None:
+            fields["options"] = shown(Value(dict=options))
+        return read(self.ask("reset", **fields), "info")
+
+    def step(self, action: Value | int) -> Mapping[str, Any]:
+        """Steps, and returns the answer."""
+        value = integer(action) if isinstance(action, int) else action
+        return self.ask("step", action=shown(value))
+
+    def counts(self, actions: Sequence[int], start: Sequence[int] = (0, 0)) -> None:
+        """Steps in Counter, and holds each observation against the count.
+
+        Raises:
+            FailedError: A step was lost, or taken twice.
+        """
+        steps, total = start
+        for action in actions:
+            steps, total = steps + 1, total + action
+            observation = read(self.step(action), "observation")
+            expect_equal(int64s(observation), [steps, total], "steps and sum")
+
+    def misbehave(self, behaviour: Behaviour) -> None:
+        """Lets the server behave in another way from now on.
+
+        Raises:
+            TypeError: The scenario has a behaviour of its own.
+        """
+        if not isinstance(self.behaviour, Staged):
+            raise TypeError("only a scenario without a behaviour of its own can exchange it")
+        self.behaviour.now = behaviour
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.ask("close")
+
+    def observed(self, action: Value) -> Value:
+        """Steps, and returns the observation."""
+        return read(self.step(action), "observation")
+
+    def expect_reason(self, found: str, *reasons: str) -> None:
+        """Holds a reason against those that are right."""
+        expect(found in reasons, f"the reason {' or '.join(reasons)}, not {found or 'none'!r}")
+
+
+@dataclass(frozen=True)
+class Scenario(Described):
+    """One scenario over one transport.
+
+    Attributes:
+        play: Plays it.
+        behaviour: Makes what misbehaves; None for a client that talks to the server itself.
+        transport: What the client uses.
+    """
+
+    play: Callable[[Stage], None]
+    behaviour: Callable[[], Behaviour] | None
+    transport: str
+
+
+#: All scenarios, in the order in which they are played.
+SCENARIOS: list[Scenario] = []
+
+
+def scenario(
+    proves: str,
+    behaviour: Callable[[], Behaviour] | None = Staged,
+    *,
+    over: Sequence[str] = TRANSPORTS,
+    cases: Mapping[str, Any] | None = None,
+    level: Level = Level.REQUIRED,
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Makes a function a scenario over each of some transports, and for each of some cases.
+
+    Args:
+        proves: Ids of sentences of docs/protocol.md, separated by blanks.
+        behaviour: Makes what misbehaves; without it `Stage.misbehave` does; None for a server without a proxy.
+        over: The transports.
+        cases: What the function gets besides, by name.
+        level: Whether it is required.
+    """
+
+    def decorate(play: Callable[..., None]) -> Callable[..., None]:
+        for case in cases or {"": None}:
+            SCENARIOS.extend(_scenario(play, case, transport) for transport in over)
+        return play
+
+    def _scenario(play: Callable[..., None], case: str, transport: str) -> Scenario:
+        chosen = (cases or {}).get(case)
+        module = play.__module__.rpartition(".")[2]
+        title = f"{module}.{play.__name__.replace('_', '-')}{f'/{case}' if case else ''}"
+        summary = (play.__doc__ or "").strip().partition("\n")[0]
+        return Scenario(
+            f"{title}[{transport}]",
+            transport,
+            tuple(proves.split()),
+            level,
+            summary,
+            play if not case else partial(_with_case, play, chosen),
+            behaviour,
+            transport,
+        )
+
+    return decorate
+
+
+def _with_case(play: Callable[..., None], case: Any, stage: Stage) -> None:
+    play(stage, case)

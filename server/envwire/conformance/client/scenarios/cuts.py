@@ -1,0 +1,89 @@
+"""Servers whose connections break: nothing is lost, and nothing is done twice."""
+
+from __future__ import annotations
+
+from envwire.conformance.client.behaviours import Counting, Duplicating, Late, cutting
+from envwire.conformance.client.scenario import Stage, scenario
+from envwire.conformance.outcomes import expect_equal
+
+_ACTIONS = (1, 0, 1, 1, 0, 1)
+
+
+def _played(stage: Stage) -> None:
+    stage.make(lease=20)
+    stage.reset(1)
+    stage.counts(_ACTIONS)
+    stage.close()
+
+
+@scenario("SEQUENCE-9 END-6", cutting("step", 3, after=False))
+def a_step_that_did_not_arrive_is_repeated(stage: Stage) -> None:
+    """The connection is cut before the third step is served; it is sent again."""
+    _played(stage)
+
+
+@scenario("SEQUENCE-9 END-6", cutting("step", 3, after=True))
+def a_step_whose_answer_was_lost_is_repeated(stage: Stage) -> None:
+    """The connection is cut behind the third step; its kept answer is asked for."""
+    _played(stage)
+
+
+@scenario("SEQUENCE-9", cutting("step", 3, 4, 5, after=True))
+def an_answer_may_be_lost_again(stage: Stage) -> None:
+    """The answer of one step is lost three times."""
+    _played(stage)
+
+
+@scenario("SEQUENCE-9", cutting("step", *range(1, 40, 2), after=True))
+def every_second_answer_is_lost(stage: Stage) -> None:
+    """Each step has to be asked for twice."""
+    _played(stage)
+
+
+@scenario("SEQUENCE-9", cutting("step", *range(2, 40, 2), after=False))
+def every_second_request_is_lost(stage: Stage) -> None:
+    """Every second request is cut before it is served."""
+    _played(stage)
+
+
+@scenario("SEQUENCE-9", cutting("reset", 1, after=False))
+def a_reset_that_did_not_arrive_is_repeated(stage: Stage) -> None:
+    """The first reset is sent again."""
+    _played(stage)
+
+
+@scenario("SEQUENCE-9", cutting("reset", 1, 3, after=True))
+def a_reset_is_done_once(stage: Stage) -> None:
+    """A reset without a seed, whose answer was lost, draws once."""
+    stage.make(lease=20)
+    stage.reset(1)
+    stage.reset()
+    stage.counts(_ACTIONS)
+    stage.close()
+
+
+@scenario("STATE-10 STATE-9", cutting("close", 1, after=True))
+def a_close_whose_answer_was_lost_is_no_failure(stage: Stage) -> None:
+    """Closing succeeds though its answer does not arrive."""
+    _played(stage)
+
+
+@scenario("SESSION-32 SESSION-31", cutting("make", 1, after=True), over=("unary", "stream"))
+def a_make_whose_answer_was_lost_is_repeated(stage: Stage) -> None:
+    """The same Make is sent again, under the same request_id, and makes no second session."""
+    _played(stage)
+    behaviour = stage.behaviour
+    assert isinstance(behaviour, Counting)  # noqa: S101 - for the type checker
+    expect_equal(len(behaviour.sessions), 1, "the number of sessions")
+
+
+@scenario("SEQUENCE-4", Duplicating)
+def duplicates_do_no_harm(stage: Stage) -> None:
+    """Every step reaches the server twice."""
+    _played(stage)
+
+
+@scenario("END-10 SEQUENCE-11", Late)
+def late_answers_are_waited_for(stage: Stage) -> None:
+    """An answer that takes 0.7 s is the answer of its own request."""
+    _played(stage)

@@ -1,0 +1,43 @@
+"""Leases: kept while a client is idle, and reported when they ran out."""
+
+from __future__ import annotations
+
+from envwire.codec import Reason
+from envwire.conformance.client.behaviours import Ended, fault
+from envwire.conformance.client.driver import shown
+from envwire.conformance.client.scenario import Stage, scenario
+from envwire.conformance.raw.values import integer
+
+
+@scenario("LEASE-6 LEASE-4 END-4", None)
+def an_idle_client_keeps_its_session(stage: Stage) -> None:
+    """A lease of 1.5 s is kept for 4 s without a request."""
+    stage.make(lease=1.5)
+    stage.reset(1)
+    stage.counts([1])
+    stage.ask("wait", seconds=4)
+    stage.counts([1], start=(1, 1))
+    stage.close()
+
+
+_ENDS = {
+    reason.value: reason
+    for reason in (
+        Reason.SESSION_EXPIRED,
+        Reason.SESSION_LOST,
+        Reason.STEP_TIMEOUT,
+        Reason.UNKNOWN_SESSION,
+    )
+}
+
+
+@scenario("SESSION-29 STATE-11 ERROR-9", cases=_ENDS)
+def a_session_that_ended_is_reported(stage: Stage, reason: Reason) -> None:
+    """A client tells that its session is gone; it puts no other environment in its place."""
+    stage.make(lease=3)
+    stage.reset(1)
+    stage.counts([1])
+    stage.misbehave(Ended(fault(reason)))
+    stage.expect_reason(stage.fails("step", action=shown(integer(1))), reason.value)
+    stage.fails("step", action=shown(integer(1)))
+    stage.driver.ask("close", stage.trace)

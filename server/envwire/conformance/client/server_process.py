@@ -1,0 +1,38 @@
+"""The server that scenarios are played with: envwire's own, with the environments of the suite."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from envwire.conformance.outcomes import UnreachableError
+
+_READY = "ready: "
+_COMMAND = ("serve", "Conformance/*", "--port", "0", "--step-timeout", "5", "--drain-timeout", "0")
+
+
+@contextmanager
+def server_process() -> Iterator[str]:
+    """Runs a server, and yields its HOST:PORT.
+
+    Raises:
+        UnreachableError: It does not start.
+    """
+    process = subprocess.Popen(  # noqa: S603 - our own program
+        [sys.executable, "-m", "envwire", *_COMMAND],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        line = process.stdout.readline() if process.stdout else ""
+        if not line.startswith(_READY):
+            raise UnreachableError(
+                "the server of the scenarios does not start: run `envwire serve`"
+            )
+        yield line.removeprefix(_READY).strip()
+    finally:
+        process.terminate()
+        process.communicate()

@@ -1,0 +1,68 @@
+"""`envwire conformance-client`: plays scenarios with a client in any language."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from envwire.conformance.command import USAGE, stop, told
+
+
+def conformance_client(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="-- and the driver's command line.")
+    ] = None,
+    transport: Annotated[
+        str, typer.Option(help="Transports, separated by commas.")
+    ] = "unary,stream,direct",
+    run: Annotated[list[str] | None, typer.Option(help="Play those only that fit; repeat.")] = None,
+    skip: Annotated[
+        list[str] | None, typer.Option(help="Leave out those that fit; repeat.")
+    ] = None,
+    known_failing: Annotated[
+        Path | None,
+        typer.Option(help="File of scenarios that are known to fail, a pattern a line."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit's XML to this file.")] = None,
+    as_json: Annotated[Path | None, typer.Option("--json", help="Write JSON to this file.")] = None,
+    show: Annotated[
+        bool, typer.Option("--list", help="Print the scenarios, and play none.")
+    ] = False,
+) -> None:
+    """Drive a client against servers that misbehave on purpose: envwire conformance-client -- ./driver.
+
+    Exit 0 when it conforms, 1 when a required scenario failed or a known failure passes, 2 for a wrong command line, 3
+    when the driver does not start.
+    """
+    from envwire.conformance.client import SCENARIOS
+    from envwire.conformance.client.runner import ClientRunner
+    from envwire.conformance.configuration import read_patterns
+    from envwire.conformance.report import listing
+
+    transports = set(transport.split(","))
+    chosen = [
+        one
+        for one in SCENARIOS
+        if one.transport in transports
+        and _fits(one.name, run or ["*"])
+        and not _fits(one.name, skip or [])
+    ]
+    if show:
+        typer.echo("\n".join(listing(chosen)))
+        return
+    if not command:
+        stop("name the driver: envwire conformance-client -- ./driver", USAGE)
+    try:
+        known = tuple(read_patterns(known_failing))
+    except OSError as error:
+        stop(str(error), USAGE)
+    sys.exit(told(ClientRunner(command, chosen, known).results(), junit, as_json))
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)

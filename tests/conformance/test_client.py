@@ -1,0 +1,117 @@
+"""envwire's own client plays every scenario, and a client with a defect is found."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from envwire.conformance.client import SCENARIOS, Scenario
+from envwire.conformance.client.runner import ClientRunner
+from envwire.conformance.suite.runner import Outcome
+from envwire.server.cli._app import app
+
+DRIVER = [sys.executable, "-W", "ignore", "-m", "tests.conformance.drivers.python_driver"]
+IDS = (Path(__file__).parents[2] / "docs" / "protocol-ids.txt").read_text("utf-8").split()
+#: Of each transport, what the default run plays: a cut, an error, an oddity.
+FEW = (
+    "cuts.a-step-whose-answer-was-lost-is-repeated",
+    "errors.a-refused-step-is-reported/RESET_NEEDED",
+    "oddities.unknown-fields-are-passed-over",
+    "oddities.other-addresses-are-tried",
+)
+
+
+def outcomes(scenarios: list[Scenario], command: list[str] = DRIVER) -> dict[str, Outcome]:
+    return {
+        result.check.name: result.outcome for result in ClientRunner(command, scenarios).results()
+    }
+
+
+def few() -> list[Scenario]:
+    return [one for one in SCENARIOS if one.name.startswith(FEW)]
+
+
+def all_pass(scenarios: list[Scenario]) -> dict[str, Outcome]:
+    return dict.fromkeys((one.name for one in scenarios), Outcome.PASSED)
+
+
+def test_scenarios_have_names_and_prove_sentences() -> None:
+    counted = Counter(one.name for one in SCENARIOS)
+    assert [name for name, count in counted.items() if count > 1] == []
+    assert len({one.name.partition("[")[0] for one in SCENARIOS}) >= 60
+    assert {sentence for one in SCENARIOS for sentence in one.proves} <= set(IDS)
+    assert [one.name for one in SCENARIOS if not one.summary.endswith(".")] == []
+
+
+def test_the_client_passes_a_few() -> None:
+    assert outcomes(few()) == all_pass(few())
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_the_client_passes_all() -> None:
+    assert outcomes(SCENARIOS) == all_pass(SCENARIOS)
+
+
+#: Drivers with one defect, as what is put in front of the driver's own code, and the scenario that finds it.
+DEFECTS = {
+    "takes each step twice": (
+        "step = Driver.step\n"
+        "Driver.step = lambda self, action: (step(self, action), step(self, action))[1]",
+        "faithful.an-episode-is-driven[unary]",
+    ),
+    "makes another environment when one is gone": (
+        "step, make = Driver.step, Driver.make\n"
+        "def lenient(self, action):\n"
+        "    try:\n"
+        "        return step(self, action)\n"
+        "    except RemoteError:\n"
+        "        return {'observation': {'intValue': 0}}\n"
+        "Driver.step = lenient",
+        "leases.a-session-that-ended-is-reported/SESSION_LOST[unary]",
+    ),
+    "tells every error as another": (
+        "module.reason = lambda failure: 'INTERNAL'",
+        "errors.a-refused-make-is-reported/CAPACITY_REACHED[unary]",
+    ),
+    "sends tuples as lists": (
+        "read = module.read\n"
+        "module.read = lambda shown: list(read(shown)) if isinstance(read(shown), tuple) else read(shown)",
+        "faithful.a-value-goes-there-and-back/tuple[unary]",
+    ),
+    "ends": ("raise SystemExit", "faithful.an-episode-is-driven[unary]"),
+}
+
+
+@pytest.mark.parametrize(("patch", "finds"), DEFECTS.values(), ids=DEFECTS)
+def test_a_client_with_a_defect_is_found(patch: str, finds: str) -> None:
+    program = (
+        "from tests.conformance.drivers import python_driver as module\n"
+        "from tests.conformance.drivers.python_driver import *\n"
+        f"{patch}\nmodule.main()"
+    )
+    (scenario,) = (one for one in SCENARIOS if one.name == finds)
+    found = outcomes([scenario], [sys.executable, "-W", "ignore", "-c", program])
+    assert found == {finds: Outcome.FAILED}
+
+
+def run(*arguments: str) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["conformance-client", *arguments])
+    return result.exit_code, result.output
+
+
+def test_the_command_lists_scenarios_and_says_what_is_wrong() -> None:
+    status, listed = run("--list", "--transport", "direct")
+    assert status == 0
+    assert len(listed.splitlines()) == sum(one.transport == "direct" for one in SCENARIOS)
+    assert run()[0] == 2
+    assert run("--run", "cuts.late*", "--", "no-such-program")[0] == 3
+
+
+def test_the_command_plays_scenarios() -> None:
+    status, output = run("--run", "faithful.a-seed-is-sent[unary]", "--", *DRIVER)
+    assert (status, output.splitlines()[-1]) == (0, "envwire.v1 conforms: unary 1/1")
