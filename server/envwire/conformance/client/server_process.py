@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 from envwire.conformance.outcomes import UnreachableError
@@ -14,7 +14,7 @@ _COMMAND = ("serve", "Conformance/*", "--port", "0", "--step-timeout", "5", "--d
 
 
 @contextmanager
-def server_process() -> Iterator[str]:
+def server_process() -> Generator[str]:
     """Runs a server, and yields its HOST:PORT.
 
     Raises:
