@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import envwire.envs as gym
-from envwire.server._worker.control_groups import own_group
+from envwire.server._worker.confining.control_groups import own_group
 
 #: Where traces are left; see `ledger.MARK`.
 _DIRECTORY = "ENVWIRE_ADVERSARY"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._worker.control_groups import are_there_groups, own_group
+from envwire.server._worker.confining.control_groups import are_there_groups, own_group
 from tests.adversary.client import Attacker
 from tests.adversary.ledger import eventually
 from tests.adversary.messages import Session, value

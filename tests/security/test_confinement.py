@@ -16,7 +16,7 @@ from envwire.client import Credentials, RemoteEnv
 from envwire.server import Server, ServerConfig
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.secret_files import exposed, secrets_of, warn_of_exposed
-from envwire.server._worker.confinement import landlock_version
+from envwire.server._worker.confining.confinement import landlock_version
 from tests.conftest import ROOT
 from tests.secured import certificates, write_tokens
 
@@ -119,7 +119,7 @@ def test_the_front_is_closed_to_its_own_user() -> None:
 MOVING = """
 import os, sys
 from envwire.server import ServerConfig
-from envwire.server._worker.confinement import confine
+from envwire.server._worker.confining.confinement import confine
 files, secrets = sys.argv[1:]
 confine(ServerConfig(("*",), tokens=secrets + "/tokens"), None)
 os.rename(files + "/a/file", files + "/b/file")

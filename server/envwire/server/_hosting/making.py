@@ -20,8 +20,8 @@ from envwire.codec import (
 )
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.spaces import write_spaces
-from envwire.server._hosting.vector_hosts import is_vector
-from envwire.server._hosting.vectors import describe_vector, make_vector
+from envwire.server._hosting.vector.vector_hosts import is_vector
+from envwire.server._hosting.vector.vectors import describe_vector, make_vector
 from envwire.v1 import environment_pb2, values_pb2
 
 _ANY_REWARD = (-float("inf"), float("inf"))

@@ -17,7 +17,7 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.server._hosting import np_random as _randomness
-from envwire.server._hosting.vector_hosts import MembersHost
+from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.values import read
 from envwire.v1 import environment_pb2 as pb

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
-from envwire.server._hosting.member_starts import MemberStarts
-from envwire.server._hosting.vector_hosts import MembersHost
+from envwire.server._hosting.vector.member_starts import MemberStarts
+from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._session.snapshots import Snapshots
 from envwire.v1 import environment_pb2
 

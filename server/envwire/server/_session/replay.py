@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.codec.digests import RollingDigest
-from envwire.server._hosting.member_starts import Everybody, Members
+from envwire.server._hosting.vector.member_starts import Everybody, Members
 from envwire.v1 import environment_pb2 as pb
 
 #: What may be in a recording: the requests that change an environment.

@@ -26,7 +26,7 @@ from envwire.codec import (
 from envwire.codec.fastpath.inlining import inlined
 from envwire.codec.steps.choice import step_codec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
-from envwire.server._hosting.vector_hosts import is_vector
+from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.chunks import Chunk, read_chunk

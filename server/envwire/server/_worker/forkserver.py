@@ -30,12 +30,12 @@ import numpy as np
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.bounds import PACKET_BYTES
 from envwire.server._ipc.orphans import children, inherit_orphans, kill
-from envwire.server._worker.confinement import confine
-from envwire.server._worker.control_groups import ControlGroups, enter
+from envwire.server._worker.confining.confinement import confine
+from envwire.server._worker.confining.control_groups import ControlGroups, enter
+from envwire.server._worker.confining.rlimits import contain
 from envwire.server._worker.endpoints import take_endpoints
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.process_setup import die_with, take_output
-from envwire.server._worker.rlimits import contain
 from envwire.server._worker.worker import Worker, serve_session
 from envwire.server.config import ServerConfig
 

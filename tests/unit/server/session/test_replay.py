@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._hosting.member_starts import Everybody, Members
+from envwire.server._hosting.vector.member_starts import Everybody, Members
 from envwire.server._session import replay as _replaying
 from envwire.server._session.replay import Replaying
 from envwire.v1 import environment_pb2 as pb

@@ -1,7 +1,8 @@
 """Merges the infos of sessions into those of one vector environment, with masks.
 
-A session sends columns of one type as arrays and columns of several as objects (`envwire.server._hosting.columns`). The
-first value of all decides on the type of a column, here as in a `SyncVectorEnv`.
+A session sends columns of one type as arrays and columns of several as objects
+(`envwire.server._hosting.vector.columns`). The first value of all decides on the type of a column, here as in a
+`SyncVectorEnv`.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envwire.server._auth.secret_files import exposed, secrets_of
-from envwire.server._worker.control_groups import all_groups
+from envwire.server._worker.confining.control_groups import all_groups
 from envwire.server.config import ServerConfig
 
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446

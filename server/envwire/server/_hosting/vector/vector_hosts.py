@@ -11,9 +11,9 @@ import numpy as np
 
 from envwire.codec import Family, FaultError, Reason
 from envwire.envs.type_guards import is_array, is_mapping
-from envwire.server._hosting.columns import columns, gather
-from envwire.server._hosting.member_resets import ReportingMember
-from envwire.server._hosting.members import Members
+from envwire.server._hosting.vector.columns import columns, gather
+from envwire.server._hosting.vector.member_resets import ReportingMember
+from envwire.server._hosting.vector.members import Members
 from envwire.v1 import environment_pb2
 
 _MASK = "reset_mask"

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from envwire.codec import CodecError, Family, FaultError, Reason
 from envwire.server._hosting.np_random import restore
-from envwire.server._hosting.vector_hosts import MembersHost
+from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.v1 import environment_pb2
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from envwire.client._vector.async_shards import AsyncShard, all_of
+from envwire.client._vector.aio.async_shards import AsyncShard, all_of
 from envwire.client._vector.chosen import shards_of
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.codec import Family

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envwire.server._worker.control_groups import (
+from envwire.server._worker.confining.control_groups import (
     ControlGroups,
     are_there_groups,
     enter,

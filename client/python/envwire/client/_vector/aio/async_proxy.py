@@ -17,8 +17,8 @@ from envwire.client._session.requests import WrapperLike, make_request, set_vect
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.async_flights import AsyncFlights
-from envwire.client._vector.async_shards import AsyncShard, all_of
+from envwire.client._vector.aio.async_flights import AsyncFlights
+from envwire.client._vector.aio.async_shards import AsyncShard, all_of
 from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer
 from envwire.client._vector.batching.infos import Infos, join_infos

@@ -1,0 +1,1 @@
+"""Remote vector environments of asyncio clients."""

@@ -1,0 +1,1 @@
+"""Vector environments: made, driven together, their members, resets and infos."""

@@ -1,0 +1,1 @@
+"""What keeps a session process within bounds: resource limits, control groups, Landlock."""
