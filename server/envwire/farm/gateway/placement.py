@@ -1,9 +1,9 @@
-"""Chooses the server of a new session: the least busy, or the busiest that has capacity. No I/O."""
+"""What a Make wants, and how several Makes are divided among servers: spread or packed. No I/O."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from envwire.farm.gateway.states import Member
@@ -49,36 +49,14 @@ class Want:
             member.hello.labels.get(name) == value for name, value in self.labels.items()
         )
 
+    def prefers(self, member: Member) -> bool:
+        """Returns whether a server has the wanted fingerprint."""
+        return self.fingerprint in {"", member.hello.fingerprint}
+
     def rank(self, member: Member, more: int = 0) -> tuple[bool, float, int]:
         """Returns what servers are ordered by, as if `more` of the server's slots were taken."""
         taken = _ORDERS[self.strategy]((member.load + more) / member.capacity)
-        return member.hello.fingerprint != self.fingerprint, taken, member.turn
-
-
-def choose(
-    want: Want,
-    members: Iterable[Member],
-    takes: Callable[[Member], bool],
-    but: Collection[Member] = (),
-) -> Member | None:
-    """Returns the server for the next Make.
-
-    Args:
-        want: What it wants.
-        members: The servers.
-        takes: Whether a server takes Makes. Most do, so the best server is asked first: asking each of 1,000 servers
-            added 4 ms to a Make.
-        but: Servers to leave out.
-    """
-    suiting = [
-        each
-        for each in members
-        if each.load < each.capacity and each not in but and want.suits(each)
-    ]
-    best = min(suiting, key=want.rank, default=None)
-    if best is None or takes(best):
-        return best
-    return min(filter(takes, suiting), key=want.rank, default=None)
+        return not self.prefers(member), taken, member.turn
 
 
 def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, int] | None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
 
-from envwire.farm.gateway.placement import Want, choose, divide
+from envwire.farm.gateway.placement import Want, divide
+from envwire.farm.gateway.pools import Pools
 from envwire.farm.gateway.states import (
     DEAD_SECONDS,
     LIVENESS,
@@ -45,6 +45,7 @@ class Registry:
     def __init__(self, now: float) -> None:
         self._members: dict[str, Member] = {}
         self._by_run: dict[str, Member] = {}
+        self._pools = Pools()
         self._over: OrderedDict[str, None] = OrderedDict()
         self._holds: deque[tuple[float, Member, int]] = deque()
         self._now = now
@@ -61,6 +62,7 @@ class Registry:
         before = self._members.get(hello.server_id)
         member = Member(hello, address, now)
         if before is not None and before.incarnation == member.incarnation and not before.dead:
+            self._pools.remove(before)
             member.active, member.pending, member.held = before.active, before.pending, before.held
             self._holds = deque(
                 (until, member if each is before else each, count)
@@ -69,6 +71,7 @@ class Registry:
         elif before is not None and not before.dead:
             self._end(before)
         self._members[hello.server_id] = self._by_run[member.incarnation] = member
+        self._pools.add(member)
         self._over.pop(member.incarnation, None)
         self.on_room()
         return member
@@ -78,6 +81,7 @@ class Registry:
         self.advance(now)
         member.heard, member.confirmed = now, True
         member.active, member.draining = load.active_sessions, load.draining
+        self._pools.update(member)
         self.on_room()
 
     def leave(self, member: Member, now: float) -> None:
@@ -91,6 +95,7 @@ class Registry:
         """Records that a registration ended: the server is suspect until it registers again."""
         self.advance(now)
         member.connected = False
+        self._pools.update(member)
 
     def advance(self, now: float) -> None:
         """Advances the time: excludes a stall of the gateway itself, and frees allocated slots that were not used."""
@@ -99,9 +104,11 @@ class Registry:
         if stalled:
             for member in self._members.values():
                 member.heard, member.confirmed = now, False
+                self._pools.update(member)
         while self._holds and self._holds[0][0] <= now:
             _, member, count = self._holds.popleft()
             member.held -= count
+            self._pools.update(member)
             self.on_room()
 
     def sweep(self, now: float) -> list[Member]:
@@ -124,6 +131,7 @@ class Registry:
 
     def _end(self, member: Member) -> None:
         member.dead = True
+        self._pools.remove(member)
         self._by_run.pop(member.incarnation, None)
         self._over[member.incarnation] = None
         while len(self._over) > _REMEMBERED:
@@ -139,7 +147,7 @@ class Registry:
             but: Servers that refused it before.
         """
         self.advance(now)
-        member = choose(want, self._members.values(), partial(_takes, now=now), but)
+        member = self._pools.choose(want, lambda each: each.takes_makes(now), but)
         if member is not None:
             self.send_to(member)
         return member
@@ -149,22 +157,25 @@ class Registry:
         self._turn += 1
         member.turn = self._turn
         member.pending += 1
+        self._pools.update(member)
 
     def settle(self, member: Member, *, made: bool) -> None:
         """Records whether the Make behind `claim` or `send_to` made a session."""
         member = self._by_run.get(member.incarnation, member)
         member.pending -= 1
         member.active += made
+        self._pools.update(member)
         if not made:
             self.on_room()
 
     def allocate(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
         """Sets slots aside for `HELD_SECONDS`; None when there are too few."""
         self.advance(now)
-        taking = (each for each in self._members.values() if _takes(each, now))
+        taking = (each for each in self._members.values() if each.takes_makes(now))
         shares = divide(want, count, taking)
         for member, share in (shares or {}).items():
             member.held += share
+            self._pools.update(member)
             self._holds.append((now + HELD_SECONDS, member, share))
         return shares
 
@@ -188,10 +199,6 @@ class Registry:
         if member is not None:
             return LIVENESS[member.state(now)], member.address
         return (Liveness.LIVENESS_DEAD if run in self._over else Liveness.LIVENESS_UNKNOWN), ""
-
-
-def _takes(member: Member, now: float) -> bool:
-    return member.state(now) == State.STATE_FREE
 
 
 def _run_of(session_id: str) -> str:

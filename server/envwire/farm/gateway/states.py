@@ -34,6 +34,7 @@ class Member:
         turn: Number of the last Make that went to it: of equally busy servers, the one with the lowest is next.
         ids: Ids that it makes, whatever the library.
         served: The same as (library, id).
+        kind: Equal for servers that differ in nothing that a Make asks for.
     """
 
     hello: pb.ServerHello
@@ -49,12 +50,15 @@ class Member:
     turn: int = 0
     ids: frozenset[str] = field(init=False)
     served: frozenset[tuple[str, str]] = field(init=False)
+    kind: tuple[object, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         """Collects what the server makes."""
         listed = self.hello.environments
         self.served = frozenset((each.library, each.spec.id) for each in listed)
         self.ids = frozenset(env_id for _, env_id in self.served)
+        labels = frozenset(self.hello.labels.items())
+        self.kind = self.served, labels, self.hello.fingerprint
         self.capacity = self.hello.info.max_sessions
         self.incarnation = self.hello.info.incarnation
 
@@ -62,6 +66,16 @@ class Member:
     def load(self) -> int:
         """Slots that are taken, as far as the gateway knows."""
         return self.active + self.pending + self.held
+
+    @property
+    def has_room(self) -> bool:
+        """Whether it takes Makes, unless it is silent."""
+        usable = self.connected and self.confirmed and not (self.dead or self.draining)
+        return usable and self.active + self.pending + self.held < self.capacity
+
+    def takes_makes(self, now: float) -> bool:
+        """Returns whether its state is STATE_FREE, in a fifth of the time."""
+        return self.has_room and now - self.heard <= SUSPECT_SECONDS
 
     def silence(self, now: float) -> float:
         """Returns the seconds since its last report."""
