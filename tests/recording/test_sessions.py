@@ -14,13 +14,13 @@ import pytest
 
 from envwire.client import Credentials, RemoteEnv, RemoteVectorEnv, SessionLostError
 from envwire.codec import Reason, decode_fault, decode_space, decode_value, envwire_family
-from envwire.server import Server
+from envwire.server import Server, ServerError
 from envwire.server._auth.scopes import Scope
 from envwire.server._recording.files import SUFFIX, path_of
 from envwire.server._recording.reader import Exchange, RecordedSession
 from envwire.testing.equality import identical
 from envwire.v1 import environment_pb2 as pb
-from tests.conftest import SETTINGS
+from tests.conftest import ROOT, SETTINGS
 from tests.hosted_envs import Fault
 from tests.secured import write_tokens
 from tests.security.stranger import PATH
@@ -284,3 +284,23 @@ def test_two_servers_share_a_directory(tmp_path: Path) -> None:
         for env in made:
             env.close()
     assert len(names) == len(list(tmp_path.iterdir())) == 2
+
+
+def test_an_environment_that_goes_elsewhere_is_recorded_where_the_operator_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    settings: dict[str, Any] = {"imports": ["tests.recording.wandering"], "sys_path": [ROOT]}
+    with Server(["wandering/*"], record="here", **settings) as server:
+        env = RemoteEnv(server.target, "wandering/Wandering-v0")
+        name = env.recorded_as
+        env.reset(seed=1)
+        env.close()
+    recording = RecordedSession(path_of(tmp_path / "here", name))
+    assert kinds(list(recording.exchanges())) == ["reset", "close"]
+
+
+def test_a_server_that_cannot_record_does_not_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ServerError, match="Not a directory"):
+        Server(["CartPole-v1"], record=tmp_path / "file" / "here").start()

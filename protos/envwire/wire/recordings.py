@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Final
 
 from google.protobuf.message import DecodeError
@@ -63,16 +64,21 @@ class EntryReader:
             else:
                 self.torn_at = begin
 
+    def _left(self, start: int) -> int:
+        """Goes to `start` and returns the bytes from there on: no memory is taken for what is not in the file."""
+        end = self._file.seek(0, os.SEEK_END)
+        self._file.seek(start)
+        return end - start
+
     def _read(self) -> recording_pb2.RecordingEntry | None:
         begin = self._file.tell()
         prefix = self._file.read(_LENGTH_BYTES)
         length, start = read_varint(prefix, 0)
         if start < 0:
             return None
-        self._file.seek(begin + start)
-        raw = self._file.read(length)
-        if len(raw) < length or not length:
+        if not length or length > self._left(begin + start):
             return None
+        raw = self._file.read(length)
         try:
             return _ENTRY.FromString(raw)
         except DecodeError:

@@ -101,10 +101,13 @@ async def retained(config: ServerConfig) -> AsyncGenerator[None]:
 
 
 async def _prune_forever(config: ServerConfig) -> None:
+    told = ""
     while True:
         try:
             for path in await asyncio.to_thread(prune, config, time.time()):
                 _log.info("recording %s deleted: see --record-max-bytes, --record-max-age", path)
         except OSError as error:
-            _log.warning("recordings in %s are not looked after: %s", config.record, error)
+            if told != str(error):  # once
+                _log.warning("recordings in %s are not looked after: %s", config.record, error)
+            told = str(error)
         await asyncio.sleep(_SECONDS)

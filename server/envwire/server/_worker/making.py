@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
+
 from envwire.codec import FaultError, Reason, encode_warnings
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
@@ -31,6 +34,8 @@ class SessionMaker:
     ) -> None:
         self._catalogue = catalogue
         self._warnings = warnings
+        if config.record:  # an environment may go to another directory
+            config = dataclasses.replace(config, record=os.path.abspath(config.record))
         self._config = config
         self._packed = config.sessions_per_process > 1  # such a process cannot be forked
 

@@ -10,6 +10,7 @@ from envwire.server._version import VERSION
 from envwire.server.cli._author.check import check
 from envwire.server.cli._author.info import info
 from envwire.server.cli._drive.bench import bench
+from envwire.server.cli._drive.eval import evaluate_policy
 from envwire.server.cli._drive.run import run
 from envwire.server.cli._inspect.doctor import doctor
 from envwire.server.cli._inspect.health import health
@@ -32,6 +33,7 @@ app = typer.Typer(
 app.command(epilog=EPILOG)(serve)
 app.command("list")(list_environments)
 app.command()(run)
+app.command("eval")(evaluate_policy)
 app.command()(bench)
 app.command()(check)
 app.command()(info)

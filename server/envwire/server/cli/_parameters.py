@@ -36,6 +36,15 @@ Imports = Annotated[
 Kwargs = Annotated[
     list[str] | None,
     typer.Option(
-        "--kwarg", metavar="NAME=VALUE", help="Argument of the environment; may be repeated."
+        "--kwarg", metavar="NAME=VALUE", help="Argument of the environment, VALUE in JSON or text."
     ),
 ]
+TransportName = Annotated[
+    str, typer.Option("--transport", help="How to talk to the server: direct, stream or unary.")
+]
+MaxSteps = Annotated[int, typer.Option(min=1, help="Steps after which an episode is cut.")]
+Wrappers = Annotated[
+    list[str] | None,
+    typer.Option(help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}."),
+]
+Library = Annotated[str, typer.Option(help="Library to take the id from; any by default.")]

@@ -73,6 +73,12 @@ def test_a_torn_tail_is_told_and_what_is_before_it_read(tmp_path: Path) -> None:
         assert recorded.ending.startswith(f"torn at byte {begin}:")
 
 
+def test_a_length_that_the_file_does_not_have_takes_no_memory() -> None:
+    reader = EntryReader(BytesIO(entries("header") + b"\xff" * 8 + b"\x7f" + b"rest"))
+    assert [entry.WhichOneof("entry") for entry in reader] == ["header"]
+    assert reader.torn_at == len(entries("header"))
+
+
 @pytest.mark.parametrize("content", [b"", b"\0" * 40, b"GIF89a", entries("request"), b"\xff" * 20])
 def test_another_file_is_no_recording(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other"

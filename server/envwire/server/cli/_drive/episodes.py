@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import os
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,8 +12,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 from rich.table import Table
 
 from envwire.client import RemoteEnv
-
-Policy = Callable[[Any], Any]
+from envwire.server.cli._drive.policies import Policy
 
 
 @dataclass
@@ -46,30 +41,11 @@ class Film:
         console.print(f"wrote {self.path} ({len(self.frames)} frames)")
 
 
-def choose_policy(agent: str, env: RemoteEnv, seed: int) -> Policy:
-    """Returns the random policy, or the function that "module:function" names.
-
-    Raises:
-        ImportError: There is no such module.
-        ValueError: It has no such function.
-    """
-    if agent == "random":
-        env.action_space.seed(seed)
-        return lambda _: env.action_space.sample()
-    module, _, name = agent.partition(":")
-    sys.path.insert(0, os.getcwd())
-    policy: Policy | None = getattr(importlib.import_module(module), name or "policy", None)
-    if policy is None:
-        raise ValueError(
-            f"{module} has no function {name or 'policy'}; name one as module:function"
-        )
-    return policy
-
-
 def run_episodes(
     env: RemoteEnv, policy: Policy, episodes: int, seed: int, max_steps: int, film: Film | None
 ) -> None:
     """Runs episodes, shows the film of the first, and prints their returns."""
+    env.action_space.seed(seed)
     console = Console()
     results: list[tuple[float, int]] = []
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
@@ -93,7 +69,9 @@ def _episode(
     while not ended and steps < max_steps:
         if film is not None:
             film.frames.append(env.render())
-        observation, reward, terminated, truncated, _ = env.step(policy(observation))
+        observation, reward, terminated, truncated, _ = env.step(
+            policy(observation, env.action_space)
+        )
         total, steps, ended = total + float(reward), steps + 1, terminated or truncated
     if film is not None:
         film.frames.append(env.render())

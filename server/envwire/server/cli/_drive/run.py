@@ -8,7 +8,15 @@ from typing import Annotated
 
 import typer
 
-from envwire.server.cli._parameters import EnvId, Target
+from envwire.server.cli._parameters import (
+    EnvId,
+    Kwargs,
+    Library,
+    MaxSteps,
+    Target,
+    TransportName,
+    Wrappers,
+)
 
 
 class Render(str, Enum):
@@ -24,27 +32,15 @@ _MODES = {Render.ansi: "ansi", Render.gif: "rgb_array"}
 _Episodes = Annotated[int, typer.Option(min=1, help="Episodes to run.")]
 _Seed = Annotated[int, typer.Option(min=0, help="Seed of environment and actions.")]
 _Agent = Annotated[
-    str, typer.Option(help="'random', or module:function that maps an observation to an action.")
-]
-_Transport = Annotated[
-    str, typer.Option(help="How to talk to the server: direct, stream or unary.")
+    str,
+    typer.Option(
+        help="'random', or module:function that maps an observation to an action, or it and the action space."
+    ),
 ]
 _Rendering = Annotated[
     Render | None, typer.Option(help="Show the first episode: as text, or as a GIF.")
 ]
 _Output = Annotated[Path, typer.Option(help="Where --render gif writes.")]
-_MaxSteps = Annotated[int, typer.Option(min=1, help="Steps after which an episode is cut.")]
-_Arguments = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Keyword argument of the environment, NAME=VALUE with VALUE in JSON or text."
-    ),
-]
-_Wrappers = Annotated[
-    list[str] | None,
-    typer.Option(help="Wrapper on the server, innermost first: NAME, or NAME={JSON arguments}."),
-]
-_Library = Annotated[str, typer.Option(help="Library to take the id from; any by default.")]
 
 
 def run(
@@ -53,13 +49,13 @@ def run(
     episodes: _Episodes = 10,
     seed: _Seed = 0,
     agent: _Agent = "random",
-    transport: _Transport = "direct",
+    transport: TransportName = "direct",
     render: _Rendering = None,
     output: _Output = Path("episode.gif"),
-    max_steps: _MaxSteps = 10_000,
-    kwarg: _Arguments = None,
-    wrapper: _Wrappers = None,
-    library: _Library = "",
+    max_steps: MaxSteps = 10_000,
+    kwarg: Kwargs = None,
+    wrapper: Wrappers = None,
+    library: Library = "",
 ) -> None:
     """Run a random or scripted agent on ENV_ID at TARGET and show the returns.
 
@@ -67,7 +63,8 @@ def run(
     """
     from envwire.client import RemoteEnv
     from envwire.server.cli._drive.arguments import keyword_arguments, wrapper_requests
-    from envwire.server.cli._drive.episodes import Film, choose_policy, run_episodes
+    from envwire.server.cli._drive.episodes import Film, run_episodes
+    from envwire.server.cli._drive.policies import load_policy
     from envwire.server.cli._failures import fail
 
     try:
@@ -82,7 +79,7 @@ def run(
         )
         try:
             film = Film(render, output) if render else None
-            run_episodes(env, choose_policy(agent, env, seed), episodes, seed, max_steps, film)
+            run_episodes(env, load_policy(agent), episodes, seed, max_steps, film)
         finally:
             env.close()
     except Exception as error:

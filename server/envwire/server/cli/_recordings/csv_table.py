@@ -65,7 +65,7 @@ def _text(value: Any) -> str:
 
 
 def _jsonable(value: Any) -> Any:
-    array: npt.NDArray[Any] = np.asarray(value)
     if hasattr(value, "dtype"):
+        array: npt.NDArray[Any] = np.asarray(value)
         return array.tolist() if array.size <= _ELEMENTS else f"{array.dtype} {array.shape}"
     return repr(value)

@@ -143,6 +143,7 @@ def _shown(value: values_pb2.Value) -> str:
 
 def _cut(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
+    text = "".join(each if each.isprintable() else " " for each in text)  # nothing for the terminal
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 

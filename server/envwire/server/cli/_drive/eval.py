@@ -1,0 +1,152 @@
+"""`envwire eval`: how good a policy is, over many episodes on a server."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from envwire.server.cli._parameters import (
+    EnvId,
+    Kwargs,
+    Library,
+    MaxSteps,
+    Target,
+    TransportName,
+    Wrappers,
+)
+
+if TYPE_CHECKING:
+    from envwire.server.cli._drive.evaluation import Plan, Result
+
+_MAX_SHARDS = 256
+
+
+def evaluate_policy(
+    target: Target,
+    env_id: EnvId,
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="'random', or module:function that maps an observation, or an observation and the action space, to an "
+            "action. Shards call it side by side."
+        ),
+    ] = "random",
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to play.")] = 100,
+    shards: Annotated[
+        int, typer.Option(min=1, max=_MAX_SHARDS, help="Environments that play side by side.")
+    ] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="What all seeds are derived from.")] = 0,
+    as_json: Annotated[
+        Path | None, typer.Option("--json", help="File for all results; - prints them alone.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="PNG of the returns to write (needs matplotlib).")
+    ] = None,
+    max_steps: MaxSteps = 10_000,
+    transport: TransportName = "direct",
+    kwarg: Kwargs = None,
+    wrapper: Wrappers = None,
+    library: Library = "",
+) -> None:
+    """Play episodes of ENV_ID at TARGET with a policy, and tell its mean return with a confidence interval.
+
+    The result is the same with any number of shards: each episode has a seed of its own, and counts once.
+    """
+    from envwire.client import RemoteEnv
+    from envwire.server.cli._drive.arguments import keyword_arguments, wrapper_requests
+    from envwire.server.cli._drive.evaluation import Plan
+    from envwire.server.cli._drive.policies import load_policy
+    from envwire.server.cli._drive.statistics import summary
+    from envwire.server.cli._failures import fail
+
+    try:
+        make = partial(
+            RemoteEnv,
+            target,
+            env_id,
+            wrappers=wrapper_requests(wrapper or ()),
+            transport=transport,
+            library=library or None,
+            env_kwargs=keyword_arguments(kwarg or ()),
+        )
+        results = _play(Plan(load_policy(policy), episodes, seed, max_steps), make, shards)
+        told = {"env_id": env_id, "policy": policy, "seed": seed, **summary(results, seed)}
+        _write(told, as_json, plot)
+    except Exception as error:
+        fail("eval", error)
+
+
+def _play(plan: Plan, make: Any, shards: int) -> list[Result]:
+    from rich.console import Console
+    from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from envwire.server.cli._drive.evaluation import evaluate
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as progress:
+        task = progress.add_task("episodes", total=plan.episodes)
+        return evaluate(plan, make, shards, partial(progress.advance, task))
+
+
+def _write(told: dict[str, Any], as_json: Path | None, plot: Path | None) -> None:
+    text = json.dumps(told, indent=1)
+    if str(as_json) == "-":
+        typer.echo(text)
+        return
+    _show(told)
+    if as_json is not None:
+        as_json.write_text(text + "\n", encoding="utf-8")
+        typer.echo(f"wrote {as_json}")
+    if plot is not None:
+        _plot(told, plot)
+        typer.echo(f"wrote {plot}")
+
+
+def _show(told: dict[str, Any]) -> None:
+    import numpy as np
+    from rich.console import Console
+    from rich.table import Table
+
+    from envwire.server.cli._drive.statistics import histogram
+
+    console = Console()
+    count = len(told["episodes"])
+    table = Table(
+        title=f"{told['policy']} on {told['env_id']}: {count} episodes, seed {told['seed']}"
+    )
+    for column in ("", "mean", "95 % interval", "std", "min", "median", "max"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name in ("return", "length"):
+        row = told[name]
+        low, high = row["ci95"]
+        numbers = (f"{row[key]:.2f}" for key in ("std", "min", "median", "max"))
+        table.add_row(name, f"{row['mean']:.2f}", f"{low:.2f} to {high:.2f}", *numbers)
+    console.print(table)
+    console.print(", ".join(f"{number} {end}" for end, number in told["ends"].items()))
+    for line in histogram(np.array([episode["total"] for episode in told["episodes"]])):
+        console.out(line)
+
+
+def _plot(told: dict[str, Any], path: Path) -> None:
+    """Draws the returns and the interval of their mean.
+
+    Raises:
+        ModuleNotFoundError: matplotlib is not installed.
+    """
+    import importlib
+
+    figure_module: Any = importlib.import_module("matplotlib.figure")
+    figure = figure_module.Figure(figsize=(6, 3.5), layout="constrained")
+    axes = figure.subplots()
+    axes.hist([episode["total"] for episode in told["episodes"]], bins=30)
+    axes.axvline(told["return"]["mean"], color="black")
+    axes.axvspan(*told["return"]["ci95"], color="black", alpha=0.2)
+    axes.set(xlabel="return", ylabel="episodes", title=f"{told['policy']} on {told['env_id']}")
+    figure.savefig(path, dpi=150)
