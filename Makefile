@@ -78,6 +78,9 @@ $(PACKAGE)/.ready:
 test-package: $(PACKAGE)/.ready ## Build the sdist and the wheel, and use them outside the checkout: client alone, and server.
 	$(PACKAGE)/bin/python -m pytest --confcutdir=tests/package tests/package
 
+test-newcomer: ## Do as the README says, in a fresh copy: a trained agent, a recorded data set, a film (installs torch).
+	$(PYTHON) tests/newcomer/run.py
+
 $(OPENENV)/.ready: pyproject.toml
 	$(PYTHON) -m venv $(OPENENV)
 	$(OPENENV)/bin/pip install --quiet --upgrade pip
