@@ -100,6 +100,19 @@ def test_a_film_shows_the_frames_that_were_recorded(tmp_path: Path) -> None:
     film.close()
 
 
+def test_a_film_of_what_cannot_be_rendered_says_why(tmp_path: Path) -> None:
+    with Server(["tests/*"], record=tmp_path, **SETTINGS) as server:
+        env = RemoteEnv(server.target, "tests/Saving-v0")
+        env.reset(seed=1)
+        with pytest.raises(NotImplementedError):
+            env.render()
+        env.close()
+    (path,) = tmp_path.glob(f"*{SUFFIX}")
+    told = envwire("export", path, "--gif", tmp_path / "x.gif", "--import", "tests.hosted_envs")
+    assert told.exit_code == 1
+    assert "CodecError" not in told.output
+
+
 def test_a_film_is_written_as_mp4(recorded: tuple[Path, Seen, Server], tmp_path: Path) -> None:
     imageio: Any = pytest.importorskip("imageio.v2")
     pytest.importorskip("imageio_ffmpeg")

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server.cli._recordings.differences import difference
-from envwire.server.cli._recordings.player import playing, requests
+from envwire.server.cli._recordings.player import checked, playing, requests
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
@@ -72,8 +72,9 @@ def _fps(recording: RecordedSession) -> float:
 def _recorded(recording: RecordedSession) -> Frames:
     """Yields the frames that the client had rendered."""
     for exchange in recording.exchanges():
-        if exchange.kind == "render" and exchange.response is not None:
-            yield from _pictures(exchange.response)
+        answer = exchange.response
+        if exchange.kind == "render" and answer is not None and not answer.HasField("error"):
+            yield from _pictures(answer)
 
 
 def _pictures(response: pb.InteractResponse) -> Frames:
@@ -99,7 +100,7 @@ def _rendered(recording: RecordedSession, transport: Transport) -> Frames:
                     f"{number} on: {found.field} was {found.recorded} and is {found.now}. Reset with seeds, or render"
                 )
             if exchange.kind in _SHOWING:
-                yield from _pictures(player.ask(_RENDER))
+                yield from _pictures(checked(player.ask(_RENDER)))
 
 
 def _write_gif(frames: Iterator[Any], path: Path, fps: float) -> int:

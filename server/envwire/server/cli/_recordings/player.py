@@ -31,10 +31,7 @@ class Player:
     def __init__(self, transport: Transport, make: pb.MakeRequest) -> None:
         self._transport = transport
         self._sequence = 0
-        answer = call(transport, pb.InteractRequest(make=make), _MAKE_SECONDS)
-        if answer.HasField("error"):
-            family = envwire_family()
-            raise exception(decode_fault(answer.error, family), family)
+        answer = checked(call(transport, pb.InteractRequest(make=make), _MAKE_SECONDS))
         self.made = answer.make
         self._header = pb.SessionHeader(
             session_id=answer.make.session_id, secret=answer.make.secret
@@ -54,6 +51,18 @@ class Player:
     def close(self) -> None:
         """Ends the session, if nothing that was played has."""
         self.ask(pb.InteractRequest(close=pb.CloseRequest()))
+
+
+def checked(response: pb.InteractResponse) -> pb.InteractResponse:
+    """Returns a response that is no error.
+
+    Raises:
+        Exception: What the error says.
+    """
+    if response.HasField("error"):
+        family = envwire_family()
+        raise exception(decode_fault(response.error, family), family)
+    return response
 
 
 @contextlib.contextmanager
