@@ -111,6 +111,25 @@ def test_a_model_that_changed_under_an_info_is_not_mistaken_for_the_last_plain_o
         assert identical(reader.read(written), result)
 
 
+def test_an_answer_like_the_last_one_has_its_own_elements_reward_and_flags() -> None:
+    reader, array = StepResponseReader(envwire_family()), np.arange(4, dtype=np.float32)
+    for step in range(6):
+        result = (array + step, 0.5 * step, step % 2 == 1, step > 3, {})
+        written = StepResponseWriter().write(result)
+        assert written is not None
+        assert identical(reader.read(written), result)
+
+
+@pytest.mark.parametrize("other", [("a", np.arange(4.0)), np.arange(8.0), {"x": np.arange(4.0)}])
+def test_an_observation_that_ends_like_an_array_before_it_is_not_taken_for_one(other: Any) -> None:
+    reader = StepResponseReader(envwire_family())
+    for observation in (np.arange(4.0), np.arange(4.0), other, other, np.arange(4.0)):
+        result = (observation, 1.0, False, False, {})
+        written = StepResponseWriter().write(result)
+        assert written is not None
+        assert identical(reader.read(written), result)
+
+
 def native(result: Result) -> Result:
     """Returns a result as it arrives: arrays in this machine's byte order."""
     return _native(result)
