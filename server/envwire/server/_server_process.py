@@ -6,6 +6,7 @@ import asyncio
 import sys
 
 from envwire.server._front.event_loop import run_loop, stop_on_signals
+from envwire.server._logs.setup import JSON, log_to_stderr
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server.config import ServerConfig
 from envwire.server.serving import serve
@@ -14,6 +15,8 @@ from envwire.server.serving import serve
 def main() -> int:
     """Serves until SIGTERM or until the program that started this one is gone."""
     config = ServerConfig.from_json(sys.stdin.readline())
+    if config.log_format == JSON:  # a program's own logging is text
+        log_to_stderr(JSON)
     try:
         run_loop(_serve(config))
     except (ForkserverError, OSError, ValueError) as error:

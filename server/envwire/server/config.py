@@ -19,6 +19,7 @@ from envwire.server._settings.checks import (
     FILES,
     LABELS,
     LIMIT,
+    LOG_FORMAT,
     NOT_NEGATIVE,
     PORT,
     POSITIVE,
@@ -31,6 +32,7 @@ _hosting = partial(About, "Hosting")
 _limits = partial(About, "Limits (times in seconds)")
 _recording = partial(About, "Recording")
 _safety = partial(About, "Safety")
+_operations = partial(About, "Operations")
 _farm = partial(About, "Farm")
 
 
@@ -245,6 +247,14 @@ class ServerConfig:
         bool,
         _safety("Bind an address other than loopback without TLS and without authentication."),
     ] = False
+    log_format: Annotated[
+        str,
+        _operations(
+            "Form of the log: text, or json for one object a line, with session, client, environment and reason as "
+            "fields.",
+            LOG_FORMAT,
+        ),
+    ] = "text"
     join: Annotated[
         Sequence[str],
         _farm("HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."),

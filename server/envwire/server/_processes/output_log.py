@@ -5,6 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from typing import Any
+
+from envwire.server._logs.fields import extra
 
 _log = logging.getLogger("envwire.server.output")
 
@@ -20,12 +23,17 @@ class OutputLog:
     Args:
         label: Says whose output it is.
         clock: Monotonic time, in seconds.
+        fields: Says the same in a log of JSON objects.
     """
 
     def __init__(
-        self, label: Callable[[], str], clock: Callable[[], float] = time.monotonic
+        self,
+        label: Callable[[], str],
+        clock: Callable[[], float] = time.monotonic,
+        fields: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self._label = label
+        self._fields = fields
         self._clock = clock
         self._rest = b""
         self._second = 0
@@ -55,9 +63,13 @@ class OutputLog:
             self._left_out += 1
             return
         self._logged += 1
-        _log.info("%s: %s", self._label(), line[:_LONGEST].decode("utf-8", "replace"))
+        self._tell(line[:_LONGEST].decode("utf-8", "replace"))
 
     def _tell_left_out(self) -> None:
         if self._left_out:
-            _log.info("%s: ... %d more lines", self._label(), self._left_out)
+            self._tell(f"... {self._left_out} more lines")
             self._left_out = 0
+
+    def _tell(self, text: str) -> None:
+        fields = extra(stream="environment", message=text, **self._fields())
+        _log.info("%s: %s", self._label(), text, extra=fields)

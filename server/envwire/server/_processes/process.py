@@ -9,11 +9,13 @@ import logging
 import socket
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.frames import ADMIT, FORK
 from envwire.server._ipc.orphans import kill
+from envwire.server._logs.fields import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
 from envwire.server._processes.forkserver import ForkError, ForkserverLink, OnExit
 from envwire.server._processes.link import Link, LinkLostError, Listener, SessionLink
@@ -73,7 +75,8 @@ class Process:
             limit, self._message_slots, self._on_lost, self._free_slots.add, self._on_misbehaved
         )
         self._label = f"process {pid}"
-        self.output.follow(OutputLog(self._describe))
+        self._log_fields: dict[str, Any] = {}
+        self.output.follow(OutputLog(self._describe, fields=self._describe_fields))
 
     @classmethod
     async def spawn(cls, fork: Fork, slots: int, limit: int) -> Process:
@@ -268,8 +271,20 @@ class Process:
         self._label = ", ".join(labels) or self._label
         return self._label
 
+    def _describe_fields(self) -> dict[str, Any]:
+        """Names the process by its sessions in a log of JSON objects, like `_describe`."""
+        if self._sessions:
+            fields = sorted((one.log_fields for one in self._sessions), key=itemgetter("session"))
+            self._log_fields = of_sessions(fields)
+        return {**self._log_fields, "process": self.pid}
+
     def _on_misbehaved(self, what: str) -> None:
-        _log.warning("session process %d was killed: it sent %s", self.pid, what)
+        _log.warning(
+            "session process %d was killed: it sent %s",
+            self.pid,
+            what,
+            extra=extra(**self._describe_fields()),
+        )
         self.kill()
 
     def _on_lost(self) -> None:

@@ -27,6 +27,11 @@ class Listener(Protocol):
         """Names the session in the operator's log."""
         ...
 
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """Names the session in a log of JSON objects."""
+        ...
+
     def on_reply(self) -> None:
         """The process replied, whether or not a caller still waits for the reply."""
         ...
@@ -69,6 +74,11 @@ class SessionLink:
     def label(self) -> str:
         """Names the session in the operator's log."""
         return self._listener.label
+
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """Names the session in a log of JSON objects."""
+        return self._listener.log_fields
 
     def make(self, order: MakeOrder) -> asyncio.Future[bytes]:
         """Orders the process to make the environment and returns the future of its reply.

@@ -7,6 +7,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Union, cast
 
+from envwire.server._logs.setup import FORMATS
+
 #: A file, by its name. Written as a Union because it is also a key of `KINDS`, at run time.
 FilePath = Union[str, os.PathLike[str]]  # noqa: UP007
 
@@ -97,4 +99,5 @@ FILES = Check(
     _is_enough_files,
     f"0, for no limit of its own, or {_FEWEST_FILES} or more: the session's process itself opens about a dozen",
 )
+LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
 LABELS = Check(_are_labels, "NAME=VALUE each")

@@ -14,6 +14,7 @@ from envwire.server._auth.access import PeerIdentity
 from envwire.server._auth.tls import Certificates, ServerTls
 from envwire.server._front.ports import check_free
 from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._logs.fields import extra
 from envwire.server._settings.listening import Listening
 from envwire.v1 import status_pb2
 
@@ -66,7 +67,8 @@ def peer_identity(context: Context) -> PeerIdentity:
 
 async def turn_away(context: Context, fault: FaultError) -> NoReturn:
     """Refuses a caller."""
-    _log.info("turned away %s: %s", context.peer(), fault.reason.value)
+    peer, reason = context.peer(), fault.reason.value
+    _log.info("turned away %s: %s", peer, reason, extra=extra(client=peer, reason=reason))
     await abort(context, fault_reply(fault).error)
 
 

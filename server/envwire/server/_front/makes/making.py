@@ -70,8 +70,9 @@ class SessionMaker:
             self._sessions.unreserve(client.name)
             raise
         session = self._open(request, process, client)
-        session.what = request.env_id
+        session.what = session.env_id = request.env_id
         if isinstance(order, SessionRecord):
+            session.env_id = order.env_id
             session.what = f"a copy of session {order.id}"
         return await self._ask(session, order)
 

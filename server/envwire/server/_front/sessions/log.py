@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+from typing import Any
 
+from envwire.codec import Reason
+from envwire.codec.errors.statuses import reason_of
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._logs.fields import extra
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")
@@ -16,12 +20,16 @@ _LEVELS = {Life.LOST: logging.WARNING, Life.EXPIRED: logging.WARNING}
 def log_made(session: SessionRecord, made: pb.MakeResponse) -> None:
     """Notes a session that was made."""
     recorded = f", recorded as {made.recording!r}" if made.recording else ""
-    _log.info("%s: made in process %d%s", session.label, session.process.pid, recorded)
+    process = session.process.pid
+    _tell(logging.INFO, session, f"made in process {process}{recorded}", process=process)
 
 
 def log_not_made(session: SessionRecord, reply: pb.InteractResponse) -> None:
-    """Notes an environment that could not be made."""
-    _log.warning("%s: not made: %s", session.label, reply.error.message)
+    """Notes an environment that could not be made. What it raised is its own words, like its output."""
+    reason = reason_of(reply.error)
+    stream = "environment" if reason is Reason.ENVIRONMENT_RAISED else "server"
+    text = f"not made: {reply.error.message}"
+    _tell(logging.WARNING, session, text, stream=stream, reason=reason.value)
 
 
 def log_end(session: SessionRecord) -> None:
@@ -32,4 +40,10 @@ def log_end(session: SessionRecord) -> None:
     level = _LEVELS.get(session.life, logging.INFO)
     output = f"; the end of its output:\n{reason.output}" if reason.output else ""
     told = f": {reason.message}" if level > logging.INFO else ""
-    _log.log(level, "%s: ended: %s%s%s", session.label, reason.reason.value, told, output)
+    _tell(level, session, f"ended: {reason.reason.value}{told}", output, reason=reason.reason.value)
+
+
+def _tell(level: int, session: SessionRecord, text: str, output: str = "", **fields: Any) -> None:
+    """Logs a line; the output of an environment is part of it in a log of text alone, where JSON has its own lines."""
+    said = extra(message=text, **session.log_fields, **fields)
+    _log.log(level, "%s: %s%s", session.label, text, output, extra=said)

@@ -43,7 +43,8 @@ class SessionRecord:
         life: Where it stands.
         id: Its name; see `Sessions.new_id`.
         owner: Name of the client that made it.
-        what: The id of its environment, or of the session that it is a copy of.
+        env_id: The id of its environment.
+        what: The same, or the session that it is a copy of.
         header: What every request of the owner begins with.
     """
 
@@ -59,6 +60,7 @@ class SessionRecord:
     streams: int = 0
     life: Life = Life.MAKING
     owner: str = ""
+    env_id: str = ""
     what: str = ""
 
     def __post_init__(self) -> None:
@@ -227,6 +229,11 @@ class SessionRecord:
     def label(self) -> str:
         """Names the session in the operator's log."""
         return f"session {self.id} ({self.what} for {self.owner})"
+
+    @property
+    def log_fields(self) -> dict[str, str]:
+        """Names the session in a log of JSON objects."""
+        return {"session": self.id, "client": self.owner, "env_id": self.env_id}
 
     @property
     def end_reason(self) -> FaultError | None:

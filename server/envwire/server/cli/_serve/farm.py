@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._inspect.farm_status import status
 from envwire.server.cli._serve.settings_options import given, keyword, take_settings
@@ -41,9 +42,11 @@ def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any)
 
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
+        server = ServerConfig(**settings, sys_path=(os.getcwd(),))
+        log_to_stderr(server.log_format)
         run(
             servers,
-            ServerConfig(**settings, sys_path=(os.getcwd(),)),
+            server,
             GatewayConfig(port=port),
             lambda target: print(f"ready: {target}", flush=True),
         )

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from envwire.farm.gateway.config import SETTINGS, GatewayConfig
+from envwire.server._logs.setup import TEXT, log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._serve.settings_options import given, take_settings
 from envwire.server.cli._serve.starting import starting
@@ -24,6 +25,7 @@ def gateway(ctx: typer.Context, config: str, **options: Any) -> None:
     with starting("gateway"):
         from envwire.farm.gateway.gateway import run
 
+        log_to_stderr(TEXT)
         run(
             GatewayConfig(**gather(SETTINGS, given(ctx, options), os.environ, config)),
             lambda target: print(f"ready: {target}", flush=True),

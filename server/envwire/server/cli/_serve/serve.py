@@ -7,9 +7,10 @@ from typing import Any
 
 import typer
 
+from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._serve.settings_options import given, take_settings
-from envwire.server.cli._serve.starting import FORMAT_WITH_LEVEL, give_up, starting
+from envwire.server.cli._serve.starting import give_up, starting
 from envwire.server.config import SETTINGS, ServerConfig
 
 EPILOG = (
@@ -26,17 +27,16 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
 
     Example: envwire serve CartPole-v1 'ALE/*' --import ale_py
     """
-    with starting("serve", FORMAT_WITH_LEVEL):
+    with starting("serve"):
         from envwire.server._processes.forkserver_start import ForkserverError
         from envwire.server.serving import run
 
         settings = gather(SETTINGS, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
+        server = ServerConfig(**settings, sys_path=(os.getcwd(),))
+        log_to_stderr(server.log_format)
         try:
-            run(
-                ServerConfig(**settings, sys_path=(os.getcwd(),)),
-                lambda target: print(f"ready: {target}", flush=True),
-            )
+            run(server, lambda target: print(f"ready: {target}", flush=True))
         except ForkserverError as error:
             give_up("serve", error)
 

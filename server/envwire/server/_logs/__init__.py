@@ -1,0 +1,1 @@
+"""The form of log lines: text for people, JSON for programs."""

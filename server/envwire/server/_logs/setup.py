@@ -1,0 +1,46 @@
+"""Sends the log to standard error, as lines of text or as one JSON object a line."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import datetime, timezone
+from typing import Any
+
+from envwire.server._logs.fields import ATTRIBUTE
+
+TEXT, JSON = "text", "json"
+FORMATS = (TEXT, JSON)
+
+_TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+class JsonFormatter(logging.Formatter):
+    """Writes a record as one JSON object on one line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Returns the line: time (UTC), level, logger, stream and message first, then the record's own fields."""
+        time = datetime.fromtimestamp(record.created, timezone.utc)
+        line: dict[str, Any] = {
+            "time": time.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "level": record.levelname,
+            "logger": record.name,
+            "stream": "server",
+            "message": record.getMessage(),
+            **getattr(record, ATTRIBUTE, {}),
+        }
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=False, default=str)
+
+
+def log_to_stderr(form: str) -> None:
+    """Sends all log records from INFO on to standard error.
+
+    Args:
+        form: "text" or "json".
+    """
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter() if form == JSON else logging.Formatter(_TEXT))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
