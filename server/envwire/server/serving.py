@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._bridges.process import openenv_bridge
@@ -46,18 +47,27 @@ async def _serve_front(
     try:
         target = await server.start()
         async with retained(config), openenv_bridge(config, target), joined(config, front, target):
+            front.drain_order.on_given = stop.set
             ready(target)
             await stop.wait()
+            signals = 2 if front.drain_order.given else 1
+            timeout = front.drain_order.give()
             await server.say_not_serving()
-            await _drain(front, config.drain_timeout, stop)
+            await _drain(front, timeout, _signalled(stop, signals))
             await front.stop()  # what ends the sessions is told before the connections go
     finally:
         await server.stop(_STOP_GRACE_SECONDS)
 
 
-async def _drain(front: Front, timeout: float, stop: asyncio.Event) -> None:
-    stop.clear()
-    again = asyncio.ensure_future(stop.wait())
+async def _signalled(stop: asyncio.Event, signals: int) -> None:
+    """Waits for so many signals: after an order to drain, the first one changes nothing."""
+    for _ in range(signals):
+        stop.clear()
+        await stop.wait()
+
+
+async def _drain(front: Front, timeout: float, hurried: Coroutine[Any, Any, None]) -> None:
+    again = asyncio.ensure_future(hurried)
     drained = asyncio.ensure_future(front.drain(timeout))
     await asyncio.wait({again, drained}, return_when=asyncio.FIRST_COMPLETED)
     for task in (again, drained):

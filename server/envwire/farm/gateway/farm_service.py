@@ -9,7 +9,7 @@ from typing import Any
 import grpc
 import grpc.aio
 from google.protobuf.duration_pb2 import Duration
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.config import GatewayConfig
@@ -19,6 +19,7 @@ from envwire.farm.gateway.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._front.grpc.edge import Context, abort, peer_identity
+from envwire.server._front.grpc.scoped import Answer, scoped
 from envwire.server._ipc.fault_replies import fault_reply
 
 #: Longest time between two reports of a server.
@@ -59,30 +60,19 @@ class FarmService:
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns what serves its methods. Messages are read after the caller is authenticated."""
-        answers: dict[str, Callable[[bytes], Message]] = {
+        answers: dict[str, Answer] = {
             "Allocate": self._allocate,
             "Locate": self._locate,
             "ListServers": self._list_servers,
         }
         handlers: dict[str, Any] = {
-            name: grpc.stream_unary_rpc_method_handler(self._unary(_SCOPED[name], answer))
+            name: grpc.stream_unary_rpc_method_handler(
+                scoped(self._access, _SCOPED[name], answer, "envwire/farm/v1")
+            )
             for name, answer in answers.items()
         }
         handlers["Register"] = grpc.stream_stream_rpc_method_handler(self._register)
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
-
-    def _unary(self, kind: str, answer: Callable[[bytes], Message]) -> Callable[..., Any]:
-        async def call(_: Any, context: Context) -> bytes:
-            try:
-                self._access.identify(peer_identity(context)).check(kind)
-                message: Any = await context.read()
-                return answer(b"" if message is grpc.aio.EOF else message).SerializeToString()
-            except FaultError as fault:
-                await abort(context, fault_reply(fault).error)
-            except DecodeError as error:
-                await abort(context, fault_reply(_malformed(str(error))).error)
-
-        return call
 
     async def _register(self, _: Any, context: Context) -> None:
         try:

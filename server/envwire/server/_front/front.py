@@ -16,9 +16,11 @@ from google.protobuf.message import DecodeError
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import TRUSTED, Client
+from envwire.server._front.admin_service import AdminService
 from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct.listener import DirectListener
 from envwire.server._front.direct.makes import DirectMakes
+from envwire.server._front.drain_order import DrainOrder
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
@@ -51,6 +53,8 @@ class Front:
     Attributes:
         access: Tells clients apart.
         notices: What clients are told beside their answers.
+        admin_service: Serves the operator.
+        drain_order: Given to drain and stop the server.
 
     Raises:
         OSError: The port of the direct channel is taken.
@@ -81,6 +85,8 @@ class Front:
             config, loaded, sessions, maker, admission, self._direct.addresses
         )
         self.notices = Notices(clock)
+        self.drain_order = DrainOrder(config.drain_timeout)
+        self.admin_service = AdminService(sessions, clock, self.drain_order)
         self._upkeep = Upkeep(clock, access, admission, sessions, self._control_service.sweep)
 
     @classmethod

@@ -10,6 +10,7 @@ import grpc.aio
 from grpc_health.v1 import health, health_pb2
 from grpc_reflection.v1alpha import reflection
 
+from envwire.admin.v1 import admin_pb2
 from envwire.codec import FaultError
 from envwire.codec.notices import TRAILER
 from envwire.server._auth.tls import server_tls
@@ -23,6 +24,7 @@ from envwire.server._front.grpc.edge import (
     turn_away,
 )
 from envwire.server._front.grpc.health import Health
+from envwire.server._front.grpc.scoped import scoped_service
 from envwire.server._front.grpc.service import (
     SERVICE,
     Interact,
@@ -34,6 +36,8 @@ from envwire.server._front.sessions.stream import Stream
 from envwire.server.config import ServerConfig
 from envwire.v1 import status_pb2
 from envwire.wire.envelope import REQUESTS, RESPONSES
+
+_ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 
 
 def _unary(front: Front, _: str, kind: str) -> Unary:
@@ -84,6 +88,11 @@ def _interact(front: Front) -> Interact:
     return interact
 
 
+def _admin_handlers(front: Front) -> grpc.GenericRpcHandler:
+    methods = front.admin_service.methods
+    return scoped_service(_ADMIN, front.access, methods, "envwire/admin/v1")
+
+
 class GrpcServer:
     """The gRPC server of a front.
 
@@ -102,10 +111,11 @@ class GrpcServer:
         self._server.add_generic_rpc_handlers(
             (method_handlers(partial(_unary, front), _interact(front)),)
         )
+        self._server.add_generic_rpc_handlers((_admin_handlers(front),))
         self._health = Health(partial(_is_admitted, front))
         self._server.add_generic_rpc_handlers((self._health.handlers(),))
         if not config.tokens:  # unauthenticated callers get health checks only
-            names = (SERVICE, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            names = (SERVICE, _ADMIN, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
         self._config = config
 

@@ -22,6 +22,9 @@ _TEXTS: dict[Event, _Text] = {
         "session {session_id} was ended: the operator revoked {owner}, or took scope play from it. Ask the "
         "operator for another token"
     ),
+    Event.TERMINATE: _Text(
+        "session {session_id} was ended by the server's operator; ask why before you make the environment again"
+    ),
     Event.EXPIRE: _Text(
         "session {session_id} ended: no stream and no request for its lease of {lease} s. Make the environment again, "
         "and ask for a longer lease or keep a stream open",

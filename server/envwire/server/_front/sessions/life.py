@@ -17,7 +17,7 @@ class Life(Enum):
 
     MAKING = "its environment is being made"
     LIVE = "its requests are served"
-    CLOSED = "its client closed it, or may no longer use it"
+    CLOSED = "its client closed it, or may no longer use it, or its operator ended it"
     EXPIRED = "its client was gone for longer than its lease"
     DRAINED = "the server stopped"
     LOST = "its process died, or was killed because it hung or misbehaved"
@@ -29,6 +29,7 @@ class Event(Enum):
     MADE = "made"
     CLOSE = "close"
     REVOKE = "revoke"
+    TERMINATE = "terminate"
     EXPIRE = "expire"
     DRAIN = "drain"
     OVERRUN = "overrun"
@@ -53,6 +54,7 @@ class End(NamedTuple):
 ENDS: dict[Event, End] = {
     Event.CLOSE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
     Event.REVOKE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
+    Event.TERMINATE: End(Life.CLOSED, Reason.SESSION_CLOSED, kills=False),
     Event.EXPIRE: End(Life.EXPIRED, Reason.SESSION_EXPIRED, kills=False),
     Event.DRAIN: End(Life.DRAINED, Reason.DRAINING, kills=False),
     Event.OVERRUN: End(Life.LOST, Reason.STEP_TIMEOUT, kills=True),

@@ -37,6 +37,7 @@ class SessionRecord:
         lease: Seconds that it lives without an open stream or direct channel and without a request.
         clock: Monotonic time, in seconds.
         timeout: Seconds that the present request may take.
+        began: When it took its slot.
         last_used: When it last served a request or had a stream.
         busy_since: When the request that the front waits for began; None when it waits for none.
         streams: Open streams that used it.
@@ -55,6 +56,7 @@ class SessionRecord:
     process: Process
     id: str
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
+    began: float = 0.0
     last_used: float = 0.0
     busy_since: float | None = None
     streams: int = 0
@@ -70,7 +72,7 @@ class SessionRecord:
         self._presence: Presence | None = None
         self._link = self.process.open(self)
         self.header = session_header(self.id, self.secret)
-        self.last_used = self.clock()
+        self.began = self.last_used = self.clock()
         self._signs = SignsOfLife(self.last_used)
 
     def bound(self, backlog: Backlog) -> None:
@@ -202,6 +204,12 @@ class SessionRecord:
         scoreboard = self.process.scoreboard
         serving, stepping = scoreboard.times(self._link.slot)
         return scoreboard.served(self._link.slot), serving / 1e9, stepping / 1e9
+
+    @property
+    def busy(self) -> bool:
+        """Whether it serves a request."""
+        served_for = self.process.scoreboard.busy_for(self._link.slot)
+        return self.busy_since is not None or served_for > 0
 
     def overdue(self, now: float) -> bool:
         """Whether the present request has taken longer than it may."""

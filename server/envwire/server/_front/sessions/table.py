@@ -168,6 +168,17 @@ class Sessions:
             raise afresh(session.end_reason)
         return session
 
+    def terminate(self, session_id: str) -> None:
+        """Ends a session for the operator; one that has ended stays as it is.
+
+        Raises:
+            FaultError: UNKNOWN_SESSION.
+        """
+        if session := self._live.get(session_id):
+            session.end(Event.TERMINATE)
+        elif session_id not in self._ended:
+            raise self._unknown(session_id)
+
     def new_id(self) -> str:
         """Returns an id for a session: 128 random bits, and the incarnation of this server."""
         return f"{secrets.token_hex(16)}-{self.incarnation}"

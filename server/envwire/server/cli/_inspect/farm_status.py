@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._inspect.asking import ask
 from envwire.server.cli._parameters import AsJson
 
 if TYPE_CHECKING:
     from envwire.farm.v1 import farm_pb2
 
-_SECONDS = 5.0
 _COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "version", "labels")
 
 
@@ -25,37 +25,21 @@ def status(
 
     In a pipe the columns are separated by tabs.
     """
-    import grpc
+    from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 
-    from envwire.client import Credentials
-    from envwire.client._transports.grpc.grpc_connection import open_channel
-
-    credentials = Credentials()
-    token = credentials.token
-    metadata = (("authorization", f"Bearer {token}"),) if token else ()
-    try:
-        with open_channel(target, credentials) as channel:
-            answer = _ask(channel, metadata)
-    except grpc.RpcError as error:
-        reason = error.details() if isinstance(error, grpc.Call) else str(error)
-        typer.echo(f"envwire farm status: no answer from {target}: {reason}", err=True)
-        raise typer.Exit(1) from None
+    request = farm_pb2.ListServersRequest()
+    answer: farm_pb2.ListServersResponse = ask(
+        "farm status",
+        target,
+        lambda channel: farm_pb2_grpc.FarmServiceStub(channel).ListServers,
+        request,
+    )
     if as_json:
         from google.protobuf.json_format import MessageToJson
 
         typer.echo(MessageToJson(answer, preserving_proto_field_name=True))
     else:
         _show(answer)
-
-
-def _ask(channel: Any, metadata: Any) -> farm_pb2.ListServersResponse:
-    from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
-
-    stub: Any = farm_pb2_grpc.FarmServiceStub(channel)
-    answer: farm_pb2.ListServersResponse = stub.ListServers(
-        farm_pb2.ListServersRequest(), metadata=metadata, timeout=_SECONDS
-    )
-    return answer
 
 
 def _show(answer: farm_pb2.ListServersResponse) -> None:

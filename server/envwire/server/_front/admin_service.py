@@ -1,0 +1,101 @@
+"""What an operator asks of a server: which sessions there are, to end one, to drain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from google.protobuf.message import Message
+
+from envwire.admin.v1 import admin_pb2 as pb
+from envwire.codec import FaultError, Reason
+from envwire.server._front.drain_order import DrainOrder
+from envwire.server._front.makes.leases import to_duration
+from envwire.server._front.sessions.life import Life
+from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.table import Sessions
+
+#: Sessions of a page: some 200 kB, where gRPC's clients take 4 MB by default.
+MAX_PAGE = 1000
+
+
+class AdminService:
+    """Serves envwire.admin.v1.
+
+    Args:
+        sessions: The server's sessions.
+        clock: Monotonic time, in seconds.
+        drain_order: Given to drain the server.
+
+    Attributes:
+        methods: What serves each method, with its name in the table of scopes.
+    """
+
+    def __init__(
+        self, sessions: Sessions, clock: Callable[[], float], drain_order: DrainOrder
+    ) -> None:
+        self._sessions = sessions
+        self._clock = clock
+        self._drain_order = drain_order
+        self.methods: dict[str, tuple[str, Callable[[bytes], Message]]] = {
+            "ListSessions": ("list_sessions", self._list_sessions),
+            "EndSession": ("end_session", self._end_session),
+            "DrainServer": ("drain_server", self._drain_server),
+        }
+
+    def _list_sessions(self, raw: bytes) -> pb.ListSessionsResponse:
+        request = pb.ListSessionsRequest.FromString(raw)
+        if request.page_size < 0:
+            raise _malformed(f"page_size is {request.page_size}; it must be 0 or more")
+        most = min(request.page_size or MAX_PAGE, MAX_PAGE)
+        rest = sorted(each.id for each in self._sessions if each.id > request.page_token)
+        listed, now = set(rest[:most]), self._clock()
+        return pb.ListSessionsResponse(
+            sessions=sorted(
+                (_summary(each, now) for each in self._sessions if each.id in listed),
+                key=lambda summary: summary.session_id,
+            ),
+            next_page_token=rest[most - 1] if len(rest) > most else "",
+            total=len(self._sessions),
+        )
+
+    def _end_session(self, raw: bytes) -> pb.EndSessionResponse:
+        self._sessions.terminate(pb.EndSessionRequest.FromString(raw).session_id)
+        return pb.EndSessionResponse()
+
+    def _drain_server(self, raw: bytes) -> pb.DrainServerResponse:
+        request = pb.DrainServerRequest.FromString(raw)
+        asked = request.timeout.seconds + request.timeout.nanos / 1e9
+        if asked < 0:
+            raise _malformed(f"timeout is {asked:g} s; it must be 0 or more")
+        timeout = self._drain_order.give(asked if request.HasField("timeout") else None)
+        return pb.DrainServerResponse(sessions=len(self._sessions), timeout=to_duration(timeout))
+
+
+def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
+    requests, serving, stepping = session.stats()
+    attached = session.streams > 0 or session.busy
+    return pb.SessionSummary(
+        session_id=session.id,
+        env_id=session.env_id,
+        client=session.owner,
+        state=_state(session),
+        age=to_duration(now - session.began),
+        idle=to_duration(0.0 if attached else max(0.0, now - session.last_used)),
+        lease=to_duration(session.lease),
+        process_id=session.process.pid,
+        requests=requests,
+        serving=to_duration(serving),
+        stepping=to_duration(stepping),
+    )
+
+
+def _state(session: SessionRecord) -> pb.SessionSummary.State.ValueType:
+    if session.life is Life.MAKING:
+        return pb.SessionSummary.STATE_MAKING
+    return pb.SessionSummary.STATE_BUSY if session.busy else pb.SessionSummary.STATE_IDLE
+
+
+def _malformed(text: str) -> FaultError:
+    return FaultError(
+        Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/admin/v1 describes"
+    )

@@ -1,0 +1,62 @@
+"""Unary methods beside EnvironmentService: each needs a scope, and is answered at once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError, Message
+
+from envwire.codec import FaultError, Reason
+from envwire.server._auth.access import Access
+from envwire.server._front.grpc.edge import Context, abort, peer_identity
+from envwire.server._ipc.fault_replies import fault_reply
+
+Answer = Callable[[bytes], Message]
+
+
+def scoped(
+    access: Access, kind: str, answer: Answer, protos: str
+) -> Callable[[Any, Context], Awaitable[bytes]]:
+    """Returns what serves a method. Its message is read after the caller is authenticated.
+
+    Args:
+        access: Identifies callers.
+        kind: The method in the table of scopes.
+        answer: Returns the answer to a request, or raises a FaultError.
+        protos: Where the request is described.
+    """
+
+    async def call(_: Any, context: Context) -> bytes:
+        try:
+            access.identify(peer_identity(context)).check(kind)
+            message: Any = await context.read()
+            return answer(b"" if message is grpc.aio.EOF else message).SerializeToString()
+        except FaultError as fault:
+            await abort(context, fault_reply(fault).error)
+        except DecodeError as error:
+            text = f"{error}; send what protos/{protos} describes"
+            malformed = FaultError(Reason.MALFORMED_REQUEST, text)
+            await abort(context, fault_reply(malformed).error)
+
+    return call
+
+
+def scoped_service(
+    service: str, access: Access, methods: dict[str, tuple[str, Answer]], protos: str
+) -> grpc.GenericRpcHandler:
+    """Returns the methods of a service for a gRPC server.
+
+    Args:
+        service: Its full name.
+        access: Identifies callers.
+        methods: What serves each method, with its name in the table of scopes.
+        protos: Where the requests are described.
+    """
+    handlers: dict[str, Any] = {
+        name: grpc.stream_unary_rpc_method_handler(scoped(access, kind, answer, protos))
+        for name, (kind, answer) in methods.items()
+    }
+    return grpc.method_handlers_generic_handler(service, handlers)

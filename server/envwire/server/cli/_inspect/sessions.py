@@ -1,0 +1,139 @@
+"""`envwire sessions`: the sessions of a server, and the end of one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from envwire.server.cli._inspect.asking import ask
+from envwire.server.cli._parameters import AsJson, Target
+
+if TYPE_CHECKING:
+    from google.protobuf.duration_pb2 import Duration
+
+    from envwire.admin.v1 import admin_pb2
+
+_COLUMNS = ("session", "environment", "client", "state", "age", "idle", "requests", "process")
+
+
+def sessions(
+    target: Target,
+    end: Annotated[
+        str, typer.Option("--end", metavar="ID", help="End this session.", show_default=False)
+    ] = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the sessions of the server at TARGET, or end one. Where the server has tokens it takes scope admin.
+
+    Example: envwire sessions localhost:50051
+
+    In a pipe the columns are separated by tabs.
+    """
+    if end:
+        _end(target, end)
+        return
+    pages = list(_pages(target))
+    if as_json:
+        _show_json(pages)
+    else:
+        _show(pages)
+
+
+def _method(name: str) -> Callable[[Any], Any]:
+    """Returns what finds a method in a channel."""
+
+    def find(channel: Any) -> Any:
+        from envwire.admin.v1 import admin_pb2_grpc
+
+        return getattr(admin_pb2_grpc.AdminServiceStub(channel), name)
+
+    return find
+
+
+def _pages(target: str) -> Iterator[admin_pb2.ListSessionsResponse]:
+    from envwire.admin.v1 import admin_pb2
+
+    token = ""
+    while True:
+        request = admin_pb2.ListSessionsRequest(page_token=token)
+        page: admin_pb2.ListSessionsResponse = ask(
+            "sessions", target, _method("ListSessions"), request
+        )
+        yield page
+        token = page.next_page_token
+        if not token:
+            return
+
+
+def _end(target: str, session_id: str) -> None:
+    from envwire.admin.v1 import admin_pb2
+
+    request = admin_pb2.EndSessionRequest(session_id=session_id)
+    ask("sessions", target, _method("EndSession"), request)
+    typer.echo(f"session {session_id} has ended")
+
+
+def _show_json(pages: list[admin_pb2.ListSessionsResponse]) -> None:
+    import json
+
+    from google.protobuf.json_format import MessageToDict
+
+    rows = [
+        MessageToDict(session, preserving_proto_field_name=True)
+        for page in pages
+        for session in page.sessions
+    ]
+    typer.echo(json.dumps({"total": pages[-1].total, "sessions": rows}, indent=2))
+
+
+def _show(pages: list[admin_pb2.ListSessionsResponse]) -> None:
+    from envwire.server.cli._inspect.listing import print_table
+
+    rows = [_cells(session) for page in pages for session in page.sessions]
+    print_table(_COLUMNS, rows, f"{pages[-1].total} sessions")
+
+
+def _cells(session: admin_pb2.SessionSummary) -> list[str]:
+    from envwire.admin.v1 import admin_pb2
+
+    state = admin_pb2.SessionSummary.State.Name(session.state).removeprefix("STATE_").lower()
+    return [
+        session.session_id,
+        session.env_id,
+        session.client,
+        state,
+        _seconds(session.age),
+        _seconds(session.idle),
+        str(session.requests),
+        str(session.process_id),
+    ]
+
+
+def _seconds(duration: Duration) -> str:
+    return f"{duration.seconds + duration.nanos / 1e9:.1f} s"
+
+
+def drain(
+    target: Target,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds that sessions have to end; by default the server's --drain-timeout.",
+            min=0,
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Have the server at TARGET take no new sessions, wait for those that it has, and stop, as SIGTERM does.
+
+    Example: envwire drain localhost:50051 --timeout 600
+    """
+    from envwire.admin.v1 import admin_pb2
+
+    request = admin_pb2.DrainServerRequest()
+    if timeout is not None:
+        request.timeout.FromMilliseconds(round(timeout * 1000))
+    answer: admin_pb2.DrainServerResponse = ask("drain", target, _method("DrainServer"), request)
+    typer.echo(f"draining: {answer.sessions} sessions have {_seconds(answer.timeout)} to end")
