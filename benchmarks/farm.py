@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import itertools
 import multiprocessing
+import os
 import secrets
 import statistics
 import subprocess
@@ -17,6 +19,8 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -30,19 +34,28 @@ from envwire.v1 import environment_pb2_grpc, specs_pb2
 
 ENV = "CartPole-v1"
 _MAKE = "/envwire.v1.EnvironmentService/Make"
+#: An address at which nothing listens.
+_NOWHERE = "127.0.0.1:1"
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
 @contextlib.contextmanager
 def gateway() -> Iterator[str]:
     """Runs a gateway; yields its target."""
+    with gateway_process() as (target, _):
+        yield target
+
+
+@contextlib.contextmanager
+def gateway_process() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """Runs a gateway; yields its target and its process."""
     command = [sys.executable, "-m", "envwire", "gateway", "--port", "0"]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().split()[1]
+            yield process.stdout.readline().split()[1], process
         finally:
             process.terminate()
 
@@ -257,6 +270,82 @@ def alone(servers: int, slots: int, rounds: int) -> None:
         asyncio.run(main(target, fake, bare))
 
 
+def idle(servers: int, seconds: float) -> None:
+    """Prints what a gateway uses of a processor while servers do nothing but report."""
+
+    async def work(process: subprocess.Popen[str]) -> None:
+        await asyncio.sleep(2.0)
+        before = _cpu_seconds(process.pid)
+        await asyncio.sleep(seconds)
+        used = (_cpu_seconds(process.pid) - before) / seconds
+        print(f"{servers:,} idle servers: the gateway uses {used:.1%} of a processor")
+
+    with gateway_process() as (target, process):
+        asyncio.run(with_fakes(target, _NOWHERE, servers, 1000, lambda *_: work(process)))
+
+
+def _cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def disaster(servers: int, slots: int) -> None:
+    """A third of the servers and one of two gateways die at once: prints how the other gateway goes on."""
+
+    async def work(
+        channel: Any, farm: Any, first: subprocess.Popen[str], doomed: list[Any]
+    ) -> None:
+        first.kill()
+        for call in doomed:
+            call.cancel()
+        begun, make = time.perf_counter(), channel.unary_unary(_MAKE)
+        message, failed = pb.MakeRequest(env_id=ENV).SerializeToString(), 0
+
+        async def attempt() -> None:
+            nonlocal failed
+            try:
+                await make(message, timeout=30.0)
+            except grpc.aio.AioRpcError:
+                failed += 1
+
+        makes, slowest = await rate(attempt, 2000, 16)
+        while await _count_dead(farm) < len(doomed):
+            await asyncio.sleep(0.1)
+        print(
+            f"{len(doomed):,} of {servers:,} servers and one of two gateways died: {makes:,.0f} Makes a second through "
+            f"the other one from that moment on, {failed} of 2,000 failed, p99 {slowest:.0f} ms; all were found dead "
+            f"after {time.perf_counter() - begun:.1f} s"
+        )
+
+    async def main(first: subprocess.Popen[str], both: tuple[str, str], fake: str) -> None:
+        async with AsyncExitStack() as stack:
+            channels = [
+                await stack.enter_async_context(grpc.aio.insecure_channel(each)) for each in both
+            ]
+            farms: list[Any] = [farm_pb2_grpc.FarmServiceStub(each) for each in channels]
+            calls = [
+                [
+                    farm.Register(_reports(f"fake{i}", _NOWHERE if i % 3 == 0 else fake, slots))
+                    for i in range(servers)
+                ]
+                for farm in farms
+            ]
+            await asyncio.gather(*(call.read() for of_one in calls for call in of_one))
+            try:
+                await work(channels[1], farms[1], first, calls[1][::3])
+            finally:
+                for call in itertools.chain(*calls):
+                    call.cancel()
+
+    with gateway_process() as (target, first), gateway() as second, child(fakes) as fake:
+        asyncio.run(main(first, (target, second), fake))
+
+
+async def _count_dead(farm: Any) -> int:
+    listed = await farm.ListServers(farm_pb2.ListServersRequest())
+    return sum(each.state == farm_pb2.ServerStatus.STATE_DEAD for each in listed.servers)
+
+
 def main() -> None:
     """Runs all."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -266,6 +355,8 @@ def main() -> None:
     real(arguments.rounds)
     for servers in arguments.servers:
         alone(servers, 1_000_000 // servers, arguments.rounds)
+    idle(100, 20.0)
+    disaster(300, 1000)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ def port() -> Iterator[int]:
         port = int(free.getsockname()[1])
     with ExitStack() as stack:
         for host in HOSTS:
-            stack.enter_context(Server(["CartPole-v1"], host=host, port=port))
+            stack.enter_context(
+                Server(["CartPole-v1"], host=host, port=port, sessions_per_process=64)
+            )
         yield port
 
 

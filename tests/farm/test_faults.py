@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from queue import SimpleQueue
 from typing import Any
 
 import grpc
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
 from tests.farm.scene import ENV, SECONDS, Gateway, farm, header, kill
@@ -121,13 +123,35 @@ def test_a_gateway_that_stood_still_pronounces_nobody_dead(
     gateway, servers = two
     made = gateway.make()
     gateway.signal(signal.SIGSTOP)
-    timer = threading.Timer(6.0, gateway.signal, [signal.SIGCONT])
+    timer = threading.Timer(20.0, gateway.signal, [signal.SIGCONT])
     timer.start()
-    said: set[str] = {gateway.locate(made.session_id)}
+    said: set[str] = {gateway.locate(made.session_id)}  # its answer comes once it continues
+    assert gateway.make().address in {each.target for each in servers}
     gateway.wait_until(lambda: not said.add(gateway.locate(made.session_id)) and "ALIVE" in said)
     timer.join()
     gateway.await_servers(*servers)
     assert said <= {"ALIVE", "UNKNOWN"}
+
+
+def test_a_registration_that_breaks_says_nothing_about_sessions() -> None:
+    gateway = Gateway().start()
+    hello = farm_pb2.ServerHello(
+        server_id="far",
+        address="127.0.0.1:1",
+        info=pb.GetServerInfoResponse(incarnation="r", max_sessions=1),
+    )
+    requests: SimpleQueue[farm_pb2.RegisterRequest | None] = SimpleQueue()
+    requests.put(farm_pb2.RegisterRequest(hello=hello))
+    with grpc.insecure_channel(gateway.target) as channel:
+        farm_service = farm_pb2_grpc.FarmServiceStub(channel)
+        call = farm_service.Register(iter(requests.get, None), timeout=SECONDS)
+        next(call)
+        call.cancel()
+    said: set[str] = set()
+    gateway.wait_until(lambda: said.add(gateway.locate("abc-r")) or "SUSPECT" in said)
+    assert "DEAD" not in said
+    requests.put(None)
+    gateway.kill()
 
 
 @pytest.mark.long

@@ -142,7 +142,7 @@ global___ServerLoad = ServerLoad
 
 @typing.final
 class RegisterResponse(google.protobuf.message.Message):
-    """Answers the hello; nothing answers the reports."""
+    """Answers the hello, and the end of the reports when the server says goodbye; nothing answers the reports."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

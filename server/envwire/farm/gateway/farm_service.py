@@ -89,15 +89,18 @@ class FarmService:
         try:
             await context.write(answer.SerializeToString())
             await self._follow(member, context)
+            # A connection that broke ends the requests as well, but only a server that says goodbye can be answered.
+            await context.write(answer.SerializeToString())
+            self._registry.leave(member, self._clock())
         finally:
             self._registry.disconnect(member, self._clock())
 
     async def _follow(self, member: Member, context: Context) -> None:
-        """Records a server's reports until it leaves. A server that was found dead has to register again."""
+        """Records a server's reports until they end. A server that was found dead has to register again."""
         while True:
             message: Any = await context.read()
             if message is grpc.aio.EOF:
-                return self._registry.leave(member, self._clock())
+                return
             if member.dead:
                 await context.abort(grpc.StatusCode.ABORTED, "silent for too long; register again")
             report = pb.RegisterRequest.FromString(message)
