@@ -1,4 +1,4 @@
-"""Packages of `envwire.envs` load their public names when those are first used."""
+"""`envwire.client` and the packages of `envwire.envs` load their public names when those are first used."""
 
 import ast
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 
 import envwire.envs as gym
 
-PACKAGES = ["envwire.envs", "envwire.envs.vector", "envwire.envs.wrappers"]
+PACKAGES = ["envwire.client", "envwire.envs", "envwire.envs.vector", "envwire.envs.wrappers"]
 
 
 def typed_imports(package):

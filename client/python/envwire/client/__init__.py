@@ -3,33 +3,70 @@
 >>> from envwire.client import RemoteEnv
 >>> env = RemoteEnv("localhost:50051", "CartPole-v1")
 >>> observation, info = env.reset(seed=42)
+
+Each name is loaded when it is first used, so that importing this package is quick.
 """
 
 from __future__ import annotations
 
-from envwire.client._env.saving import SavedState
-from envwire.client._session.stats import ConnectionStats
-from envwire.client._transports.transport import Transport
-from envwire.client.credentials import Credentials
-from envwire.client.env import RemoteEnv
-from envwire.client.errors import (
-    CapacityError,
-    InvalidRequestError,
-    NotAllowedError,
-    RemoteEnvError,
-    RemoteError,
-    ReplayError,
-    ReplayMismatchError,
-    RequestTimeoutError,
-    ServerUnavailableError,
-    SessionClosedError,
-    SessionError,
-    SessionLostError,
-    StepTimeoutError,
-    TlsError,
-    UnauthenticatedError,
-)
-from envwire.client.vector import RemoteVectorEnv
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from envwire.client._env.saving import SavedState
+    from envwire.client._session.stats import ConnectionStats
+    from envwire.client._transports.transport import Transport
+    from envwire.client.credentials import Credentials
+    from envwire.client.env import RemoteEnv
+    from envwire.client.errors import (
+        CapacityError,
+        InvalidRequestError,
+        NotAllowedError,
+        RemoteEnvError,
+        RemoteError,
+        ReplayError,
+        ReplayMismatchError,
+        RequestTimeoutError,
+        ServerUnavailableError,
+        SessionClosedError,
+        SessionError,
+        SessionLostError,
+        StepTimeoutError,
+        TlsError,
+        UnauthenticatedError,
+    )
+    from envwire.client.vector import RemoteVectorEnv
+else:
+    from envwire.envs._lazy import lazy_names
+
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "_env.saving": ("SavedState",),
+            "_session.stats": ("ConnectionStats",),
+            "_transports.transport": ("Transport",),
+            "credentials": ("Credentials",),
+            "env": ("RemoteEnv",),
+            "errors": (
+                "CapacityError",
+                "InvalidRequestError",
+                "NotAllowedError",
+                "RemoteEnvError",
+                "RemoteError",
+                "ReplayError",
+                "ReplayMismatchError",
+                "RequestTimeoutError",
+                "ServerUnavailableError",
+                "SessionClosedError",
+                "SessionError",
+                "SessionLostError",
+                "StepTimeoutError",
+                "TlsError",
+                "UnauthenticatedError",
+            ),
+            "vector": ("RemoteVectorEnv",),
+        },
+        submodules=("credentials", "env", "errors", "vector"),
+    )
 
 __all__ = [
     "CapacityError",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-import ssl
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envwire.client._transports.targets import is_local
 from envwire.client.errors import InvalidRequestError, TlsError
+
+if TYPE_CHECKING:
+    import ssl
 
 #: A PEM file's path, or its content.
 Pem = str | os.PathLike[str] | bytes
@@ -111,6 +113,8 @@ class Credentials:
         """
         if not self.secure:
             return None
+        import ssl  # takes 5 ms, and few clients use TLS
+
         ca, cert, key = (self.pem(name) for name in ("ca", "cert", "key"))
         try:
             context = ssl.create_default_context(cadata=ca.decode("ascii") if ca else None)
@@ -135,6 +139,8 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
 
 def _load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
     # The ssl module takes files only; this one is for the owner's eyes, and gone in a moment.
+    import tempfile
+
     with tempfile.NamedTemporaryFile() as file:
         file.write(key.rstrip() + b"\n" + cert)
         file.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 _S = TypeVar("_S")
@@ -19,6 +18,8 @@ def at_once(function: Callable[[Any], _T], items: Sequence[Any]) -> list[_T]:
     """
     if len(items) < 2:
         return [function(item) for item in items]
+    from concurrent.futures import ThreadPoolExecutor
+
     with ThreadPoolExecutor(min(len(items), _MOST_THREADS)) as threads:
         futures = [threads.submit(function, item) for item in items]
     return [future.result() for future in futures]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import TYPE_CHECKING
 
 from envwire.client._drivers import keeper
 from envwire.client._recovery.making import Made, SessionMaker
@@ -16,6 +16,9 @@ from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.operations import Operation
 from envwire.client.errors import ReplayError
+
+if TYPE_CHECKING:
+    import asyncio
 
 _log = logging.getLogger("envwire.client")
 

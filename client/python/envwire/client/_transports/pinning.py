@@ -6,7 +6,6 @@ gRPC resolves a name again for each new connection, and so would the direct chan
 from __future__ import annotations
 
 import contextlib
-import ipaddress
 import os
 import socket
 import threading
@@ -64,6 +63,8 @@ def _is_settled(target: str, named: list[tuple[str, int]]) -> bool:
 
 
 def _is_numeric(host: str) -> bool:
+    import ipaddress
+
     try:
         ipaddress.ip_address(host.partition("%")[0])
     except ValueError:
