@@ -97,10 +97,11 @@ class Relay:
         left = cut.after if cut is not None and cut.upwards == upwards else 2**62
         with contextlib.suppress(OSError):
             while left and (data := source.recv(min(left, 65536))):
+                with self._changed:  # counted first: whoever has the answer finds its request counted
+                    passed[upwards] += len(data)
                 sink.sendall(data)
                 left -= len(data)
                 with self._changed:
-                    passed[upwards] += len(data)
                     self._changed.notify_all()
             if left or cut is None:
                 sink.shutdown(socket.SHUT_WR)
