@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from collections.abc import Iterator
@@ -33,7 +34,8 @@ def doomed() -> Iterator[Server]:
     stopped = family_of(server.pid)
     yield server
     for pid in stopped | family_of(server.pid):
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):  # some have ended by now
+            os.kill(pid, signal.SIGCONT)
     server.stop()
 
 
