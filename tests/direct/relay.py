@@ -97,7 +97,7 @@ class Relay:
         left = cut.after if cut is not None and cut.upwards == upwards else 2**62
         with contextlib.suppress(OSError):
             while left and (data := source.recv(min(left, 65536))):
-                with self._changed:  # counted first: whoever has the answer finds its request counted
+                with self._changed:  # first: whoever has the answer finds its request counted
                     passed[upwards] += len(data)
                 sink.sendall(data)
                 left -= len(data)
