@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from typing import Any
@@ -54,7 +55,8 @@ def kill_some(server: Server, random: np.random.Generator | None = None) -> int:
     pids = sessions(server)
     doomed = pids[:1] if random is None else random.permutation(pids)[: random.integers(1, 3)]
     for pid in doomed:
-        os.kill(int(pid), signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it was about to end by itself
+            os.kill(int(pid), signal.SIGKILL)
     return len(doomed)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from google.protobuf import descriptor_pb2
 
+from envwire.admin.v1 import admin_pb2
 from envwire.farm.v1 import farm_pb2
 from envwire.v1 import (
     direct_pb2,
@@ -24,6 +25,7 @@ PROTOS = Path(__file__).parents[3] / "protos"
 NAMES: dict[str, Any] = json.loads((PROTOS / "names.json").read_text(encoding="utf-8"))
 NAMES.pop("")
 MODULES = (
+    admin_pb2,
     direct_pb2,
     environment_pb2,
     farm_pb2,
