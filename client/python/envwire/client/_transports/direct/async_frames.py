@@ -40,6 +40,7 @@ class AsyncFrames:
         self._reply: Arrival[Reply] = Arrival(self._loop)
         self._deadline = LoopDeadline(self._on_late)
         self._spin = AdaptiveSpin()
+        self._looking = False
         self._released = False
         self._loop.add_reader(self._descriptor, self._on_readable)
 
@@ -52,7 +53,8 @@ class AsyncFrames:
             sent = self._send(frame)
             if sent < len(frame):
                 await self._send_rest(memoryview(frame)[sent:])
-            if self._spin.begin():
+            if self._spin.begin() and not self._looking:  # else the last wait's look goes on
+                self._looking = True
                 self._loop.call_soon(self._look)
             return await self._reply
         except BaseException as error:
@@ -82,7 +84,8 @@ class AsyncFrames:
 
     def _look(self) -> None:
         """Keeps the loop from going to sleep for a moment (see `AdaptiveSpin`); all else in it takes its turn."""
-        if self._reply.waiting and self._spin.goes_on():
+        self._looking = self._reply.waiting and self._spin.goes_on()
+        if self._looking:
             self._loop.call_soon(self._look)
 
     def _on_readable(self) -> None:

@@ -1,0 +1,42 @@
+"""Exchanges in an event loop: how often the loop is kept from going to sleep."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import pytest
+
+from envwire.client._transports.direct.async_frames import AsyncFrames
+from envwire.client._transports.direct.direct_channel import Channel
+from envwire.wire.adaptive_spin import AdaptiveSpin
+from envwire.wire.frames import HEADER
+
+REPLY = HEADER.pack(2, 0, 0) + b"ok"
+EXCHANGES = 20
+
+
+def test_exchanges_in_a_row_are_looked_for_once_a_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them takes one turn of the loop here; a look that outlived its exchange would be in all that follow."""
+    looks = 0
+
+    def goes_on(_: AdaptiveSpin) -> bool:
+        nonlocal looks
+        looks += 1
+        return True
+
+    monkeypatch.setattr(AdaptiveSpin, "begin", lambda _: True)
+    monkeypatch.setattr(AdaptiveSpin, "goes_on", goes_on)
+
+    async def drive() -> None:
+        ours, theirs = socket.socketpair()
+        frames = AsyncFrames(Channel(ours), lambda error, _: error)
+        with theirs:
+            for _ in range(EXCHANGES):
+                theirs.sendall(REPLY)
+                assert (await frames.exchange(b"step", 10.0)).message == b"ok"
+        frames.release()
+        frames.channel.close()
+
+    asyncio.run(drive())
+    assert looks == EXCHANGES
