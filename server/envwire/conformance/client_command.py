@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from envwire.conformance.command import USAGE, stop, told
+from envwire.conformance.patterns import fits
 
 
 def conformance_client(
@@ -49,8 +48,8 @@ def conformance_client(
         one
         for one in SCENARIOS
         if one.transport in transports
-        and _fits(one.name, run or ["*"])
-        and not _fits(one.name, skip or [])
+        and fits(one.name, run or ["*"])
+        and not fits(one.name, skip or [])
     ]
     if show:
         typer.echo("\n".join(listing(chosen)))
@@ -62,7 +61,3 @@ def conformance_client(
     except OSError as error:
         stop(str(error), USAGE)
     sys.exit(told(ClientRunner(command, chosen, known).results(), junit, as_json))
-
-
-def _fits(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)

@@ -6,15 +6,15 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from functools import partial
 
 from envwire.conformance.client.driver import Driver
 from envwire.conformance.client.scenario import Scenario, Stage
 from envwire.conformance.client.server_process import server_process
-from envwire.conformance.outcomes import FailedError, SkippedError
+from envwire.conformance.patterns import fits
 from envwire.conformance.proxy import Behaviour, Proxy
 from envwire.conformance.raw import Trace
-from envwire.conformance.suite.runner import Outcome, Result
+from envwire.conformance.suite.runner import Outcome, Result, judged
 
 
 @dataclass(frozen=True)
@@ -49,26 +49,12 @@ class ClientRunner:
 
     def _result(self, scenario: Scenario, driver: Driver, target: str) -> Result:
         began, trace = time.monotonic(), Trace()
-        known = any(
-            fnmatchcase(scenario.name, one.replace("[", "[[]")) for one in self.known_failing
-        )
+        known = fits(scenario.name, self.known_failing)
         with ExitStack() as opened:
             behaviour = scenario.behaviour() if scenario.behaviour else Behaviour()
             if scenario.behaviour:
                 target = opened.enter_context(Proxy(target, behaviour)).target
             stage = Stage(driver, target, scenario.transport, behaviour, trace)
-            outcome, text = _play(scenario, stage, known)
+            outcome, text = judged(partial(scenario.play, stage), known)
         exchange = tuple(trace.lines()) if outcome is Outcome.FAILED else ()
         return Result(scenario, outcome, text, exchange, time.monotonic() - began)
-
-
-def _play(scenario: Scenario, stage: Stage, known: bool) -> tuple[Outcome, str]:
-    try:
-        scenario.play(stage)
-    except SkippedError as why:
-        return Outcome.SKIPPED, str(why)
-    except FailedError as expected:
-        return (Outcome.KNOWN if known else Outcome.FAILED), str(expected)
-    if known:
-        return Outcome.FIXED, "known to fail, and passes: take it off the list"
-    return Outcome.PASSED, ""

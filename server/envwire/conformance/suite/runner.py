@@ -6,16 +6,20 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from enum import Enum
-from fnmatch import fnmatchcase
+from functools import partial
 
 import grpc
 
 from envwire.conformance.outcomes import FailedError, SkippedError, UnreachableError
+from envwire.conformance.patterns import fits
 from envwire.conformance.raw import Access
 from envwire.conformance.suite.checks import Check, Described, Level
 from envwire.conformance.suite.scene import Scene
 from envwire.conformance.suite.selection import Selection
 from envwire.v1 import environment_pb2 as pb
+
+#: What a check may raise when a server answers what nobody expects.
+_BROKEN = (grpc.RpcError, OSError, ValueError)
 
 
 class Outcome(str, Enum):
@@ -109,27 +113,32 @@ class Runner:
         began = time.monotonic()
         if not self.selection.offers(check.profile, self._open(info, "unary")):
             return Result(check, Outcome.SKIPPED, f"the server does not offer {check.profile}")
-        known = any(fnmatchcase(check.name, one.replace("[", "[[]")) for one in self.known_failing)
+        known = fits(check.name, self.known_failing)
         with self._open(info, check.link)() as scene:
-            outcome, text = _run(check, scene, known)
+            outcome, text = judged(partial(check.run, scene), known, _BROKEN)
             exchange = tuple(scene.trace.lines()) if outcome is Outcome.FAILED else ()
         return Result(check, outcome, text, exchange, time.monotonic() - began)
 
 
-def _run(check: Check, scene: Scene, known: bool) -> tuple[Outcome, str]:
+def judged(
+    act: Callable[[], object], known: bool, broken: tuple[type[Exception], ...] = ()
+) -> tuple[Outcome, str]:
+    """Makes a check or plays a scenario, and returns what came of it, with a text.
+
+    Args:
+        act: Does it.
+        known: Whether it is listed as failing.
+        broken: Exceptions that the other side's answers may lead to: it failed then.
+    """
     try:
-        check.run(scene)
+        act()
     except SkippedError as why:
         return Outcome.SKIPPED, str(why)
     except FailedError as expected:
-        return (Outcome.KNOWN if known else Outcome.FAILED), str(expected)
-    except (grpc.RpcError, OSError, ValueError) as error:  # a server may answer anything
-        return (Outcome.KNOWN if known else Outcome.FAILED), f"an answer, not {error!r}"
-    return (
-        (Outcome.FIXED, "known to fail, and passes: take it off the list")
-        if known
-        else (
-            Outcome.PASSED,
-            "",
-        )
-    )
+        text = str(expected)
+    except broken as error:
+        text = f"an answer, not {error!r}"
+    else:
+        fixed = (Outcome.FIXED, "known to fail, and passes: take it off the list")
+        return fixed if known else (Outcome.PASSED, "")
+    return (Outcome.KNOWN if known else Outcome.FAILED), text

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 
 import grpc
 
 from envwire.conformance.outcomes import FailedError, SkippedError
+from envwire.conformance.patterns import fits
 from envwire.conformance.suite.checks import CHECKS, Check
 from envwire.conformance.suite.scene import Scene
 
@@ -79,11 +79,7 @@ class Selection:
         """Yields the checks that are asked for."""
         for check in CHECKS:
             wanted = not self.profiles or check.profile in self.profiles
-            if (
-                wanted
-                and _fits(check.name, self.run or ("*",))
-                and not _fits(check.name, self.skip)
-            ):
+            if wanted and fits(check.name, self.run or ("*",)) and not fits(check.name, self.skip):
                 yield check
 
     def offers(self, profile: str, open_scene: Callable[[], Scene]) -> bool:
@@ -101,7 +97,3 @@ def _offered(profile: str, open_scene: Callable[[], Scene]) -> bool:
             return PROFILES[profile](scene)
         except (FailedError, SkippedError):
             return False
-
-
-def _fits(name: str, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)

@@ -94,12 +94,22 @@ def the_last_words_of_a_process_travel(scene: Scene) -> None:
 _MOST = 64 * 1024 * 1024
 
 
-@check("LIMIT-2 BOUND-3 ERROR-12", over=ALL)
-def an_answer_that_is_too_large_is_replaced(scene: Scene) -> None:
-    """It answers MESSAGE_TOO_LARGE, and the session goes on."""
+def _limit(scene: Scene) -> int:
+    """Returns the server's limit for messages.
+
+    Raises:
+        SkippedError: It has none, or one that is too large to be tried.
+    """
     limit = scene.info.max_message_bytes
     if not 0 < limit <= _MOST:
         raise SkippedError("max_message_bytes is above 64 MiB; run the server with less")
+    return limit
+
+
+@check("LIMIT-2 BOUND-3 ERROR-12", over=ALL)
+def an_answer_that_is_too_large_is_replaced(scene: Scene) -> None:
+    """It answers MESSAGE_TOO_LARGE, and the session goes on."""
+    limit = _limit(scene)
     session = scene.make("Big")
     session.reset(1)
     session.ask("step", action=integer(limit + 1)).refused(Reason.MESSAGE_TOO_LARGE)
@@ -122,9 +132,7 @@ def a_large_answer_comes_whole(scene: Scene) -> None:
 @check("LIMIT-1")
 def a_request_that_is_too_large_is_refused(scene: Scene) -> None:
     """GRPC refuses it with RESOURCE_EXHAUSTED, and the session goes on."""
-    limit = scene.info.max_message_bytes
-    if not 0 < limit <= _MOST:
-        raise SkippedError("max_message_bytes is above 64 MiB; run the server with less")
+    limit = _limit(scene)
     session = scene.make("Echo")
     session.reset(1)
     answer = session.peek("step", 2, action=text("x" * (limit + 1)))
