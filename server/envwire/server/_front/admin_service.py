@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from heapq import nsmallest
+from operator import attrgetter
 
 from google.protobuf.message import Message
 
@@ -47,14 +49,12 @@ class AdminService:
         if request.page_size < 0:
             raise _malformed(f"page_size is {request.page_size}; it must be 0 or more")
         most = min(request.page_size or MAX_PAGE, MAX_PAGE)
-        rest = sorted(each.id for each in self._sessions if each.id > request.page_token)
-        listed, now = set(rest[:most]), self._clock()
+        rest = (each for each in self._sessions if each.id > request.page_token)
+        page = nsmallest(most + 1, rest, key=attrgetter("id"))
+        listed, now = page[:most], self._clock()
         return pb.ListSessionsResponse(
-            sessions=sorted(
-                (_summary(each, now) for each in self._sessions if each.id in listed),
-                key=lambda summary: summary.session_id,
-            ),
-            next_page_token=rest[most - 1] if len(rest) > most else "",
+            sessions=[_summary(each, now) for each in listed],
+            next_page_token=listed[-1].id if len(page) > most else "",
             total=len(self._sessions),
         )
 

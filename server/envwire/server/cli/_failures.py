@@ -8,6 +8,7 @@ import typer
 
 from envwire.client.errors import RemoteError, RemoteTracebackError
 from envwire.envs.error import Error
+from envwire.server.cli._stop import stop
 
 
 def of_the_server(error: BaseException) -> bool:
@@ -24,12 +25,8 @@ def fail(command: str, error: BaseException) -> NoReturn:
     cause = error.__cause__
     if isinstance(cause, RemoteTracebackError) and not of_the_server(error):
         typer.echo(f"The environment raised, on the server:{cause}", err=True)
-        typer.echo(f"envwire {command}: the environment raised {_worded(error)}", err=True)
-    elif of_the_server(error):
-        typer.echo(f"envwire {command}: {error}", err=True)
-    else:
-        typer.echo(f"envwire {command}: {_worded(error)}", err=True)
-    raise typer.Exit(1) from None
+        stop(command, f"the environment raised {_worded(error)}")
+    stop(command, error if of_the_server(error) else _worded(error))
 
 
 def _worded(error: BaseException) -> str:

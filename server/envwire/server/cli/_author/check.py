@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from envwire.server.cli._parameters import EnvId, Imports, Kwargs, TargetOption
+from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     from envwire.server.cli._author.checks import Finding
@@ -43,8 +44,7 @@ def check(
                 found.append(finding)
                 progress.advance(bar)
     except ServerError as error:
-        typer.echo(f"envwire check: {error}", err=True)
-        raise typer.Exit(1) from None
+        stop("check", error)
     except Exception as error:
         fail("check", error)
     _show(env_id, found)

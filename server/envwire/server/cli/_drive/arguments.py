@@ -41,6 +41,22 @@ def wrapper_requests(options: Iterable[str]) -> list[tuple[str, dict[str, Any]]]
     return wrappers
 
 
+def making(
+    kwarg: Iterable[str] | None, wrapper: Iterable[str] | None, library: str, transport: str
+) -> dict[str, Any]:
+    """Reads the options of a command that makes an environment, as arguments of `RemoteEnv`.
+
+    Raises:
+        ValueError: One is not of its form.
+    """
+    return {
+        "env_kwargs": keyword_arguments(kwarg or ()),
+        "wrappers": wrapper_requests(wrapper or ()),
+        "library": library or None,
+        "transport": transport,
+    }
+
+
 def _value(text: str) -> Any:
     try:
         return json.loads(text)

@@ -57,22 +57,14 @@ def evaluate_policy(
     The result is the same with any number of shards: each episode has a seed of its own, and counts once.
     """
     from envwire.client import RemoteEnv
-    from envwire.server.cli._drive.arguments import keyword_arguments, wrapper_requests
+    from envwire.server.cli._drive.arguments import making
     from envwire.server.cli._drive.evaluation import Plan
     from envwire.server.cli._drive.policies import load_policy
     from envwire.server.cli._drive.statistics import summary
     from envwire.server.cli._failures import fail
 
     try:
-        make = partial(
-            RemoteEnv,
-            target,
-            env_id,
-            wrappers=wrapper_requests(wrapper or ()),
-            transport=transport,
-            library=library or None,
-            env_kwargs=keyword_arguments(kwarg or ()),
-        )
+        make = partial(RemoteEnv, target, env_id, **making(kwarg, wrapper, library, transport))
         results = _play(Plan(load_policy(policy), episodes, seed, max_steps), make, shards)
         told = {"env_id": env_id, "policy": policy, "seed": seed, **summary(results, seed)}
         _write(told, as_json, plot)

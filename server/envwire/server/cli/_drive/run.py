@@ -62,7 +62,7 @@ def run(
     Example: envwire run localhost:50051 CartPole-v1 --episodes 5
     """
     from envwire.client import RemoteEnv
-    from envwire.server.cli._drive.arguments import keyword_arguments, wrapper_requests
+    from envwire.server.cli._drive.arguments import making
     from envwire.server.cli._drive.episodes import Film, run_episodes
     from envwire.server.cli._drive.policies import load_policy
     from envwire.server.cli._failures import fail
@@ -72,10 +72,7 @@ def run(
             target,
             env_id,
             render_mode=_MODES[render] if render else None,
-            wrappers=wrapper_requests(wrapper or ()),
-            transport=transport,
-            library=library or None,
-            env_kwargs=keyword_arguments(kwarg or ()),
+            **making(kwarg, wrapper, library, transport),
         )
         try:
             film = Film(render, output) if render else None

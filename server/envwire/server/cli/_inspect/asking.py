@@ -1,23 +1,28 @@
-"""Asks a server or a gateway by a unary call that is none of EnvironmentService's."""
+"""Asks a server or a gateway by unary calls that are none of EnvironmentService's."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
-import typer
+from envwire.server.cli._stop import stop
 
 _SECONDS = 5.0
 
 
-def ask(command: str, target: str, method: Callable[[Any], Any], request: Any) -> Any:
-    """Returns the answer to a request; prints why there is none, and exits with status 1.
+@contextmanager
+def asking(
+    command: str, target: str, stub: Callable[[Any], Any]
+) -> Generator[Callable[[str, Any], Any]]:
+    """Gives what sends a request to a method and returns the answer, over one connection.
+
+    Where there is none, it prints why, and exits with status 1.
 
     Args:
         command: The command's name.
         target: HOST:PORT.
-        method: Returns the method of a channel's stub.
-        request: The request.
+        stub: Returns the stub of the service, of a channel.
     """
     import grpc
 
@@ -29,10 +34,12 @@ def ask(command: str, target: str, method: Callable[[Any], Any], request: Any) -
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
     try:
         with open_channel(target, credentials) as channel:
-            return method(channel)(request, metadata=metadata, timeout=_SECONDS)
+            service = stub(channel)
+            yield lambda method, request: getattr(service, method)(
+                request, metadata=metadata, timeout=_SECONDS
+            )
     except grpc.RpcError as error:
-        typer.echo(f"envwire {command}: {_worded(error, target)}", err=True)
-        raise typer.Exit(1) from None
+        stop(command, _worded(error, target))
 
 
 def _worded(error: Any, target: str) -> str:

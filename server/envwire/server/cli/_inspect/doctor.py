@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from envwire.server.cli._parameters import Target
+from envwire.server.cli._stop import stop
 
 _MARKS = {True: ("ok", "green"), False: ("failed", "red"), None: ("note", "yellow")}
 
@@ -33,8 +34,7 @@ def doctor(
     try:
         credentials = Credentials()
     except (RemoteError, OSError, ValueError) as error:
-        typer.echo(f"envwire doctor: {error}", err=True)
-        raise typer.Exit(1) from None
+        stop("doctor", error)
     with contextlib.closing(Examined(target, env_id, credentials)) as server:
         for name, passed, text in diagnose(server):
             mark, colour = _MARKS[passed]

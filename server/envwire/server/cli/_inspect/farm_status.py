@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._inspect.asking import ask
+from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import AsJson
 
 if TYPE_CHECKING:
@@ -27,13 +27,9 @@ def status(
     """
     from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 
-    request = farm_pb2.ListServersRequest()
-    answer: farm_pb2.ListServersResponse = ask(
-        "farm status",
-        target,
-        lambda channel: farm_pb2_grpc.FarmServiceStub(channel).ListServers,
-        request,
-    )
+    answer: farm_pb2.ListServersResponse
+    with asking("farm status", target, farm_pb2_grpc.FarmServiceStub) as ask:
+        answer = ask("ListServers", farm_pb2.ListServersRequest())
     if as_json:
         from google.protobuf.json_format import MessageToJson
 

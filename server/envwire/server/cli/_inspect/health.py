@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from envwire.server.cli._parameters import Target
+from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     import grpc
@@ -45,8 +46,7 @@ def health(
         typer.echo(f"no answer from {target}: {reason}", err=True)
         raise typer.Exit(1) from None
     except OSError as error:
-        typer.echo(f"envwire health: {error}", err=True)
-        raise typer.Exit(1) from None
+        stop("health", error)
     status = health_pb2.HealthCheckResponse.ServingStatus.Name(answer.status)
     typer.echo(status)
     if answer.status != health_pb2.HealthCheckResponse.SERVING:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-import typer
-
 from envwire.server.cli._parameters import AsJson, Target
+from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     from envwire.v1 import environment_pb2 as pb
@@ -42,8 +41,7 @@ def list_environments(
                 )
             )
     except RemoteError as error:
-        typer.echo(f"envwire list: {error}", err=True)
-        raise typer.Exit(1) from None
+        stop("list", error)
     show = print_json if as_json else print_rows
     show(listing.list_environments, info.get_server_info)
 

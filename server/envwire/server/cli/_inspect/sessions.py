@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._inspect.asking import ask
+from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import AsJson, Target
 
 if TYPE_CHECKING:
@@ -41,37 +41,25 @@ def sessions(
         _show(pages)
 
 
-def _method(name: str) -> Callable[[Any], Any]:
-    """Returns what finds a method in a channel."""
-
-    def find(channel: Any) -> Any:
-        from envwire.admin.v1 import admin_pb2_grpc
-
-        return getattr(admin_pb2_grpc.AdminServiceStub(channel), name)
-
-    return find
-
-
 def _pages(target: str) -> Iterator[admin_pb2.ListSessionsResponse]:
-    from envwire.admin.v1 import admin_pb2
+    from envwire.admin.v1 import admin_pb2, admin_pb2_grpc
 
     token = ""
-    while True:
-        request = admin_pb2.ListSessionsRequest(page_token=token)
-        page: admin_pb2.ListSessionsResponse = ask(
-            "sessions", target, _method("ListSessions"), request
-        )
-        yield page
-        token = page.next_page_token
-        if not token:
-            return
+    with asking("sessions", target, admin_pb2_grpc.AdminServiceStub) as ask:
+        while True:
+            request = admin_pb2.ListSessionsRequest(page_token=token)
+            page: admin_pb2.ListSessionsResponse = ask("ListSessions", request)
+            yield page
+            token = page.next_page_token
+            if not token:
+                return
 
 
 def _end(target: str, session_id: str) -> None:
-    from envwire.admin.v1 import admin_pb2
+    from envwire.admin.v1 import admin_pb2, admin_pb2_grpc
 
-    request = admin_pb2.EndSessionRequest(session_id=session_id)
-    ask("sessions", target, _method("EndSession"), request)
+    with asking("sessions", target, admin_pb2_grpc.AdminServiceStub) as ask:
+        ask("EndSession", admin_pb2.EndSessionRequest(session_id=session_id))
     typer.echo(f"session {session_id} has ended")
 
 
@@ -130,10 +118,12 @@ def drain(
 
     Example: envwire drain localhost:50051 --timeout 600
     """
-    from envwire.admin.v1 import admin_pb2
+    from envwire.admin.v1 import admin_pb2, admin_pb2_grpc
 
     request = admin_pb2.DrainServerRequest()
     if timeout is not None:
         request.timeout.FromMilliseconds(round(timeout * 1000))
-    answer: admin_pb2.DrainServerResponse = ask("drain", target, _method("DrainServer"), request)
+    answer: admin_pb2.DrainServerResponse
+    with asking("drain", target, admin_pb2_grpc.AdminServiceStub) as ask:
+        answer = ask("DrainServer", request)
     typer.echo(f"draining: {answer.sessions} sessions have {_seconds(answer.timeout)} to end")

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from envwire.server.cli._parameters import Imports
+from envwire.server.cli._stop import stop
+
 if TYPE_CHECKING:
     from envwire.server._recording.reader import RecordedSession
 
@@ -17,10 +20,6 @@ _EXTRAS = {"minari": "minari", "jax": "minari", "h5py": "minari", "imageio": "mp
 
 Files = Annotated[
     list[Path], typer.Argument(help="Recordings, of `envwire serve --record`.", metavar="FILE...")
-]
-Import = Annotated[
-    list[str] | None,
-    typer.Option("--import", help="Module that registers the environment; repeat for more."),
 ]
 
 
@@ -33,7 +32,7 @@ def export(
     target: Annotated[
         str, typer.Option(help="Server that renders a film whose frames were not recorded.")
     ] = "",
-    imports: Import = None,
+    imports: Imports = None,
 ) -> None:
     """Make a data set, a table or a film of recordings.
 
@@ -50,19 +49,16 @@ def export(
         extra = _EXTRAS.get((error.name or "").partition(".")[0])
         if extra is None:
             fail("export", error)
-        typer.echo(
-            f"envwire export: {error.name} is not installed; this form needs: pip install 'envwire[{extra}]'",
-            err=True,
+        stop(
+            "export",
+            f"{error.name} is not installed; this form needs: pip install 'envwire[{extra}]'",
         )
-        raise typer.Exit(1) from None
     except RecordingError as error:
-        typer.echo(f"envwire export: {error}", err=True)
-        raise typer.Exit(1) from None
+        stop("export", error)
     except Exception as error:
         fail("export", error)
     if not written:
-        typer.echo("envwire export: say what to make: --minari, --csv, --gif or --mp4", err=True)
-        raise typer.Exit(2)
+        stop("export", "say what to make: --minari, --csv, --gif or --mp4", 2)
 
 
 def _write(

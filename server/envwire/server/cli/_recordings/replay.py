@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from envwire.server.cli._recordings.export import Import
+from envwire.server.cli._parameters import Imports
+from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     from envwire.server._recording.reader import RecordedSession
@@ -18,7 +19,7 @@ def replay(
     target: Annotated[
         str, typer.Option(help="HOST:PORT of a server to play it to; in this process by default.")
     ] = "",
-    imports: Import = None,
+    imports: Imports = None,
 ) -> None:
     """Make the environment of a recording again, ask it all that was asked, and say where it answers otherwise.
 
@@ -31,8 +32,7 @@ def replay(
         recording = RecordedSession(file)
         same = _play(recording, target, imports or [])
     except RecordingError as error:
-        typer.echo(f"envwire replay: {error}", err=True)
-        raise typer.Exit(1) from None
+        stop("replay", error)
     except Exception as error:
         fail("replay", error)
     if recording.header.redacted:

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._stop import stop
+
 
 def certs(
     directory: Annotated[Path, typer.Argument(help="Where to write them.", metavar="DIR")],
@@ -23,18 +25,16 @@ def certs(
     from envwire.server._auth.certificates import make_certificates
 
     if (directory / "ca-key.pem").exists():
-        typer.echo(
-            f"envwire certs: {directory} holds a CA already, whose certificates would no longer be trusted; name "
-            "another directory, or remove it first",
-            err=True,
+        stop(
+            "certs",
+            f"{directory} holds a CA already, whose certificates would no longer be trusted; name another "
+            "directory, or remove it first",
         )
-        raise typer.Exit(1)
     hosts = ["localhost", "127.0.0.1", "::1", *(host or [])]
     try:
         paths = make_certificates(directory, dict.fromkeys(hosts), client)
     except OSError as error:
-        typer.echo(f"envwire certs: {error}", err=True)
-        raise typer.Exit(1) from None
+        stop("certs", error)
     for path in paths:
         typer.echo(path)
     typer.echo(_ADVICE.format(directory=directory), nl=False)

@@ -8,6 +8,7 @@ import typer
 
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.tokens import new_token
+from envwire.server.cli._stop import stop
 
 
 def token(
@@ -24,10 +25,6 @@ def token(
     try:
         made, line = new_token(name, scope or [Scope.PLAY])
     except ValueError:
-        typer.echo(
-            f"envwire token: {name!r} is no name for a token; use letters, digits and . _ - @",
-            err=True,
-        )
-        raise typer.Exit(1) from None
+        stop("token", f"{name!r} is no name for a token; use letters, digits and . _ - @")
     typer.echo(f"token, for ENVWIRE_TOKEN: {made}")
     typer.echo(f"line, for --tokens FILE:  {line}")

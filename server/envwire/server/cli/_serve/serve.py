@@ -10,7 +10,8 @@ import typer
 from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._serve.settings_options import given, take_settings
-from envwire.server.cli._serve.starting import give_up, starting
+from envwire.server.cli._serve.starting import starting
+from envwire.server.cli._stop import stop
 from envwire.server.config import SETTINGS, ServerConfig
 
 EPILOG = (
@@ -38,7 +39,7 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
         try:
             run(server, lambda target: print(f"ready: {target}", flush=True))
         except ForkserverError as error:
-            give_up("serve", error)
+            stop("serve", error)
 
 
 take_settings(serve, SETTINGS)

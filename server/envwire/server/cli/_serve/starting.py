@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import NoReturn
-
-import typer
 
 from envwire.server._system import check_system
+from envwire.server.cli._stop import stop
 
 
 @contextmanager
@@ -25,10 +23,4 @@ def starting(command: str) -> Generator[None]:
         check_system()
         yield
     except (ValueError, OSError) as error:
-        give_up(command, error)
-
-
-def give_up(command: str, error: Exception) -> NoReturn:
-    """Prints why a command cannot serve, and exits with status 1."""
-    typer.echo(f"envwire {command}: {error}", err=True)
-    raise typer.Exit(1) from None
+        stop(command, error)
