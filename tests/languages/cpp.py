@@ -15,14 +15,20 @@ PACKAGE = Path(ROOT) / "client" / "cpp"
 _BUILT = PACKAGE / "build" / "tests"
 
 
+def program(name: str) -> str:
+    """Returns the path of a program, or skips the test that needs it where it is not built."""
+    path = _BUILT / name
+    if not path.exists():
+        pytest.skip("the C++ library is not built: run `make test-cpp`")
+    return str(path)
+
+
 @contextmanager
 def running(name: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """Runs a program whose lines are read and written by the test; skips the test where it is not built."""
-    program = _BUILT / name
-    if not program.exists():
-        pytest.skip("the C++ library is not built: run `make test-cpp`")
+    """Runs a program whose lines are read and written by the test."""
+    command = [program(name), *arguments]
     with subprocess.Popen(
-        [str(program), *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         try:
             yield process

@@ -10,9 +10,22 @@ using internal::Answer;
 using internal::Connection;
 using internal::Kind;
 
-void SetReset(std::optional<std::int64_t> seed, const std::optional<Dict>& options, v1::ResetRequest* request) {
-  if (seed) request->mutable_seed()->set_int_value(*seed);
-  if (options) internal::Encode(*options, request->mutable_options());
+// `Result` is an observation and an info, or those of all members.
+template <class Result>
+Result ServeReset(Connection& connection, std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
+  v1::ResetRequest request;
+  if (seed) request.mutable_seed()->set_int_value(*seed);
+  if (options) internal::Encode(*options, request.mutable_options());
+  Answer& answer = connection.driver().Serve(Kind::kReset, &request);
+  v1::ResetResponse* reset = answer.message.mutable_reset();
+  return {internal::Decode(reset->mutable_observation(), answer.attachments),
+          internal::Decode(reset->mutable_info(), answer.attachments)};
+}
+
+Answer& ServeStep(Connection& connection, const Value& action) {
+  connection.step.Clear();
+  internal::Encode(action, connection.step.mutable_action());
+  return connection.driver().Serve(Kind::kStep, &connection.step);
 }
 
 StepResult ReadStep(v1::StepResponse* step, const internal::Attachments& attachments) {
@@ -121,19 +134,11 @@ Env Env::Make(const std::string& target, const std::string& id, const MakeOption
 }
 
 ResetResult Env::Reset(std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
-  v1::ResetRequest request;
-  SetReset(seed, options, &request);
-  Answer& answer = connection().driver().Serve(Kind::kReset, &request);
-  v1::ResetResponse* reset = answer.message.mutable_reset();
-  return {internal::Decode(reset->mutable_observation(), answer.attachments),
-          internal::Decode(reset->mutable_info(), answer.attachments)};
+  return ServeReset<ResetResult>(connection(), seed, options);
 }
 
 StepResult Env::Step(const Value& action) {
-  v1::StepRequest& request = connection().step;
-  request.Clear();
-  internal::Encode(action, request.mutable_action());
-  Answer& answer = connection().driver().Serve(Kind::kStep, &request);
+  Answer& answer = ServeStep(connection(), action);
   return ReadStep(answer.message.mutable_step(), answer.attachments);
 }
 
@@ -162,19 +167,11 @@ VectorEnv VectorEnv::Make(const std::string& target, const std::string& id, std:
 std::uint32_t VectorEnv::num_envs() const { return made().vector().num_envs(); }
 
 VectorReset VectorEnv::Reset(std::optional<std::int64_t> seed, const std::optional<Dict>& options) {
-  v1::ResetRequest request;
-  SetReset(seed, options, &request);
-  Answer& answer = connection().driver().Serve(Kind::kReset, &request);
-  v1::ResetResponse* reset = answer.message.mutable_reset();
-  return {internal::Decode(reset->mutable_observation(), answer.attachments),
-          internal::Decode(reset->mutable_info(), answer.attachments)};
+  return ServeReset<VectorReset>(connection(), seed, options);
 }
 
 VectorStep VectorEnv::Step(const Value& actions) {
-  v1::StepRequest& request = connection().step;
-  request.Clear();
-  internal::Encode(actions, request.mutable_action());
-  Answer& answer = connection().driver().Serve(Kind::kStep, &request);
+  Answer& answer = ServeStep(connection(), actions);
   v1::StepResponse* step = answer.message.mutable_step();
   return {internal::Decode(step->mutable_observation(), answer.attachments),
           ReadArray(step->mutable_typed_reward(), answer.attachments),
