@@ -21,6 +21,7 @@ from envwire.server._settings.checks import (
     LIMIT,
     LOG_FORMAT,
     NOT_NEGATIVE,
+    OPTIONAL_PORT,
     PORT,
     POSITIVE,
     FilePath,
@@ -255,6 +256,13 @@ class ServerConfig:
             LOG_FORMAT,
         ),
     ] = "text"
+    http_port: Annotated[
+        int,
+        _operations(
+            "Port of HTTP for operators: /livez and /readyz for probes, /metrics for Prometheus; 0 for none.",
+            OPTIONAL_PORT,
+        ),
+    ] = 0
     join: Annotated[
         Sequence[str],
         _farm("HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."),

@@ -11,6 +11,7 @@ from envwire.server._bridges.process import openenv_bridge
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
+from envwire.server._front.http.port import http_port
 from envwire.server._front.joining import joined
 from envwire.server._recording.retention import check_directory, retained
 from envwire.server.config import ServerConfig
@@ -46,7 +47,12 @@ async def _serve_front(
     server = GrpcServer(front, config)
     try:
         target = await server.start()
-        async with retained(config), openenv_bridge(config, target), joined(config, front, target):
+        async with (
+            retained(config),
+            openenv_bridge(config, target),
+            http_port(config, config.http_port, front.http_routes),
+            joined(config, front, target),
+        ):
             front.drain_order.on_given = stop.set
             ready(target)
             await stop.wait()

@@ -15,6 +15,7 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
     **dict.fromkeys(
         ("make", "renew_lease", "get_session_stats", *SESSION_REQUESTS), frozenset({Scope.PLAY})
     ),
+    "metrics": frozenset({Scope.OBSERVE}),
     "register": frozenset({Scope.JOIN}),
     "allocate": frozenset({Scope.PLAY}),
     "locate": frozenset({Scope.PLAY, Scope.OBSERVE}),

@@ -21,6 +21,7 @@ from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct.listener import DirectListener
 from envwire.server._front.direct.makes import DirectMakes
 from envwire.server._front.drain_order import DrainOrder
+from envwire.server._front.http.port import Routes
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
@@ -74,8 +75,9 @@ class Front:
         self._sessions = sessions = Sessions(
             config.max_sessions, clock, secrets.token_hex(8), config.max_sessions_per_client
         )
+        self._tally = sessions.tally
         served = [(each.library, each.spec.id) for each in loaded.environments.environments]
-        admission = Admission(config, clock, sessions, served)
+        self._admission = admission = Admission(config, clock, sessions, served)
         maker = SessionMaker(config, clock, admission, sessions, forkserver)
         makes = DirectMakes(access, self.exchange, config.max_make_bytes)
         self._direct = DirectListener(config, sessions, makes)
@@ -108,6 +110,15 @@ class Front:
             await forkserver.stop()
             raise
 
+    def http_routes(self) -> Routes:
+        """Returns what operators read at the HTTP port."""
+        from envwire.server._front.http.operations import operations
+        from envwire.server._front.http.server_metrics import ServerMetrics
+
+        admission = self._admission
+        metrics = ServerMetrics(self._sessions, admission)
+        return operations(self.access, lambda: not admission.draining, metrics)
+
     async def drain(self, timeout: float) -> None:
         """Takes no more sessions, and waits up to `timeout` seconds for the open ones to end."""
         self.notices.drain(timeout)
@@ -124,15 +135,18 @@ class Front:
     ) -> bytes:
         """Serves one request and returns its reply; whatever goes wrong is in the reply."""
         try:
-            return await self._exchange(raw, stream, client)
+            reply = await self._exchange(raw, stream, client)
         except FaultError as fault:
-            return fault_reply(fault).SerializeToString()
+            reply = fault_reply(fault).SerializeToString()
         except DecodeError as error:
-            return fault_reply(_malformed(f"not an InteractRequest: {error}")).SerializeToString()
+            reply = fault_reply(_malformed(f"not an InteractRequest: {error}")).SerializeToString()
         except Exception as error:
             # The outermost handler: an error in the server must not end the client's stream.
             _log.exception("a request failed inside the server")
-            return fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
+            reply = fault_reply(fault_from_exception(error, Reason.INTERNAL)).SerializeToString()
+        self._tally.received += len(raw)
+        self._tally.sent += len(reply)
+        return reply
 
     async def _exchange(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
         known = self._session_service.find_stepped(raw, stream)

@@ -81,13 +81,14 @@ class Scoreboard:
         return bool(self._marks[slot])
 
     def close(self) -> None:
-        """Unmaps the memory; a closed scoreboard shows no requests."""
-        quiet = bytearray(self._numbers.nbytes)
+        """Unmaps the memory. A closed scoreboard shows what was served, and that nothing is being served."""
+        kept = memoryview(bytearray(self._numbers))
         self._numbers.release()
         self._marks.release()
         self._memory.close()  # and the descriptor that it keeps
-        self._numbers = memoryview(quiet).cast("Q")
-        self._marks = memoryview(quiet)[-MARKS:]
+        self._numbers, self._marks = kept.cast("Q"), kept[-MARKS:]
+        for column in range(_BUSY, len(self._numbers), _ROW):  # the last one holds the marks
+            self._numbers[column] = 0
 
 
 def size(rows: int) -> int:

@@ -94,6 +94,7 @@ POSITIVE = Check(_is_positive, "more than 0")
 NOT_NEGATIVE = Check(_between(0), "0 or more")
 LIMIT = Check(_between(0), "0, for no limit, or more")
 PORT = Check(_between(0, 65535), "a port, or 0 for any free one")
+OPTIONAL_PORT = Check(_between(0, 65535), "a port, or 0 for none")
 DIRECT_PORT = Check(_between(-1, 65535), "a port, 0 for any free one, or -1 for no direct channel")
 FILES = Check(
     _is_enough_files,

@@ -77,6 +77,20 @@ def test_a_cleared_row_is_empty_and_the_others_are_not(scoreboards: Pair) -> Non
     assert read(front) == [kept, NOTHING, kept]
 
 
+def test_a_closed_scoreboard_keeps_what_was_served_and_shows_nothing_in_progress() -> None:
+    descriptor, scoreboard = make_scoreboard(ROWS)
+    os.close(descriptor)
+    for row in range(ROWS):
+        scoreboard.begin(row)
+        scoreboard.end(row, 5)
+        scoreboard.begin(row)
+        scoreboard.mark(row, True)
+    scoreboard.close()
+    assert read(scoreboard) == [(False, 1)] * ROWS
+    assert [scoreboard.times(row)[1] for row in range(ROWS)] == [5] * ROWS
+    assert not any(scoreboard.marked(slot) for slot in range(MARKS))
+
+
 def test_marks_are_seen_on_both_sides_and_are_no_rows(scoreboards: Pair) -> None:
     process, front = scoreboards
     for place in range(MARKS):

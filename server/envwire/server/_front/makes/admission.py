@@ -56,6 +56,11 @@ class Admission:
         self._check_served(request)
         return self._allow_list.check(request)
 
+    @property
+    def waiting(self) -> int:
+        """How many Makes wait for a free slot."""
+        return len(self._queue)
+
     async def reserve(self, client: Client) -> None:
         """Takes a slot for a client, waiting for a free one when the operator has a queue.
 

@@ -9,6 +9,7 @@ from functools import partial
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
+from envwire.codec.errors.statuses import reason_of
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
@@ -18,6 +19,7 @@ from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
+from envwire.server._front.tally import MADE
 from envwire.server._processes.forkserver import ForkError, ForkserverLink
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server._processes.placement import Placement
@@ -59,6 +61,12 @@ class SessionMaker:
         Raises:
             FaultError: It is not admitted, there is no process for it, or the process is lost.
         """
+        with self._sessions.tally.making() as count:
+            reply = await self._make(request, client)
+            count.outcome = reason_of(reply.error).value if reply.HasField("error") else MADE
+            return reply
+
+    async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         order = self._admission.check(request)
         await self._admission.reserve(client)
         try:

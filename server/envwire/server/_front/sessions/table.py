@@ -12,6 +12,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end
 from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.tally import Tally
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import STEP_REQUEST, detached
 
@@ -41,13 +42,16 @@ class Sessions:
 
     Attributes:
         incarnation: Name of this run of the server.
+        capacity: How many may live at once.
+        tally: What the server did since it started.
         on_free: Called when a slot became free.
     """
 
     def __init__(
         self, capacity: int, clock: Callable[[], float], incarnation: str, per_client: int = 0
     ) -> None:
-        self._capacity = capacity
+        self.capacity = capacity
+        self.tally = Tally(clock)
         self._clock = clock
         self.incarnation = incarnation
         self._per_client = per_client
@@ -80,15 +84,15 @@ class Sessions:
     @property
     def full(self) -> bool:
         """Whether no slot is free."""
-        return len(self) >= self._capacity
+        return len(self) >= self.capacity
 
     def no_slot(self, more: str = "") -> FaultError:
         """Returns the error of a server without a free slot, with `more` added to its text."""
         return FaultError(
             Reason.CAPACITY_REACHED,
-            f"all {self._capacity} sessions of this server are taken{more}; try again later or on another server. "
+            f"all {self.capacity} sessions of this server are taken{more}; try again later or on another server. "
             "The operator raises the number with --max-sessions",
-            metadata={"max_sessions": str(self._capacity)},
+            metadata={"max_sessions": str(self.capacity)},
             retry_after=1.0,
         )
 
@@ -132,6 +136,8 @@ class Sessions:
             return
         log_end(session)
         if session.end_reason is not None:
+            self.tally.ends[session.end_reason.reason.value] += 1
+            self.tally.served.add(*session.stats())
             self._remember(session, session.end_reason)
         self.on_free()
 

@@ -1,0 +1,62 @@
+"""Prometheus metrics that servers and gateways share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import accumulate
+
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    InfoMetricFamily,
+    Metric,
+)
+
+from envwire.server._front.tally import MAKE_BOUNDS, Tally
+from envwire.server._version import VERSION
+
+
+def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
+    """Returns a gauge without labels."""
+    return GaugeMetricFamily(f"envwire_{name}", text, value)
+
+
+def gauges(name: str, text: str, label: str, values: dict[str, int]) -> GaugeMetricFamily:
+    """Returns a gauge with one label."""
+    family = GaugeMetricFamily(f"envwire_{name}", text, labels=[label])
+    for key, value in sorted(values.items()):
+        family.add_metric([key], value)
+    return family
+
+
+def counter(name: str, text: str, value: float) -> CounterMetricFamily:
+    """Returns a counter without labels."""
+    return CounterMetricFamily(f"envwire_{name}", text, value)
+
+
+def counters(name: str, text: str, label: str, values: dict[str, int]) -> CounterMetricFamily:
+    """Returns a counter with one label."""
+    family = CounterMetricFamily(f"envwire_{name}", text, labels=[label])
+    for key, value in sorted(values.items()):
+        family.add_metric([key], value)
+    return family
+
+
+def version() -> Metric:
+    """Returns the version, as a label."""
+    return InfoMetricFamily("envwire_build", "The version that runs.", {"version": VERSION})
+
+
+def makes(tally: Tally) -> Iterator[Metric]:
+    """Yields how many Makes there were, and how long they took."""
+    yield counters(
+        "makes", "Makes by outcome: MADE, CANCELLED or an error's reason.", "outcome", tally.makes
+    )
+    bounds = [*map(str, MAKE_BOUNDS), "+Inf"]
+    yield HistogramMetricFamily(
+        "envwire_make_seconds",
+        "How long Makes took, from the request to the answer, waiting included.",
+        buckets=list(zip(bounds, accumulate(tally.make_seconds.counts), strict=True)),
+        sum_value=tally.make_seconds.total,
+    )

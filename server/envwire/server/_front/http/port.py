@@ -1,0 +1,159 @@
+"""An HTTP/1.1 port that answers GET on a few paths: one request a connection, bounded in size, time and number."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from envwire.codec import FaultError, Reason
+from envwire.server._auth.access import PeerIdentity
+from envwire.server._auth.tls import ServerTls, server_tls
+from envwire.server._front.ports import cannot_bind
+from envwire.server._settings.listening import Listening
+
+_SECONDS = 5.0
+_MOST_CONNECTIONS = 64
+_MOST_HEAD_BYTES = 8192
+
+
+class Page(NamedTuple):
+    """An answer."""
+
+    body: bytes
+    status: HTTPStatus = HTTPStatus.OK
+    content_type: str = "text/plain; charset=utf-8"
+
+
+#: What answers on each path, given who asks. A FaultError is answered with its text.
+Routes = Mapping[str, Callable[[PeerIdentity], Page]]
+
+_STATUSES = {
+    Reason.UNAUTHENTICATED: HTTPStatus.UNAUTHORIZED,
+    Reason.SCOPE_MISSING: HTTPStatus.FORBIDDEN,
+}
+
+
+@asynccontextmanager
+async def http_port(
+    config: Listening, port: int, routes: Callable[[], Routes]
+) -> AsyncGenerator[None]:
+    """Serves routes at a port of the server's address, with its certificate if it has one; 0 for no port.
+
+    Args:
+        config: Settings of the address.
+        port: The port.
+        routes: Returns the routes; called only where there is a port.
+
+    Raises:
+        OSError: The port cannot be bound.
+    """
+    if not port:
+        yield
+        return
+    serving = _Connections(routes())
+    try:
+        server = await asyncio.start_server(
+            serving.serve, config.host, port, limit=_MOST_HEAD_BYTES, ssl=_context(config)
+        )
+    except OSError as error:
+        raise cannot_bind(config.host, port, "--http-port", error) from error
+    try:
+        yield
+    finally:
+        server.close()
+        serving.close()
+
+
+def _context(config: Listening) -> ssl.SSLContext | None:
+    """Returns the certificates, which are looked up anew for each connection."""
+    tls = server_tls(config)
+    if tls is None:
+        return None
+    context = tls.ssl_context()
+    context.sni_callback = _renewing(tls)
+    return context
+
+
+def _renewing(tls: ServerTls) -> Callable[[ssl.SSLObject, str | None, ssl.SSLContext], None]:
+    def renew(connection: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
+        connection.context = tls.ssl_context()
+
+    return renew
+
+
+class _Connections:
+    """The open connections of a port."""
+
+    def __init__(self, routes: Routes) -> None:
+        self._routes = routes
+        self._open: set[asyncio.StreamWriter] = set()
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answers one request; a peer that is slow or sends no request is cut off."""
+        if len(self._open) >= _MOST_CONNECTIONS:
+            writer.transport.abort()
+            return
+        self._open.add(writer)
+        try:
+            with contextlib.suppress(
+                OSError,
+                asyncio.TimeoutError,
+                asyncio.IncompleteReadError,
+                asyncio.LimitOverrunError,
+            ):
+                head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _SECONDS)
+                writer.write(self._answer(head, writer.get_extra_info("peername")))
+                await asyncio.wait_for(writer.drain(), _SECONDS)
+        finally:
+            self._open.discard(writer)
+            writer.close()
+
+    def _answer(self, head: bytes, peer: Any) -> bytes:
+        line, *lines = head.decode("latin-1").split("\r\n")
+        method, path = [*line.split(" "), "", ""][:2]
+        headers = {
+            name.lower(): value.strip() for name, _, value in (x.partition(":") for x in lines)
+        }
+        page = self._page(
+            method,
+            path.partition("?")[0],
+            PeerIdentity(
+                str(peer[0]) if peer else "", authorization=headers.get("authorization", "")
+            ),
+        )
+        return _written(page, with_body=method != "HEAD")
+
+    def _page(self, method: str, path: str, peer: PeerIdentity) -> Page:
+        route = self._routes.get(path)
+        if route is None:
+            return Page(f"there is {', '.join(self._routes)}\n".encode(), HTTPStatus.NOT_FOUND)
+        if method not in {"GET", "HEAD"}:
+            return Page(b"use GET\n", HTTPStatus.METHOD_NOT_ALLOWED)
+        try:
+            return route(peer)
+        except FaultError as fault:
+            return Page(f"{fault}\n".encode(), _STATUSES.get(fault.reason, HTTPStatus.BAD_REQUEST))
+
+    def close(self) -> None:
+        """Cuts off those that are open."""
+        for writer in self._open:
+            writer.transport.abort()
+
+
+def _written(page: Page, *, with_body: bool) -> bytes:
+    lines = [
+        f"HTTP/1.1 {page.status.value} {page.status.phrase}",
+        f"Content-Type: {page.content_type}",
+        f"Content-Length: {len(page.body)}",
+        "Connection: close",
+        "Cache-Control: no-store",
+        "X-Content-Type-Options: nosniff",
+    ]
+    if page.status is HTTPStatus.UNAUTHORIZED:
+        lines.append("WWW-Authenticate: Bearer")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + (page.body if with_body else b"")

@@ -1,0 +1,103 @@
+"""Counts what a server or a gateway did since its start, for metrics; of a step, the bytes that gRPC carried."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from envwire.codec import FaultError
+
+#: Upper bounds of the buckets of a Make's duration, in seconds: from packed environments to simulators that load maps.
+MAKE_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
+#: Outcomes of a Make beside the reasons of errors.
+MADE, CANCELLED = "MADE", "CANCELLED"
+
+
+@dataclass
+class Histogram:
+    """Durations by buckets.
+
+    Attributes:
+        counts: How many fell into each bucket; the last one has no upper bound.
+        total: Their sum, in seconds.
+    """
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(MAKE_BOUNDS) + 1))
+    total: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        """Adds a duration."""
+        self.counts[bisect_left(MAKE_BOUNDS, seconds)] += 1
+        self.total += seconds
+
+
+@dataclass
+class MakeCount:
+    """A Make that is being counted.
+
+    Attributes:
+        outcome: `MADE`, or why there is no session.
+    """
+
+    outcome: str = CANCELLED
+
+
+@dataclass
+class Served:
+    """What sessions served.
+
+    Attributes:
+        requests: How many requests.
+        serving: Seconds spent on them in the sessions' processes.
+        stepping: Seconds of that in the environments' steps.
+    """
+
+    requests: int = 0
+    serving: float = 0.0
+    stepping: float = 0.0
+
+    def add(self, requests: int, serving: float, stepping: float) -> None:
+        """Adds what one session served."""
+        self.requests += requests
+        self.serving += serving
+        self.stepping += stepping
+
+
+class Tally:
+    """What a server or a gateway did since it started.
+
+    Args:
+        clock: Monotonic time, in seconds.
+
+    Attributes:
+        makes: Makes by outcome.
+        make_seconds: How long they took, those in a queue included.
+        ends: Sessions that ended, by the reason that their clients are told.
+        served: What those sessions served.
+        received: Bytes of requests over gRPC, those of direct channels not among them.
+        sent: Bytes of their answers.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self.makes: Counter[str] = Counter()
+        self.make_seconds = Histogram()
+        self.ends: Counter[str] = Counter()
+        self.served = Served()
+        self.received = self.sent = 0
+
+    @contextmanager
+    def making(self) -> Generator[MakeCount]:
+        """Counts a Make, whose outcome is set inside; an error's reason is taken from it."""
+        count, begun = MakeCount(), self._clock()
+        try:
+            yield count
+        except FaultError as fault:
+            count.outcome = fault.reason.value
+            raise
+        finally:
+            self.makes[count.outcome] += 1
+            self.make_seconds.add(self._clock() - begun)

@@ -1,0 +1,206 @@
+"""The HTTP port: health for probes, metrics for Prometheus, on real servers."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import signal
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from envwire.client import Credentials, RemoteEnv, SessionLostError
+from envwire.envs.error import NameNotFound
+from envwire.server import Server
+from envwire.server._auth.scopes import Scope
+from tests.farm.scene import free_port
+from tests.secured import certificates, write_tokens
+
+ENV = "CartPole-v1"
+SECONDS = 20.0
+
+
+class Port:
+    """A server's HTTP port, as a probe or Prometheus sees it."""
+
+    def __init__(self, context: ssl.SSLContext | None = None, token: str = "") -> None:
+        self.number = free_port()
+        self._context = context
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+
+    def get(self, path: str, method: str = "GET") -> tuple[int, str]:
+        connection = (
+            http.client.HTTPConnection("127.0.0.1", self.number, timeout=SECONDS)
+            if self._context is None
+            else http.client.HTTPSConnection(
+                "127.0.0.1", self.number, timeout=SECONDS, context=self._context
+            )
+        )
+        connection.request(method, path, headers=self.headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+
+    def metrics(self) -> dict[str, float]:
+        """Returns each sample by its name, with the label's value behind it."""
+        status, text = self.get("/metrics")
+        assert status == 200, text
+        return {
+            " ".join([sample.name, *sample.labels.values()]): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+
+    def soon(self, holds: Callable[[dict[str, float]], bool]) -> dict[str, float]:
+        deadline = time.monotonic() + SECONDS
+        while not holds(found := self.metrics()):
+            assert time.monotonic() < deadline, found
+            time.sleep(0.02)
+        return found
+
+
+@pytest.fixture
+def port() -> Iterator[Port]:
+    port = Port()
+    with Server([ENV], http_port=port.number, max_sessions=3, queue=1) as server:
+        port.server = server  # type: ignore[attr-defined]
+        yield port
+
+
+def target(port: Port) -> str:
+    return str(port.server.target)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("transport", ["direct", "stream"])
+def test_metrics_count_what_was_done(port: Port, transport: str) -> None:
+    before = port.metrics()
+    assert (before["envwire_slots"], before["envwire_slots_used"]) == (3, 0)
+    env = RemoteEnv(target(port), ENV, transport=transport)
+    env.reset(seed=0)
+    for _ in range(5):
+        env.step(0)
+    during = port.metrics()
+    assert during["envwire_slots_used"] == during[f"envwire_sessions {ENV}"] == 1
+    assert during["envwire_makes_total MADE"] == during["envwire_make_seconds_count"] == 1
+    assert 0 < during["envwire_make_seconds_sum"] < SECONDS
+    assert during["envwire_requests_total"] == 6
+    assert 0 < during["envwire_environment_seconds_total"] < during["envwire_request_seconds_total"]
+    assert (during["envwire_grpc_bytes_total received"] > 100) == (transport == "stream")
+    env.close()
+    after = port.soon(lambda found: not found["envwire_slots_used"])
+    assert after["envwire_sessions_ended_total SESSION_CLOSED"] == 1
+    assert after["envwire_requests_total"] >= 6
+    assert f"envwire_sessions {ENV}" not in after
+
+
+def test_a_killed_session_is_a_loss_and_keeps_its_counts(port: Port) -> None:
+    env = RemoteEnv(target(port), ENV)
+    env.reset(seed=0)
+    env.step(0)
+    os.kill(_last_process(port), signal.SIGKILL)
+    with pytest.raises(SessionLostError):
+        env.step(0)
+    found = port.soon(lambda found: "envwire_sessions_ended_total SESSION_LOST" in found)
+    assert found["envwire_requests_total"] == 2
+
+
+def _last_process(port: Port) -> int:
+    from envwire.admin.v1 import admin_pb2
+    from tests.operations.test_admin import ask
+
+    (session,) = ask(target(port), "ListSessions", admin_pb2.ListSessionsRequest()).sessions
+    return int(session.process_id)
+
+
+def test_refused_makes_are_counted_by_reason(port: Port) -> None:
+    for bad in ("CartPole-v1?", "Nonsense-v0"):
+        with pytest.raises(NameNotFound):
+            RemoteEnv(target(port), bad)
+    found = port.metrics()
+    assert found["envwire_makes_total UNKNOWN_ENVIRONMENT"] == 2
+    assert not any("Nonsense" in name for name in found)
+
+
+def test_a_draining_server_lives_and_is_not_ready(port: Port) -> None:
+    assert port.get("/livez")[0] == port.get("/readyz")[0] == 200
+    with Server([ENV], http_port=(other := Port()).number, drain_timeout=SECONDS) as server:
+        env = RemoteEnv(server.target, ENV)
+        env.reset()
+        os.kill(server.pid, signal.SIGTERM)
+        deadline = time.monotonic() + SECONDS
+        while other.get("/readyz")[0] != 503:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        assert other.get("/livez")[0] == 200
+        assert other.metrics()["envwire_draining"] == 1
+        env.close()
+
+
+def test_other_paths_and_methods_are_refused(port: Port) -> None:
+    assert port.get("/")[0] == 404
+    assert port.get("/metrics?x=1")[0] == 200
+    assert port.get("/metrics", "POST")[0] == 405
+    assert port.get("/metrics", "HEAD") == (200, "")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"nonsense\r\n\r\n", b"\xff\x00\r\n\r\n", b"GET /livez HTTP/1.1\r\n" + b"x" * 9000],
+)
+def test_what_is_no_request_harms_nobody(port: Port, sent: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port.number), SECONDS) as peer:
+        peer.sendall(sent)
+        peer.shutdown(socket.SHUT_WR)
+        assert b"200" not in peer.recv(4096)
+    assert port.get("/livez") == (200, "ok\n")
+
+
+def test_connections_are_bounded(port: Port) -> None:
+    held = [socket.create_connection(("127.0.0.1", port.number), SECONDS) for _ in range(100)]
+    cut = 0
+    for each in held:
+        each.settimeout(0.2)
+        try:
+            cut += not each.recv(1)
+        except ConnectionResetError:
+            cut += 1
+        except TimeoutError:
+            pass
+        each.close()
+    assert cut >= 36
+    assert port.get("/livez")[0] == 200
+
+
+def test_with_tokens_metrics_take_scope_observe_and_health_takes_none(tmp_path: Path) -> None:
+    tokens = write_tokens(
+        tmp_path / "tokens", {"player": [Scope.PLAY], "prometheus": [Scope.OBSERVE]}
+    )
+    stranger = Port()
+    with Server([ENV], http_port=stranger.number, tokens=tmp_path / "tokens"):
+        assert stranger.get("/readyz")[0] == 200
+        assert stranger.get("/metrics")[0] == 401
+        stranger.headers = {"Authorization": f"Bearer {tokens['player']}"}
+        assert stranger.get("/metrics")[0] == 403
+        stranger.headers = {"Authorization": f"Bearer {tokens['prometheus']}"}
+        status, text = stranger.get("/metrics")
+        assert status == 200
+        assert not any(secret in text for secret in [*tokens.values(), "player"])
+
+
+def test_with_a_certificate_the_port_speaks_tls() -> None:
+    context = ssl.create_default_context(cafile=str(certificates().path("ca")))
+    port = Port(context)
+    with Server([ENV], http_port=port.number, **certificates().server()) as server:
+        assert port.get("/readyz") == (200, "ok\n")
+        env = RemoteEnv(server.target, ENV, credentials=Credentials(certificates().path("ca")))
+        assert port.metrics()["envwire_slots_used"] == 1
+        env.close()
+
+
+def test_a_port_that_is_taken_is_named(port: Port) -> None:
+    with pytest.raises(Exception, match=r"--http-port"):
+        Server([ENV], http_port=port.number).start()
