@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from envwire.codec.values.tensors import SCALAR_TYPES, Array, attached, data_type_of, is_portable
+from envwire.codec.values.tensors import SCALAR_TYPES, data_type_of, is_portable
 from envwire.v1 import values_pb2
 from envwire.wire.frames import ATTACHED_FROM
 from envwire.wire.varints import LENGTH_DELIMITED, VARINT, read_varint, tag, varint
@@ -100,15 +100,17 @@ class ArrayLayout:
         offset = self._offset_of(raw, start, end)
         if offset < 0 or offset + self.length > area.size:
             return UNKNOWN
-        return attached(self._shape, self._dtype, area, offset)
+        return self._view(area, offset)
 
     def read_inline(self, raw: bytes, start: int) -> Any:
         """Returns the value whose elements begin at `start`."""
-        view: Any = np.ndarray(self._shape, self._dtype, raw, start)
-        if self._is_bool and view.view(np.uint8).max() > 1:
-            return UNKNOWN
-        copied: Array = view.copy()
-        return copied
+        view = self._view(raw, start)
+        return UNKNOWN if view is UNKNOWN else view.copy()
+
+    def _view(self, data: bytes | Area, start: int) -> Any:
+        """Lays an array over bytes, without a copy; UNKNOWN for elements that NumPy cannot have."""
+        view: Any = np.ndarray(self._shape, self._dtype, data, start)
+        return UNKNOWN if self._is_bool and view.view(np.uint8).max() > 1 else view
 
     def _offset_of(self, raw: bytes, start: int, end: int) -> int:
         """Returns where an array is attached; -1 for what is no array like this one."""

@@ -96,10 +96,10 @@ class StepResponseReader:
         """Takes a plain answer, whose observation ends at `end`, as what those to come are like."""
         self._length = -1  # until all is there: a step may be interrupted
         layout = self._observation.layout
-        if layout is None or not layout.fits(observation):
+        if layout is None or end <= layout.length or not layout.fits(observation):  # or attached
             return
         start = end - layout.length
-        if start > 0 and raw.endswith(layout.inline, 0, start):
+        if raw.endswith(layout.inline, 0, start):
             self._before, self._layout, self._length = raw[:start], layout, len(raw)
 
     def _with_info(
