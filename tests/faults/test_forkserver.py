@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
 from envwire.client import RemoteEnv, SessionLostError
 from envwire.server import Server
-from tests.faults.scene import alive, eventually, family_of, parent_of
-from tests.faults.test_processes import FAULTY, start
+from tests.faults.scene import alive, eventually, family_of, forkserver_of, parent_of
+from tests.faults.test_processes import FAULTY, ROOT, start
+
+#: A command that becomes the server, and leaves a process of its own behind.
+SCRIPT = ("sh", "-c", 'sleep 600 & exec "$@"', "sh")
+SERVE = (sys.executable, "-m", "envwire", "serve", FAULTY, "--import", "tests.hosted_envs")
+#: In a container a server without an init is process 1, and the parent of all orphans.
+CONTAINER = ("unshare", "--pid", "--fork", "--mount-proc")
 
 
 def test_a_killed_forkserver_is_replaced_and_its_sessions_live_on() -> None:
@@ -50,3 +62,67 @@ def test_sessions_whose_forkserver_is_gone_are_the_fronts_to_look_after() -> Non
             env.step(0)
         assert eventually(lambda: not alive(child))
         assert eventually(lambda: family_of(server.pid) == {server.pid})
+
+
+@contextmanager
+def script(*around: str) -> Iterator[tuple[int, str]]:
+    """Runs a script that becomes a server; yields the front's process and its address."""
+    command = (*around, *SCRIPT, *SERVE, "--port", "0")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        try:
+            assert process.stdout is not None
+            target = process.stdout.readline().split()[1]
+            front = forkserver_of(process.pid) if around else process.pid
+            family = family_of(front)
+            yield front, target
+            os.kill(front, signal.SIGTERM)
+            process.wait(20)
+        finally:
+            for pid in family_of(process.pid) | family:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+
+def running(front: int, command: str) -> list[int]:
+    """Returns the processes of a front that run a command."""
+    return [pid for pid in family_of(front) if command in _command(pid)]
+
+
+def _command(pid: int) -> str:
+    return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+
+
+def lose_the_forkserver_and_end_a_session(front: int, target: str) -> None:
+    """Leaves a front with the orphan of a session, which it is to kill."""
+    env = RemoteEnv(target, FAULTY)
+    env.reset()
+    env.get_wrapper_attr("start_child")()
+    (forkserver,) = (pid for pid in running(front, "forkserver_main") if parent_of(pid) == front)
+    os.kill(forkserver, signal.SIGKILL)
+    assert eventually(lambda: not alive(forkserver))
+    assert len(running(front, "sleep 3600")) == 1
+    env.close()
+    assert eventually(lambda: running(front, "sleep 3600") == [])
+    RemoteEnv(target, FAULTY).close()
+
+
+def test_a_front_without_its_forkserver_spares_what_the_script_before_it_started() -> None:
+    with script() as (front, target):
+        strangers = running(front, "sleep 600")
+        assert len(strangers) == 1
+        lose_the_forkserver_and_end_a_session(front, target)
+        assert all(map(alive, strangers))
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or not shutil.which("nsenter"), reason="takes a PID namespace: run as root"
+)
+def test_a_front_that_is_process_1_spares_the_orphans_of_others() -> None:
+    with script(*CONTAINER) as (front, target):
+        # As `docker exec` does: a process from outside leaves an orphan in the container.
+        inside = ("nsenter", "--target", str(front), "--pid", "--mount")
+        subprocess.run((*inside, "sh", "-c", "setsid sleep 600 &"), check=True)
+        strangers = running(front, "sleep 600")
+        assert len(strangers) == 2
+        lose_the_forkserver_and_end_a_session(front, target)
+        assert all(map(alive, strangers))

@@ -3,6 +3,10 @@
 Launchers of simulators start them in a session of their own, where no signal to a process group reaches them. Each
 session's process inherits what its environment orphans; when it goes, its parent inherits the lot and kills it. When
 the fork server goes, the front inherits sessions and orphans.
+
+The front may have other children as well: those of a script that became the server by `exec`, and where it is process 1
+of a container, the orphans of `docker exec`. What descends from the fork server is told apart by a limit that no process
+can raise again, that of core dumps: 0 bytes. A front that has this limit itself counts all of them as orphans.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import signal
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -24,11 +29,24 @@ def inherit_orphans(inherit: bool = True) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(inherit), 0, 0, 0)
 
 
+def mark_descendants() -> None:
+    """Marks this process, and all that descend from it, as what orphans come from. None of them dumps core."""
+    with contextlib.suppress(OSError, ValueError):  # a sandbox may refuse
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
 def inherited() -> set[int]:
-    """Returns the children that this process did not start; none where it inherits no orphans."""
+    """Returns sessions and orphans that this process inherited; none where it inherits no orphans."""
     inherits = ctypes.c_int()
     ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(inherits), 0, 0, 0)
-    return children() - spared if inherits.value else set()
+    return set(filter(_is_marked, children() - spared)) if inherits.value else set()
+
+
+def _is_marked(pid: int) -> bool:
+    try:
+        return resource.prlimit(pid, resource.RLIMIT_CORE)[1] == 0
+    except OSError:  # it is gone, or another user's
+        return False
 
 
 def children() -> set[int]:

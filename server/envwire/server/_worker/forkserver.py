@@ -29,7 +29,7 @@ import numpy as np
 
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.bounds import PACKET_BYTES
-from envwire.server._ipc.orphans import children, inherit_orphans, kill
+from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants
 from envwire.server._worker.confining.confinement import confine
 from envwire.server._worker.confining.control_groups import ControlGroups, enter
 from envwire.server._worker.confining.rlimits import contain
@@ -72,6 +72,7 @@ class Forkserver:
         signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor reports the signal
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         inherit_orphans()
+        mark_descendants()
         self._groups = ControlGroups.here()
         self._wakeup = (wakeup, woken)
         serving = True

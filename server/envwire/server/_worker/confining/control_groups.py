@@ -14,7 +14,6 @@ from itertools import count
 from pathlib import Path
 
 _MEMBERS, _KILL = "cgroup.procs", "cgroup.kill"
-_PREFIX = "envwire-"
 _PAUSE_SECONDS = 0.01
 
 
@@ -38,9 +37,11 @@ class ControlGroups:
         own = own_group()
         if own is None:
             return cls(None)
-        directory = own / f"{_PREFIX}{os.getpid()}"
-        for left in own.glob(f"{_PREFIX}*"):  # by fork servers that were killed
-            if not Path("/proc", left.name.removeprefix(_PREFIX)).exists():
+        # Numbers of processes tell fork servers apart within one PID namespace, and two of those may share groups.
+        prefix = f"envwire_{Path('/proc/self/ns/pid').stat().st_ino}_"
+        directory = own / f"{prefix}{os.getpid()}"
+        for left in own.glob(f"{prefix}*"):  # by fork servers that were killed
+            if not Path("/proc", left.name.removeprefix(prefix)).exists():
                 ControlGroups(left).close(0.0)
         try:
             directory.mkdir()
@@ -94,8 +95,7 @@ class ControlGroups:
     def kill_ended(self) -> None:
         """Kills what processes that have ended left in their groups, and removes groups in which nothing is left."""
         for group in self._ended:
-            with contextlib.suppress(FileNotFoundError):  # somebody else removed it
-                _write(group / _KILL, 1)
+            _kill(group)
         self._killed += self._ended
         self._ended = []
         self._killed = [group for group in self._killed if not _is_removed(group)]
@@ -108,7 +108,7 @@ class ControlGroups:
     def kill_all(self) -> None:
         """Kills whatever is in any of the groups."""
         if self._directory is not None:
-            _write(self._directory / _KILL, 1)
+            _kill(self._directory)
 
     def close(self, seconds: float) -> None:
         """Removes the groups; waits so long until what was killed is gone."""
@@ -179,6 +179,11 @@ def _is_entered(group: Path) -> bool:
     except BaseException:
         os._exit(1)
     os._exit(0)
+
+
+def _kill(group: Path) -> None:
+    with contextlib.suppress(FileNotFoundError):  # somebody else removed it
+        _write(group / _KILL, 1)
 
 
 def _is_removed(group: Path) -> bool:

@@ -32,7 +32,6 @@ def _lower(limit: int, value: int) -> int:
 
 def _limits(config: ServerConfig) -> Iterator[tuple[int, int, int]]:
     """Yields (limit, soft, hard)."""
-    yield resource.RLIMIT_CORE, 0, 0
     if memory := config.max_session_memory:
         allowed = _data_bytes() + memory
         yield resource.RLIMIT_DATA, allowed, allowed
