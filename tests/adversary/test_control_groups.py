@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,10 +23,16 @@ from tests.adversary.test_processes import (
     start,
     stop_the_server,
 )
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.skipif(
     not are_there_groups(),
     reason="no control groups of version 2 beneath which a process may make others",
+)
+#: Starts and ends what a server does with groups, in a PID namespace of its own.
+ELSEWHERE = (
+    *("unshare", "--pid", "--fork", "--mount-proc", sys.executable, "-c"),
+    f"from {are_there_groups.__module__} import are_there_groups; are_there_groups()",
 )
 End = Callable[[Target, Attacker, Session], None]
 
@@ -57,11 +66,18 @@ def test_a_server_leaves_no_group_behind() -> None:
         assert not {each for each in groups() if not process_of(each).exists()}
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="takes a PID namespace: run as root")
+def test_a_server_in_another_pid_namespace_leaves_the_groups_alone() -> None:
+    with attacked(ESCAPER) as target, target.attacker() as attacker:
+        subprocess.run(ELSEWHERE, check=True, cwd=ROOT)
+        start(attacker)
+
+
 def groups() -> set[Path]:
     """Returns the groups of servers and of their sessions beneath this process's own."""
-    return {each for each in (own_group() or Path()).glob("envwire-*/*") if each.is_dir()}
+    return {each for each in (own_group() or Path()).glob("envwire_*/*") if each.is_dir()}
 
 
 def process_of(group: Path) -> Path:
     """Returns what there is in /proc of the fork server that made a session's group."""
-    return Path("/proc", group.parent.name.rpartition("-")[2])
+    return Path("/proc", group.parent.name.rpartition("_")[2])

@@ -13,7 +13,6 @@ from envwire.server._worker.confining.control_groups import (
     are_there_groups,
     enter,
     find_group,
-    own_group,
 )
 from tests.adversary.ledger import eventually
 from tests.faults.scene import alive
@@ -105,11 +104,11 @@ def test_a_process_that_is_moved_does_not_end_with_those_it_was_among(
 
 
 def test_nothing_is_left_of_the_groups(groups: ControlGroups) -> None:
-    own = own_group()
-    assert own
-    directory = own / f"envwire-{os.getpid()}"
-    pid = started(groups.new(), "sleep 600")
-    assert directory.exists()
+    group = groups.new()
+    assert group
+    directory = group.parent
+    pid = started(group, "sleep 600")
+    assert directory.name.startswith("envwire_")
     groups.kill_all()
     os.waitpid(pid, 0)
     groups.close(5.0)
