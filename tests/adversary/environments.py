@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 import envwire.envs as gym
+from envwire.admin.v1 import admin_pb2
 from envwire.server._worker.confining.control_groups import own_group
 
 #: Where traces are left; see `ledger.MARK`.
@@ -210,6 +211,27 @@ class Escaper(Hostile):
             signal.signal(number, signal.SIG_IGN)
 
 
+class Insider(Hostile):
+    """Asks its own server for what operators ask for."""
+
+    def act(self, action: str) -> None:
+        target, method, session_id = action.split()
+        settings = {"session_id": session_id} if method == "EndSession" else {}
+        request = getattr(admin_pb2, f"{method}Request")(**settings)
+        import grpc  # it does not survive the fork of a session's process
+
+        from tests.adversary.client import refused
+
+        with grpc.insecure_channel(target) as channel:
+            ask: Any = channel.unary_unary(f"/envwire.admin.v1.AdminService/{method}")
+            try:
+                ask(request.SerializeToString(), timeout=10.0)
+            except grpc.RpcError as error:
+                leave_trace("asked", refused(error).reason)
+            else:
+                leave_trace("asked", "answered")
+
+
 class Keeper(Hostile):
     """Keeps states of 64 MiB, which take memory only when somebody copies them."""
 
@@ -250,5 +272,8 @@ def _register(env: type[gym.Env[Any, Any]]) -> None:
     )
 
 
-for _env in (Sleeper, Flooder, Warner, Descriptors, Speaker, Escaper, Keeper, Hoarder, Forbidden):
+for _env in (
+    *(Sleeper, Flooder, Warner, Descriptors, Speaker, Escaper, Insider),
+    *(Keeper, Hoarder, Forbidden),
+):
     _register(_env)

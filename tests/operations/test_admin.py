@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -27,19 +28,31 @@ ENVWIRE = (sys.executable, "-m", "envwire")
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server([ENV]) as running:
+def tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The path of a token file; everything that is run here has the operator's token."""
+    token, line = new_token("operator", {Scope.ADMIN})
+    file = tmp_path_factory.mktemp("tokens") / "tokens"
+    file.write_text(line + "\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENVWIRE_TOKEN", token)
+        yield str(file)
+
+
+@pytest.fixture(scope="module")
+def server(tokens: str) -> Iterator[Server]:
+    with Server([ENV], tokens=tokens) as running:
         yield running
 
 
-def ask(target: str, method: str, request: Any, token: str = "") -> Any:
+def ask(target: str, method: str, request: Any, token: str | None = None) -> Any:
+    token = os.environ.get("ENVWIRE_TOKEN", "") if token is None else token
     metadata = (("authorization", f"Bearer {token}"),) if token else ()
     with grpc.insecure_channel(target) as channel:
         stub = admin_pb2_grpc.AdminServiceStub(channel)
         return getattr(stub, method)(request, timeout=30, metadata=metadata)
 
 
-def refused(target: str, method: str, request: Any, token: str = "") -> str:
+def refused(target: str, method: str, request: Any, token: str | None = None) -> str:
     """Returns the reason of a refusal."""
     with pytest.raises(grpc.RpcError) as caught:
         ask(target, method, request, token)
@@ -63,7 +76,7 @@ def test_a_session_is_listed_with_what_it_did(server: Server) -> None:
     for _ in range(5):
         env.step(env.action_space.sample())
     (session,) = listed(server.target)
-    assert (session.env_id, session.client) == (ENV, "address of this machine")
+    assert (session.env_id, session.client) == (ENV, "token operator")
     assert session.state == pb.SessionSummary.STATE_IDLE
     assert session.requests >= 6
     assert session.process_id
@@ -123,7 +136,7 @@ def test_commands(server: Server) -> None:
     plain = run("sessions", server.target)
     (row,) = plain.stdout.splitlines()
     session_id = listed(server.target)[0].session_id
-    assert row.split("\t")[:3] == [session_id, ENV, "address of this machine"]
+    assert row.split("\t")[:3] == [session_id, ENV, "token operator"]
     assert "1 sessions" in plain.stderr
     shown = json.loads(run("sessions", server.target, "--json").stdout)
     assert (shown["total"], shown["sessions"][0]["env_id"]) == (1, ENV)
@@ -137,7 +150,7 @@ def test_commands(server: Server) -> None:
 
 def test_it_takes_scope_admin(tmp_path: Path) -> None:
     tokens, file = {}, tmp_path / "tokens"
-    for scope in (Scope.PLAY, Scope.OBSERVE, Scope.ADMIN):
+    for scope in Scope:
         tokens[scope], line = new_token(scope.value, {scope})
         with file.open("a") as out:
             out.write(line + "\n")
@@ -148,17 +161,36 @@ def test_it_takes_scope_admin(tmp_path: Path) -> None:
     }
     with Server([ENV], tokens=str(file)) as server:
         for method, request in requests.items():
-            assert refused(server.target, method, request) == "UNAUTHENTICATED"
-            for scope in (Scope.PLAY, Scope.OBSERVE):
+            assert refused(server.target, method, request, "") == "UNAUTHENTICATED"
+            enough = {Scope.ADMIN, Scope.INSPECT} if method == "ListSessions" else {Scope.ADMIN}
+            for scope in {*Scope} - enough:
                 assert refused(server.target, method, request, tokens[scope]) == "SCOPE_MISSING"
         env = RemoteEnv(server.target, ENV, credentials=Credentials(token=tokens[Scope.PLAY]))
-        answer = ask(server.target, "ListSessions", pb.ListSessionsRequest(), tokens[Scope.ADMIN])
-        assert [session.client for session in answer.sessions] == ["token play"]
+        for scope in (Scope.ADMIN, Scope.INSPECT):
+            answer = ask(server.target, "ListSessions", pb.ListSessionsRequest(), tokens[scope])
+            assert [session.client for session in answer.sessions] == ["token play"]
         env.close()
 
 
-def test_a_drained_server_waits_for_its_sessions_and_stops() -> None:
-    command = [*ENVWIRE, "serve", ENV, "--port", "0", "--drain-timeout", "0"]
+def test_without_tokens_there_are_no_operators() -> None:
+    with Server([ENV]) as server:
+        env = RemoteEnv(server.target, ENV)
+        env.reset(seed=1)
+        (row,) = run("sessions", server.target).stdout.splitlines()
+        for command in (
+            ("sessions", server.target, "--end", row.split("\t")[0]),
+            ("drain", server.target),
+        ):
+            done = run(*command)
+            assert done.returncode == 1
+            assert "it with --tokens FILE" in done.stderr
+        env.step(0)
+        RemoteEnv(server.target, ENV).close()
+        env.close()
+
+
+def test_a_drained_server_waits_for_its_sessions_and_stops(tokens: str) -> None:
+    command = [*ENVWIRE, "serve", ENV, "--port", "0", "--drain-timeout", "0", "--tokens", tokens]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

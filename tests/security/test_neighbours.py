@@ -34,14 +34,17 @@ def tokens(tokens_file: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def shared(tokens_file: Path, tokens: dict[str, str]) -> Iterator[Server]:
-    with Server(
-        [SPY, "CartPole-v1"],
-        imports=["tests.security.hostile_envs"],
-        sys_path=(ROOT,),
-        tokens=tokens_file,
-        **certificates().server(),
-    ) as server:
-        yield server
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ENVWIRE_TOKEN", tokens["mallory"])  # of an operator who starts a server
+        server = Server(
+            [SPY, "CartPole-v1"],
+            imports=["tests.security.hostile_envs"],
+            sys_path=(ROOT,),
+            tokens=tokens_file,
+            **certificates().server(),
+        ).start()
+    yield server
+    server.stop()
 
 
 @pytest.fixture
@@ -95,5 +98,5 @@ def test_an_environment_holds_nothing_of_the_server(make: Any) -> None:
 def test_an_environment_is_told_no_secret(make: Any, tokens: dict[str, str]) -> None:
     spy, other = make(SPY), make("CartPole-v1")
     found = spy._call_method("surroundings")
-    for secret in (tokens["alice"], other._session.session.identity.session_id, "PRIVATE KEY"):
+    for secret in (*tokens.values(), other._session.session.identity.session_id, "PRIVATE KEY"):
         assert secret not in found

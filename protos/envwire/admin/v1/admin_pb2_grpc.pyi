@@ -4,7 +4,7 @@ isort:skip_file
 Administration of one server, for its operator.
 
 It is a package of its own: envwire.v1 is what every server of environments implements, in any language, and what
-clients of environments rely on. This one is optional, and takes scope "admin".
+clients of environments rely on. This one is optional, and takes scope "admin", or "inspect" for listing.
 """
 
 import abc

@@ -10,12 +10,16 @@ from functools import lru_cache
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import Client
-from envwire.server._auth.scopes import EVERYTHING, ORDINARY, PLAYING
+from envwire.server._auth.scopes import LOCAL, ORDINARY, PLAYING
 from envwire.server._auth.tokens import Token, TokenFile
 from envwire.server._settings.listening import Listening, is_loopback
 
 _LOCAL = "of this machine"
 _TOKEN = "token "  # noqa: S105 - how such a name begins
+_ASK_FOR_TOKENS = (
+    "A server without a token file gives no more to anybody: start it with --tokens FILE; `envwire token NAME --scope "
+    "SCOPE` makes a token and its line"
+)
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,8 @@ class Access:
     """Identifies clients, and admits those that the operator listed.
 
     With a token file each client needs a token; with a client CA, TLS has already asked for a certificate. Without a
-    token file every client may play and observe, and has all scopes on a server that only this machine can reach.
+    token file every client may play and observe; on a server that only this machine can reach it has all scopes but
+    that of admins.
 
     Args:
         config: Settings of the port.
@@ -50,7 +55,7 @@ class Access:
 
     def __init__(self, config: Listening, clock: Callable[[], float] = time.monotonic) -> None:
         self._tokens = TokenFile(config.tokens, clock) if config.tokens else None
-        self._scopes = EVERYTHING if is_loopback(config.host) else ORDINARY
+        self._scopes = LOCAL if is_loopback(config.host) else ORDINARY
         self._listed: tuple[Token, ...] = ()
         self._players: set[str] = set()
 
@@ -62,9 +67,9 @@ class Access:
         """
         if self._tokens is not None:
             return self._by_token(self._tokens, peer.authorization)
-        if peer.certificate:
-            return Client(f"certificate {peer.certificate}", self._scopes)
-        return Client(f"address {_counted(peer.address)}", self._scopes)
+        certificate = peer.certificate
+        name = f"certificate {certificate}" if certificate else f"address {_counted(peer.address)}"
+        return Client(name, self._scopes, _ASK_FOR_TOKENS)
 
     def follow(self, peer: PeerIdentity) -> Callable[[], Client]:
         """Returns a function that identifies a client at each request, at no cost until tokens change."""

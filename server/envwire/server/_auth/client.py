@@ -20,6 +20,7 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
     "allocate": frozenset({Scope.PLAY}),
     "locate": frozenset({Scope.PLAY, Scope.OBSERVE}),
     "list_servers": frozenset({Scope.OBSERVE}),
+    "list_sessions": frozenset({Scope.INSPECT}),
 }
 
 
@@ -30,10 +31,12 @@ class Client:
     Attributes:
         name: What limits count by and logs show: "token alice", "certificate CN=agent", "address 192.0.2.7".
         scopes: What it may ask for.
+        remedy: What to do where they are not enough.
     """
 
     name: str = "this machine"
     scopes: frozenset[Scope] = EVERYTHING
+    remedy: str = "Use another token, or have the operator give this one the scope"
 
     def check(self, kind: str) -> None:
         """Refuses a request that none of the scopes allows.
@@ -49,7 +52,7 @@ class Client:
             raise FaultError(
                 Reason.SCOPE_MISSING,
                 f"{self.name} may not ask for {kind}: that takes scope {_listed(sufficient, ' or ')}, and it has "
-                f"{_listed(self.scopes, ' and ')}. Use another token, or have the operator give this one the scope",
+                f"{_listed(self.scopes, ' and ')}. {self.remedy}",
                 metadata={"scopes": _listed(sufficient, ",")},
             )
 

@@ -12,6 +12,8 @@ class Scope(str, Enum):
     """Making environments and driving them."""
     OBSERVE = "observe"
     """Seeing what the server offers and how it is."""
+    INSPECT = "inspect"
+    """Listing the sessions of all clients."""
     JOIN = "join"
     """Joining a farm, as a server."""
     ADMIN = "admin"
@@ -19,6 +21,9 @@ class Scope(str, Enum):
 
 
 EVERYTHING = frozenset(Scope)
+#: Of clients without a token, at a public address and at one that only this machine reaches. A hostile environment can
+#: be such a client of its own server; so nobody is an operator without a token.
 ORDINARY = frozenset({Scope.PLAY, Scope.OBSERVE})
+LOCAL = EVERYTHING - {Scope.ADMIN}
 #: Each of them is enough to drive a session.
 PLAYING = frozenset({Scope.PLAY, Scope.ADMIN})

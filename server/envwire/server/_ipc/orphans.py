@@ -5,8 +5,8 @@ session's process inherits what its environment orphans; when it goes, its paren
 the fork server goes, the front inherits sessions and orphans.
 
 The front may have other children as well: those of a script that became the server by `exec`, and where it is process 1
-of a container, the orphans of `docker exec`. What descends from the fork server is told apart by a limit that no process
-can raise again, that of core dumps: 0 bytes. A front that has this limit itself counts all of them as orphans.
+of a container, the orphans of `docker exec`. What descends from the fork server is told apart by a limit that processes
+cannot raise again, that of core dumps: 0 bytes. A front that has this limit itself counts all of them as orphans.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from envwire.v1 import environment_pb2
 _PROGRAM = "envwire.server._worker.forkserver_main"
 #: Time to import the environments, and to say what there is.
 _START_SECONDS = 300.0
+#: The token of a client. An operator may have one where a server is started; environments are not told.
+_TOKEN = "ENVWIRE_TOKEN"  # noqa: S105 - a variable's name
 
 
 class ForkserverError(Exception):
@@ -47,6 +50,7 @@ def start_process(lifeline: int) -> tuple[subprocess.Popen[bytes], socket.socket
         stdout=subprocess.PIPE,
         pass_fds=(theirs.fileno(), lifeline),
         start_new_session=True,
+        env={name: value for name, value in os.environ.items() if name != _TOKEN},
     )
     theirs.close()
     return process, ours

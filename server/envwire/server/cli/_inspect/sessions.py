@@ -25,7 +25,7 @@ def sessions(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the sessions of the server at TARGET, or end one. Where the server has tokens it takes scope admin.
+    """List the sessions of the server at TARGET, or end one: that takes a token of scope admin, listing one of inspect.
 
     Example: envwire sessions localhost:50051
 
@@ -115,6 +115,8 @@ def drain(
     ] = None,
 ) -> None:
     """Have the server at TARGET take no new sessions, wait for those that it has, and stop, as SIGTERM does.
+
+    It takes a token of scope admin, in ENVWIRE_TOKEN.
 
     Example: envwire drain localhost:50051 --timeout 600
     """
