@@ -1,12 +1,15 @@
-/** A TCP proxy that cuts its connections when it is told to. It listens at 127.0.0.2, on the ports of the server. */
+/** A TCP proxy that cuts a connection at the next chunk it is told to lose. It listens at 127.0.0.2, on the ports of the server. */
 
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import type { Generator } from "../src/index.js";
+
+/** Which way a chunk goes that is lost. */
+export type Way = "request" | "answer";
 
 export class CuttingProxy {
   readonly #pairs = new Set<[Socket, Socket]>();
   readonly #servers: ReturnType<typeof createServer>[] = [];
+  #cutting: Way | undefined;
   cuts = 0;
 
   async forward(port: number): Promise<void> {
@@ -21,22 +24,29 @@ export class CuttingProxy {
   #join(outer: Socket, inner: Socket): void {
     const pair: [Socket, Socket] = [outer, inner];
     this.#pairs.add(pair);
-    for (const [one, other] of [pair, [inner, outer]] as const) {
-      one.on("error", () => other.destroy());
-      one.on("close", () => {
-        other.destroy();
-        this.#pairs.delete(pair);
-      });
-      one.pipe(other);
-    }
+    this.#pass(outer, inner, "request");
+    this.#pass(inner, outer, "answer");
+    outer.on("close", () => this.#pairs.delete(pair));
   }
 
-  /** Resets one connection, chosen at random. */
-  cutOne(random: Generator): void {
-    const pairs = [...this.#pairs];
-    const pair = pairs.length > 0 ? pairs[random.integers(0, pairs.length)] : undefined;
-    for (const each of pair ?? []) each.resetAndDestroy();
-    if (pair !== undefined) this.cuts += 1;
+  #pass(from: Socket, to: Socket, way: Way): void {
+    from.on("error", () => to.destroy());
+    from.on("close", () => to.destroy());
+    from.on("data", (chunk) => {
+      if (this.#cutting === way) this.#cut(from, to);
+      else to.write(chunk);
+    });
+  }
+
+  #cut(...pair: Socket[]): void {
+    this.#cutting = undefined;
+    this.cuts += 1;
+    for (const each of pair) each.resetAndDestroy();
+  }
+
+  /** Loses the next chunk that goes this way, and resets its connection. */
+  cutNext(way: Way): void {
+    this.#cutting = way;
   }
 
   close(): void {
