@@ -11,6 +11,7 @@ export type { CallOptions } from "./client/driver.js";
 export { RemoteEnv, type StepManyResult } from "./client/env.js";
 export type { ResetResult, StepResult, VectorStepResult } from "./client/results.js";
 export { RemoteVectorEnv, type VectorResetResult } from "./client/vector_env.js";
+export { conformance } from "./conformance/index.js";
 export { EnvwireError, type RemoteException } from "./errors.js";
 export type {
   Environment,

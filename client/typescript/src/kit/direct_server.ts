@@ -5,15 +5,17 @@ import { once } from "node:events";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { HelloRequestSchema, HelloResponseSchema } from "../gen/envwire/v1/direct_pb.js";
+import { type HelloRequest, HelloRequestSchema, HelloResponseSchema } from "../gen/envwire/v1/direct_pb.js";
 import { type Answer, unwrap, wrap } from "../wire/envelope.js";
-import { FrameReader, frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
+import { FrameError, FrameReader, frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
 import { errorAnswer, Fault, faultOf, statusOf } from "./faults.js";
 import type { Settings } from "./options.js";
 import type { Service } from "./service.js";
 import type { Session } from "./session.js";
 
 const HELLO_MILLISECONDS = 5_000;
+/** For how long what comes behind a hello that was refused is thrown away, so that its client gets the error. */
+const LINGER_MILLISECONDS = 1_000;
 const MAX_HELLO_BYTES = 1_024;
 const MAX_SILENT = 256;
 /** Node 20 fills abstract names up with zeros, to this length: a name that is as long is nobody else's. */
@@ -71,6 +73,18 @@ export class DirectServer {
   }
 }
 
+function helloOf(message: Uint8Array): HelloRequest {
+  try {
+    return fromBinary(HelloRequestSchema, message);
+  } catch (thrown) {
+    throw notRead(thrown);
+  }
+}
+
+function notRead(thrown: unknown): Fault {
+  return new Fault("MALFORMED_REQUEST", `the hello cannot be read: ${String(thrown)}`);
+}
+
 /** One connection: a preamble, a hello, and then requests, each of which is answered before the next is looked at. */
 class DirectConnection {
   readonly #frames: FrameReader;
@@ -93,8 +107,7 @@ class DirectConnection {
   }
 
   close(): void {
-    clearTimeout(this.#timer);
-    this.server.silent.delete(this);
+    this.#noLongerSilent();
     this.#release();
     this.socket.destroy();
   }
@@ -102,8 +115,10 @@ class DirectConnection {
   #receive(chunk: Uint8Array): void {
     try {
       this.#frames.push(this.#withoutPreamble(chunk), ({ message }) => this.#take(message));
-    } catch {
-      this.close(); // what comes next cannot be told from what came before
+    } catch (thrown) {
+      // What comes next cannot be told from what came before.
+      if (thrown instanceof FrameError && this.#session === undefined) this.#refuse(notRead(thrown));
+      else this.close();
     }
   }
 
@@ -122,20 +137,30 @@ class DirectConnection {
   }
 
   #greet(message: Uint8Array): void {
-    clearTimeout(this.#timer);
-    this.server.silent.delete(this);
     try {
-      const { header, make } = fromBinary(HelloRequestSchema, message);
+      const { header, make } = helloOf(message);
       if (make !== undefined) throw new Fault("UNSUPPORTED", "this server makes sessions over gRPC");
       this.#welcome(this.server.service.sessions.findLive(header));
     } catch (thrown) {
-      const result = { case: "error", value: statusOf(faultOf(thrown)) } as const;
-      this.socket.removeAllListeners("data").resume(); // what else it sends is for nobody
-      this.socket.end(frameOf(toBinary(HelloResponseSchema, create(HelloResponseSchema, { result }))));
+      this.#refuse(faultOf(thrown));
     }
   }
 
+  #refuse(fault: Fault): void {
+    this.#noLongerSilent();
+    const result = { case: "error", value: statusOf(fault) } as const;
+    this.socket.removeAllListeners("data").resume(); // what else it sends is for nobody
+    setTimeout(() => this.socket.destroy(), LINGER_MILLISECONDS).unref();
+    this.socket.end(frameOf(toBinary(HelloResponseSchema, create(HelloResponseSchema, { result }))));
+  }
+
+  #noLongerSilent(): void {
+    clearTimeout(this.#timer);
+    this.server.silent.delete(this);
+  }
+
   #welcome(session: Session): void {
+    this.#noLongerSilent();
     const { maxMessageBytes } = this.server.settings;
     this.server.channels.get(session)?.close();
     this.server.channels.set(session, this);

@@ -3,6 +3,7 @@
 import type { Generator } from "../random/generator.js";
 import type { Space } from "../spaces/space.js";
 import type { Mapping, Value } from "../values/types.js";
+import type { Warning } from "../wire/steps.js";
 
 type Awaitable<T> = T | Promise<T>;
 
@@ -12,13 +13,19 @@ export interface Start {
   readonly info?: Mapping;
 }
 
-/** What a step leads to; what is left out is false or empty. */
+/**
+ * What a step leads to; what is left out is false or empty.
+ *
+ * A reward is a number and an end a boolean; another value is shown to clients as it is.
+ */
 export interface Transition {
   readonly observation: Value;
-  readonly reward: number;
-  readonly terminated?: boolean;
-  readonly truncated?: boolean;
+  readonly reward: Value;
+  readonly terminated?: Value;
+  readonly truncated?: Value;
   readonly info?: Mapping;
+  /** Warnings to show to who drives the environment. */
+  readonly warnings?: readonly Warning[];
 }
 
 export interface ResetContext {
@@ -39,6 +46,14 @@ export interface Environment extends Described {
   reset(context: ResetContext): Awaitable<Start>;
   // biome-ignore lint/suspicious/noExplicitAny: an author names the type of their own actions
   step(action: any): Awaitable<Transition>;
+  /** false: actions are not checked, and steps before the first reset not refused; the environment sees to both. */
+  readonly checked?: boolean;
+  /** true: integers arrive as bigint and floats as `Float`, so that 1 and 1.0 are told apart. */
+  readonly exact?: boolean;
+  /** Returns all that the future depends on besides the generator; with `setState`, clients can save states. */
+  getState?(): unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: it is what `getState` returned
+  setState?(state: any): void;
 }
 
 /** What is shown of an environment, and what it may have besides. */

@@ -9,7 +9,10 @@ import {
   ErrorStatusSchema,
   RemoteExceptionSchema,
 } from "../gen/envwire/v1/status_pb.js";
+import type { ValueList } from "../gen/envwire/v1/values_pb.js";
 import { ValueError } from "../values/encoding.js";
+import { toListMessage } from "../values/messages.js";
+import type { Value } from "../values/types.js";
 import type { Answer } from "../wire/envelope.js";
 import { MalformedMessageError } from "../wire/reader.js";
 
@@ -84,7 +87,7 @@ export function statusOf({ code, reason, message, metadata, raised }: Fault): Er
       .split("\n")
       .slice(1, 11)
       .map((line) => line.trim().slice(0, 200));
-    const remote = { typeName: raised.name, text: raised.message.slice(0, MAX_TEXT) };
+    const remote = { typeName: raised.name, text: raised.message.slice(0, MAX_TEXT), ...argsOf(raised) };
     details.push(
       packed("google.rpc.DebugInfo", toBinary(DebugInfoSchema, create(DebugInfoSchema, { stackEntries }))),
       packed(
@@ -94,6 +97,12 @@ export function statusOf({ code, reason, message, metadata, raised }: Fault): Er
     );
   }
   return create(ErrorStatusSchema, { code, message: message.slice(0, MAX_TEXT), details });
+}
+
+/** Returns the `args` of an error that has some, as exceptions of Python do. */
+function argsOf(raised: Error): { args?: ValueList } {
+  const { args } = raised as { args?: readonly Value[] };
+  return Array.isArray(args) ? { args: toListMessage(args, "args") } : {};
 }
 
 function packed(name: string, value: Uint8Array) {

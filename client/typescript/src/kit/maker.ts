@@ -9,15 +9,16 @@ import {
 } from "../gen/envwire/v1/environment_pb.js";
 import { seconds } from "../session/client_session.js";
 import { encodeSpace } from "../spaces/encoding.js";
-import { fromMapMessage, toMapMessage, toMessage } from "../values/messages.js";
+import { toMapMessage, toMessage } from "../values/messages.js";
 import { Float, tuple } from "../values/types.js";
 import type { Environment } from "./environment.js";
 import { Fault, faultOf } from "./faults.js";
-import { type Hosted, HostedEnv } from "./hosted_env.js";
-import { HostedVector } from "./hosted_vector.js";
+import { type Hosted, HostedEnv } from "./hosting/hosted_env.js";
+import { HostedVector } from "./hosting/hosted_vector.js";
+import { receivedMapping } from "./hosting/received.js";
+import { VectorEnvironment } from "./hosting/vector_environment.js";
 import { duration, type Service, type Used } from "./service.js";
 import type { Session } from "./session.js";
-import { VectorEnvironment } from "./vector_environment.js";
 
 /** Makes that can be repeated are kept until their sessions serve a request, at most so many. */
 const MAX_KEPT = 4096;
@@ -68,9 +69,7 @@ export class Maker {
 
   async #made(request: MakeRequest): Promise<{ session: Session; body: Uint8Array }> {
     if (this.service.draining) throw new Fault("DRAINING", "the server stops and takes no new sessions");
-    const lease = seconds(request.lease);
-    if (lease < 0) throw new Fault("INVALID_VALUE", "a lease is not negative");
-    const session = await this.service.sessions.open(() => this.#hosted(request), lease);
+    const session = await this.service.sessions.open(() => this.#hosted(request), seconds(request.lease));
     return { session, body: toBinary(MakeResponseSchema, this.#response(session, request)) };
   }
 
@@ -100,14 +99,14 @@ export class Maker {
 
   async #environment({ envId, renderMode, kwargs }: MakeRequest): Promise<Environment> {
     const make = this.service.registry[envId] as NonNullable<(typeof this.service.registry)[string]>;
-    const env = await make({ renderMode, kwargs: fromMapMessage(kwargs) });
+    const env = await make({ renderMode, kwargs: receivedMapping(kwargs) });
     const modes = (env.metadata as Record<string, unknown> | undefined)?.["render_modes"];
     if (renderMode !== undefined && !(Array.isArray(modes) && modes.includes(renderMode)))
       throw new Fault("INVALID_VALUE", `${envId} has no render mode "${renderMode}"`);
     return env;
   }
 
-  #response(session: Session, { envId, renderMode, kwargs, vector }: MakeRequest): MakeResponse {
+  #response(session: Session, { envId, renderMode, kwargs }: MakeRequest): MakeResponse {
     const { env } = session.hosted;
     const [lowest, highest] = env.rewardRange ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
     const response = create(MakeResponseSchema, {
@@ -122,7 +121,7 @@ export class Maker {
       lease: duration(session.lease),
       stepTimeout: duration(session.stepTimeout),
       description: `<${env.constructor.name}<${envId}>>`,
-      capabilities: vector === undefined ? ["chunk"] : [],
+      capabilities: session.hosted.capabilities,
       incarnation: this.service.incarnation,
     });
     if (renderMode !== undefined) response.renderMode = renderMode;

@@ -2,7 +2,7 @@
 
 import type { Answer, Request } from "../wire/envelope.js";
 import { errorAnswer, Fault, faultOf, type Reason } from "./faults.js";
-import type { Hosted } from "./hosted_env.js";
+import type { Hosted } from "./hosting/hosted_env.js";
 import { sequenceOf } from "./request_fields.js";
 
 /** Why a session is no more. */

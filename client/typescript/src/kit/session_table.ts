@@ -3,7 +3,7 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { SessionHeader } from "../gen/envwire/v1/environment_pb.js";
 import { Fault } from "./faults.js";
-import type { Hosted } from "./hosted_env.js";
+import type { Hosted } from "./hosting/hosted_env.js";
 import type { Settings } from "./options.js";
 import { type EndReason, endFault, Session } from "./session.js";
 
@@ -27,7 +27,7 @@ export class SessionTable {
     return this.#live.size;
   }
 
-  /** Makes a session in a free place. @param lease Seconds that were asked for; 0 for the default. */
+  /** Makes a session in a free place. @param lease Seconds that were asked for; the default where they are not above 0. */
   async open(make: () => Promise<Hosted>, lease: number): Promise<Session> {
     const { maxSessions, defaultLease, maxLease, stepTimeout, maxMessageBytes } = this.settings;
     if (this.#live.size + this.#making >= maxSessions)
@@ -39,7 +39,7 @@ export class SessionTable {
         randomBytes(16).toString("hex"),
         randomBytes(16),
         hosted,
-        Math.min(lease || defaultLease, maxLease) * 1000,
+        Math.min(lease > 0 ? lease : defaultLease, maxLease) * 1000,
         stepTimeout * 1000,
         maxMessageBytes,
         () => performance.now(),
@@ -54,7 +54,8 @@ export class SessionTable {
 
   /** Finds a session, live or ended, whose secret the client knows. */
   find(header: SessionHeader | undefined): Session {
-    if (header === undefined) throw new Fault("MALFORMED_REQUEST", "the request lacks its header");
+    if (header === undefined || header.sessionId === "")
+      throw new Fault("MALFORMED_REQUEST", "the request does not say whose it is");
     const session = this.#live.get(header.sessionId) ?? this.#ended.get(header.sessionId);
     if (session === undefined) throw new Fault("UNKNOWN_SESSION", "the server has no session of this id");
     const { secret } = header;

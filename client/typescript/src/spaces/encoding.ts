@@ -11,8 +11,11 @@ import type { Space } from "./space.js";
 
 type Kind = NonNullable<MessageInitShape<typeof SpaceSchema>["kind"]>;
 
+/** Writes a part of a space. */
+type Part = (space: Space) => SpaceMessage;
+
 /** How each space is written, by its class. */
-const KINDS: [new (...args: never[]) => Space, (space: never) => Kind][] = [
+const KINDS: [new (...args: never[]) => Space, (space: never, part: Part) => Kind][] = [
   [Box, boxMessage],
   [
     Discrete,
@@ -43,23 +46,36 @@ const KINDS: [new (...args: never[]) => Space, (space: never) => Kind][] = [
     }),
   ],
   [Dict, dictMessage],
-  [Tuple, ({ spaces }: Tuple) => ({ case: "tuple", value: { spaces: spaces.map(encodeSpace) } })],
-  [OneOf, ({ spaces }: OneOf) => ({ case: "oneOf", value: { spaces: spaces.map(encodeSpace) } })],
+  [Tuple, ({ spaces }: Tuple, part) => ({ case: "tuple", value: { spaces: spaces.map(part) } })],
+  [OneOf, ({ spaces }: OneOf, part) => ({ case: "oneOf", value: { spaces: spaces.map(part) } })],
   [
     Sequence,
-    ({ featureSpace, stack }: Sequence) => ({
+    ({ featureSpace, stack }: Sequence, part) => ({
       case: "sequence",
-      value: { featureSpace: encodeSpace(featureSpace), stack },
+      value: { featureSpace: part(featureSpace), stack },
     }),
   ],
   [Graph, graphMessage],
 ];
 
+/** Returns the message of a space; one that stands in two places of the tree is written once, and referred to then. */
 export function encodeSpace(space: Space): SpaceMessage {
+  const ended = new Map<Space, number>();
+  const encode = (part: Space): SpaceMessage => {
+    const earlier = ended.get(part);
+    if (earlier !== undefined) return create(SpaceSchema, { kind: { case: "sameAs", value: earlier } });
+    const kind = kindOf(part)(part as never, encode);
+    ended.set(part, ended.size);
+    return create(SpaceSchema, { kind });
+  };
+  return encode(space);
+}
+
+function kindOf(space: Space): (typeof KINDS)[number][1] {
   const found = KINDS.find(([type]) => space instanceof type);
   if (found === undefined)
     throw new TypeError(`a ${space.constructor.name} is none of the ten kinds of spaces`);
-  return create(SpaceSchema, { kind: found[1](space as never) });
+  return found[1];
 }
 
 function boxMessage({ low, high, shape }: Box): Kind {
@@ -84,12 +100,12 @@ function boxMessage({ low, high, shape }: Box): Kind {
   };
 }
 
-function dictMessage({ spaces }: Dict): Kind {
-  const entries = [...spaces].map(([key, space]) => ({ key: toMessage(key), space: encodeSpace(space) }));
+function dictMessage({ spaces }: Dict, part: Part): Kind {
+  const entries = [...spaces].map(([key, space]) => ({ key: toMessage(key), space: part(space) }));
   return { case: "dict", value: { entries, sortKeys: false } };
 }
 
-function graphMessage({ nodeSpace, edgeSpace }: Graph): Kind {
-  const node = { nodeSpace: encodeSpace(nodeSpace) };
-  return { case: "graph", value: edgeSpace ? { ...node, edgeSpace: encodeSpace(edgeSpace) } : node };
+function graphMessage({ nodeSpace, edgeSpace }: Graph, part: Part): Kind {
+  const node = { nodeSpace: part(nodeSpace) };
+  return { case: "graph", value: edgeSpace ? { ...node, edgeSpace: part(edgeSpace) } : node };
 }

@@ -3,26 +3,48 @@
 import { MalformedMessageError, Reader } from "../wire/reader.js";
 import { fromTwosComplement } from "./big_integers.js";
 import { NdArray, Scalar } from "./ndarray.js";
+import { checkKeys, isKnown, refuseUnhashable } from "./strictness.js";
 import { readTensor } from "./tensors.js";
-import { Complex, EnumMember, Graph, type Mapping, Opaque, TextStream, Tuple, type Value } from "./types.js";
+import {
+  Complex,
+  EnumMember,
+  Float,
+  Graph,
+  type Mapping,
+  Opaque,
+  TextStream,
+  Tuple,
+  type Value,
+} from "./types.js";
 
 /** protobuf's parsers take 100 messages inside each other; so does this one. */
 const MAX_DEPTH = 100;
 
-/** What a message was received with, and how deep the reading has come. */
+/** How values are read. */
+export interface Reading {
+  /** As a server reads them: what only answers may hold is refused, and so are keys that Python could not have. */
+  readonly strict?: boolean;
+  /** Integers become bigint and floats `Float`, so that 1 and 1.0 are told apart. */
+  readonly exact?: boolean;
+}
+
+/** What a message was received with, how it is read, and how deep the reading has come. */
 export class Context {
   depth = 0;
-  constructor(readonly attachments?: Uint8Array) {}
+  constructor(
+    readonly attachments?: Uint8Array,
+    readonly reading: Reading = {},
+  ) {}
 }
 
 /** Reads a Value that is a message of its own. */
-export function decodeValue(bytes: Uint8Array, attachments?: Uint8Array): Value {
-  return readContent(new Reader(bytes), new Context(attachments));
+export function decodeValue(bytes: Uint8Array, attachments?: Uint8Array, reading?: Reading): Value {
+  return readContent(new Reader(bytes), new Context(attachments, reading));
 }
 
 /** Reads a ValueMap that is a message of its own. */
-export function decodeMapping(bytes: Uint8Array, attachments?: Uint8Array): Mapping {
-  return readMappingContent(new Reader(bytes), new Context(attachments));
+export function decodeMapping(bytes: Uint8Array, attachments?: Uint8Array, reading?: Reading): Mapping {
+  return readMappingContent(new Reader(bytes), new Context(attachments, reading));
 }
 
 /** Reads a Value whose length comes next. */
@@ -50,9 +72,9 @@ type ReadKind = (reader: Reader, context: Context) => Value;
 const KINDS = new Map<number, ReadKind>([
   [0x0a, readNothing],
   [0x10, (reader) => reader.varint() !== 0],
-  [0x18, (reader) => reader.sint64()],
+  [0x18, readInteger],
   [0x22, (reader) => fromTwosComplement(reader.delimited())],
-  [0x29, (reader) => reader.double()],
+  [0x29, readFloat],
   [0x32, (reader) => reader.text()],
   [0x3a, (reader) => Uint8Array.prototype.slice.call(reader.delimited())],
   [0x42, readArray],
@@ -63,10 +85,10 @@ const KINDS = new Map<number, ReadKind>([
   [0x6a, readComplex],
   [0x72, readObjectArray],
   [0x7a, readGraph],
-  [0x82, (reader) => new EnumMember(...readTwoTexts(reader))],
+  [0x82, readEnumMember],
   [0x8a, (reader) => new TextStream(reader.text())],
-  [0x92, (reader, context) => new Set(readList(reader, context))],
-  [0x9a, (reader) => new Opaque(...readTwoTexts(reader))],
+  [0x92, readSet],
+  [0x9a, readOpaque],
 ]);
 
 function readContent(reader: Reader, context: Context): Value {
@@ -84,6 +106,34 @@ function readContent(reader: Reader, context: Context): Value {
 function readNothing(reader: Reader): null {
   reader.delimited();
   return null;
+}
+
+function readInteger(reader: Reader, { reading }: Context): number | bigint {
+  const value = reader.sint64();
+  return reading.exact ? BigInt(value) : value;
+}
+
+function readFloat(reader: Reader, { reading }: Context): number | Float {
+  const value = reader.double();
+  return reading.exact ? new Float(value) : value;
+}
+
+function readEnumMember(reader: Reader, { reading }: Context): EnumMember {
+  const member = new EnumMember(...readTwoTexts(reader));
+  if (reading.strict && !isKnown(member))
+    throw new MalformedMessageError(`there is no ${member.enumeration}.${member.member}`);
+  return member;
+}
+
+function readSet(reader: Reader, context: Context): Set<Value> {
+  const values = readList(reader, context);
+  if (context.reading.strict) values.forEach(refuseUnhashable);
+  return new Set(values);
+}
+
+function readOpaque(reader: Reader, { reading }: Context): Opaque {
+  if (reading.strict) throw new MalformedMessageError("a request holds an object without a wire form");
+  return new Opaque(...readTwoTexts(reader));
 }
 
 function readArray(reader: Reader, context: Context): NdArray {
@@ -115,6 +165,7 @@ function readMappingContent(reader: Reader, context: Context): Mapping {
     if (tag === 0x0a) entries.push(nested(reader, context, readEntry));
     else reader.skip(tag);
   }
+  if (context.reading.strict) checkKeys(entries);
   return mappingOf(entries);
 }
 

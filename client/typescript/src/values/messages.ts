@@ -13,23 +13,23 @@ import {
 } from "../gen/envwire/v1/values_pb.js";
 import { Reader } from "../wire/reader.js";
 import { Writer } from "../wire/writer.js";
-import { decodeMapping, decodeValue } from "./decoding.js";
+import { decodeMapping, decodeValue, type Reading } from "./decoding.js";
 import type { TypedArray } from "./dtypes.js";
 import { encodeMapping, encodeValue, writeValues } from "./encoding.js";
 import { NdArray } from "./ndarray.js";
 import { readTensor, writeTensor } from "./tensors.js";
 import type { Mapping, Value } from "./types.js";
 
-export function fromMessage(message: ValueMessage, attachments?: Uint8Array): Value {
-  return decodeValue(toBinary(ValueSchema, message), attachments);
+export function fromMessage(message: ValueMessage, attachments?: Uint8Array, reading?: Reading): Value {
+  return decodeValue(toBinary(ValueSchema, message), attachments, reading);
 }
 
 export function toMessage(value: Value, path?: string): ValueMessage {
   return fromBinary(ValueSchema, encodeValue(value, path));
 }
 
-export function fromMapMessage(message: ValueMap | undefined): Mapping {
-  return message === undefined ? {} : decodeMapping(toBinary(ValueMapSchema, message));
+export function fromMapMessage(message: ValueMap | undefined, reading?: Reading): Mapping {
+  return message === undefined ? {} : decodeMapping(toBinary(ValueMapSchema, message), undefined, reading);
 }
 
 export function toMapMessage(mapping: Mapping, path?: string): ValueMap {

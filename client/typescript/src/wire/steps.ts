@@ -158,6 +158,7 @@ export interface StepParts {
   typedReward?: Value;
   typedTerminated?: Value;
   typedTruncated?: Value;
+  warnings?: readonly Warning[];
   /** A RandomMirror, serialised; absent when it was not asked for. */
   random?: Uint8Array | undefined;
 }
@@ -165,6 +166,7 @@ export interface StepParts {
 /** Writes a StepResponse; the members of a chunk are handed over as they were written by this. */
 export function writeStepResponse(writer: Writer, step: StepParts): Uint8Array {
   if (step.random !== undefined) writer.bytes(10, step.random);
+  if (step.warnings !== undefined) writeWarnings(writer, 9, step.warnings);
   if (step.typedTruncated !== undefined) writeValue(writer, 8, step.typedTruncated, "truncated");
   if (step.typedTerminated !== undefined) writeValue(writer, 7, step.typedTerminated, "terminated");
   if (step.typedReward !== undefined) writeValue(writer, 6, step.typedReward, "reward");
@@ -174,6 +176,16 @@ export function writeStepResponse(writer: Writer, step: StepParts): Uint8Array {
   if (!Object.is(step.reward, 0)) writer.double(2, step.reward);
   writeValue(writer, 1, step.observation, "observation");
   return writer.take();
+}
+
+function writeWarnings(writer: Writer, field: number, warnings: readonly Warning[]): void {
+  for (let index = warnings.length - 1; index >= 0; index--) {
+    const { category, text } = warnings[index] as Warning;
+    const mark = writer.length;
+    writer.text(2, text);
+    writer.text(1, category);
+    writer.message(field, mark);
+  }
 }
 
 /** Writes the StepResponse of a chunk. */

@@ -1,12 +1,13 @@
 /** The environment's generator as clients mirror it. */
 
 import { create, toBinary } from "@bufbuild/protobuf";
-import { type RandomMirror, RandomMirrorSchema } from "../gen/envwire/v1/environment_pb.js";
-import type { RandomState } from "../gen/envwire/v1/spaces_pb.js";
-import { Generator } from "../random/generator.js";
-import { fromMessage, toMessage } from "../values/messages.js";
-import type { Dict } from "../values/types.js";
-import { Fault } from "./faults.js";
+import { type RandomMirror, RandomMirrorSchema } from "../../gen/envwire/v1/environment_pb.js";
+import type { RandomState } from "../../gen/envwire/v1/spaces_pb.js";
+import { Generator } from "../../random/generator.js";
+import { toMessage } from "../../values/messages.js";
+import type { Dict } from "../../values/types.js";
+import { Fault } from "../faults.js";
+import { received } from "./received.js";
 
 /** The generator of a session, the same object from reset to reset. */
 export class NpRandom {
@@ -29,7 +30,7 @@ export class NpRandom {
   }
 
   restore(message: RandomState): void {
-    const state = message.state === undefined ? undefined : (fromMessage(message.state) as Dict);
+    const state = message.state === undefined ? undefined : (received(message.state) as Dict);
     const inner = state?.["state"] as Dict | undefined;
     if (message.bitGenerator !== "PCG64" || state === undefined || inner === undefined)
       throw new Fault("UNSUPPORTED", `this server's generators are PCG64, not ${message.bitGenerator}`);

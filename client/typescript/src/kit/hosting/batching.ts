@@ -1,12 +1,12 @@
 /** Batches of samples and of spaces, as Gymnasium's vector environments have them. */
 
-import { Box, Discrete, MultiBinary, MultiDiscrete } from "../spaces/arrays.js";
-import { Dict, Tuple } from "../spaces/composite.js";
-import type { Space } from "../spaces/space.js";
-import { mappingOf } from "../values/decoding.js";
-import { LAYOUTS, type NumericDType, type TypedArray } from "../values/dtypes.js";
-import { array, NdArray, Scalar } from "../values/ndarray.js";
-import { type Mapping, tuple, type Value } from "../values/types.js";
+import { Box, Discrete, MultiBinary, MultiDiscrete } from "../../spaces/arrays.js";
+import { Dict, Tuple } from "../../spaces/composite.js";
+import type { Space } from "../../spaces/space.js";
+import { mappingOf } from "../../values/decoding.js";
+import { LAYOUTS, type NumericDType, type TypedArray } from "../../values/dtypes.js";
+import { array, NdArray, Scalar } from "../../values/ndarray.js";
+import { type Mapping, tuple, type Value } from "../../values/types.js";
 
 /** Returns the space of `count` samples of a space together. */
 export function batchSpace(space: Space, count: number): Space {

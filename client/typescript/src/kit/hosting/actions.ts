@@ -1,10 +1,10 @@
 /** Actions as an author wants to see them: plain numbers where the space is Discrete. */
 
-import { Discrete, integerOf } from "../spaces/arrays.js";
-import { Dict, Tuple } from "../spaces/composite.js";
-import type { Space } from "../spaces/space.js";
-import { mappingOf } from "../values/decoding.js";
-import { type Mapping, tuple, type Value } from "../values/types.js";
+import { Discrete, integerOf } from "../../spaces/arrays.js";
+import { Dict, Tuple } from "../../spaces/composite.js";
+import type { Space } from "../../spaces/space.js";
+import { mappingOf } from "../../values/decoding.js";
+import { type Mapping, tuple, type Value } from "../../values/types.js";
 
 /** Returns an action that is in the space, with numbers in the place of scalars. */
 export function plainAction(space: Space, action: Value): Value {

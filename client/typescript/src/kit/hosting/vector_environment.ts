@@ -1,17 +1,22 @@
 /** Several environments that step together in one session, one after another, as Gymnasium's SyncVectorEnv. */
 
 import { create } from "@bufbuild/protobuf";
-import { type VectorInfo, VectorInfoSchema, type VectorRequest } from "../gen/envwire/v1/environment_pb.js";
-import { encodeSpace } from "../spaces/encoding.js";
-import type { Space } from "../spaces/space.js";
-import type { TypedArray } from "../values/dtypes.js";
-import { array, type NdArray } from "../values/ndarray.js";
-import { type Mapping, tuple, type Value } from "../values/types.js";
+import {
+  type VectorInfo,
+  VectorInfoSchema,
+  type VectorRequest,
+} from "../../gen/envwire/v1/environment_pb.js";
+import { encodeSpace } from "../../spaces/encoding.js";
+import type { Space } from "../../spaces/space.js";
+import type { TypedArray } from "../../values/dtypes.js";
+import { array, type NdArray } from "../../values/ndarray.js";
+import { type Mapping, tuple, type Value } from "../../values/types.js";
+import type { Described, Environment, Start, Transition } from "../environment.js";
+import { Fault } from "../faults.js";
 import { plainAction } from "./actions.js";
 import { batch, batchInfos, batchSpace, unbatch } from "./batching.js";
-import type { Described, Environment, Start, Transition } from "./environment.js";
-import { Fault } from "./faults.js";
 import { NpRandom } from "./np_random.js";
+import { endsEpisode, isTrue, numberOf } from "./step_results.js";
 
 const MODES = ["NEXT_STEP", "SAME_STEP", "DISABLED"] as const;
 type AutoresetMode = (typeof MODES)[number];
@@ -117,15 +122,15 @@ export class VectorEnvironment implements Described {
       observations: this.#observations(),
       rewards: this.#column(
         "float64",
-        transitions.map(({ reward }) => reward),
+        transitions.map(({ reward }) => numberOf(reward)),
       ),
       terminations: this.#column(
         "bool",
-        transitions.map(({ terminated }) => terminated ?? false),
+        transitions.map(({ terminated }) => isTrue(terminated ?? false)),
       ),
       truncations: this.#column(
         "bool",
-        transitions.map(({ truncated }) => truncated ?? false),
+        transitions.map(({ truncated }) => isTrue(truncated ?? false)),
       ),
       infos: batchInfos(transitions.map(({ info }) => info ?? {})),
     };
@@ -139,7 +144,7 @@ export class VectorEnvironment implements Described {
     if (member.ended) throw new Fault("RESET_NEEDED", "a member whose episode ended has to be reset first");
     const transition = await member.env.step(action);
     member.observation = transition.observation;
-    member.ended = (transition.terminated ?? false) || (transition.truncated ?? false);
+    member.ended = endsEpisode(transition);
     return member.ended && this.mode === "SAME_STEP" ? this.#resetAtOnce(member, transition) : transition;
   }
 

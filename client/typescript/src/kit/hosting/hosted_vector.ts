@@ -9,17 +9,20 @@ import {
   type ResetRequest,
   ResetRequestSchema,
   StepRequestSchema,
-} from "../gen/envwire/v1/environment_pb.js";
-import { fromMapMessage, fromMessage, toMessage } from "../values/messages.js";
-import { NdArray } from "../values/ndarray.js";
-import { type Mapping, tuple, type Value } from "../values/types.js";
-import type { Kind } from "../wire/kinds.js";
-import { writeResetResponse, writeStepResponse } from "../wire/steps.js";
-import { Fault } from "./faults.js";
-import { type Hosted, missing, seedOf, written } from "./hosted_env.js";
+} from "../../gen/envwire/v1/environment_pb.js";
+import { toMessage } from "../../values/messages.js";
+import { NdArray } from "../../values/ndarray.js";
+import { type Mapping, tuple, type Value } from "../../values/types.js";
+import type { Kind } from "../../wire/kinds.js";
+import { writeResetResponse, writeStepResponse } from "../../wire/steps.js";
+import { Fault } from "../faults.js";
+import { type Hosted, missing, seedOf } from "./hosted_env.js";
+import { received, receivedMapping } from "./received.js";
 import type { VectorEnvironment, VectorReset } from "./vector_environment.js";
+import { written } from "./writing.js";
 
 export class HostedVector implements Hosted {
+  readonly capabilities = [];
   #started = false;
   #closed = false;
 
@@ -54,10 +57,10 @@ export class HostedVector implements Hosted {
 
   #readReset({ seed, options, memberOptions }: ResetRequest): VectorReset {
     const count = this.env.members.length;
-    const { common, mask } = withoutMask(options && fromMapMessage(options));
-    const own = memberOptions.map((each) => fromMapMessage(each));
+    const { common, mask } = withoutMask(options && receivedMapping(options));
+    const own = memberOptions.map((each) => receivedMapping(each));
     const everybody = Array.from({ length: count }, (_, index) => (own.length > 0 ? own[index] : common));
-    return { seeds: seedsOf(seed && fromMessage(seed), count), options: everybody, mask };
+    return { seeds: seedsOf(seed && received(seed), count), options: everybody, mask };
   }
 
   async #step(body: Uint8Array): Promise<Uint8Array> {
@@ -65,7 +68,7 @@ export class HostedVector implements Hosted {
     if (action === undefined || actions.length > 0)
       throw new Fault("INVALID_VALUE", "a vector takes one batch of actions");
     if (!this.#started) throw new Fault("RESET_NEEDED", "call reset before the first step");
-    const together = fromMessage(action);
+    const together = received(action);
     if (!this.env.actionSpace.contains(together))
       throw new Fault("INVALID_ACTION", "the batch of actions is not in the action space", {
         path: "action",

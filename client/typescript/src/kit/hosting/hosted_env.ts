@@ -10,30 +10,38 @@ import {
   RenderResponseSchema,
   type ResetRequest,
   ResetRequestSchema,
+  RestoreStateRequestSchema,
+  RestoreStateResponseSchema,
+  SaveStateResponseSchema,
   SetAttributeResponseSchema,
   type StepRequest,
   StepRequestSchema,
-} from "../gen/envwire/v1/environment_pb.js";
-import { ErrorStatusSchema } from "../gen/envwire/v1/status_pb.js";
-import { ValueError } from "../values/encoding.js";
-import { fromMapMessage, fromMessage, toMessage } from "../values/messages.js";
-import type { Value } from "../values/types.js";
-import type { Kind } from "../wire/kinds.js";
-import { writeChunkResponse, writeResetResponse, writeStepResponse } from "../wire/steps.js";
-import { Writer } from "../wire/writer.js";
+} from "../../gen/envwire/v1/environment_pb.js";
+import { ErrorStatusSchema } from "../../gen/envwire/v1/status_pb.js";
+import type { ValueMap, Value as ValueMessage } from "../../gen/envwire/v1/values_pb.js";
+import type { Generator } from "../../random/generator.js";
+import { toMessage } from "../../values/messages.js";
+import type { Mapping, Value } from "../../values/types.js";
+import type { Kind } from "../../wire/kinds.js";
+import { writeChunkResponse, writeResetResponse, writeStepResponse } from "../../wire/steps.js";
+import type { Described, Environment, Transition } from "../environment.js";
+import { Fault, faultOf, statusOf } from "../faults.js";
 import { plainAction } from "./actions.js";
-import type { Described, Environment, Transition } from "./environment.js";
-import { Fault, faultOf, statusOf } from "./faults.js";
 import { NpRandom } from "./np_random.js";
+import { received, receivedMapping } from "./received.js";
+import { SavedStates } from "./saved_states.js";
+import { endsEpisode, stepParts } from "./step_results.js";
+import { written, writtenWith } from "./writing.js";
 
 /** Actions that one request may hold. */
 const MAX_CHUNK = 1024;
-const writer = new Writer();
 const GENERATORS = new Set(["np_random", "_np_random"]);
 
 /** A session serves one of these. */
 export interface Hosted {
   readonly env: Described;
+  /** What the session can do besides. */
+  readonly capabilities: string[];
   /** Serves a request and returns the body of its answer. */
   serve(kind: Kind, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
   /** Closes the environment, once. */
@@ -44,8 +52,13 @@ export class HostedEnv implements Hosted {
   #started = false;
   #closed = false;
   readonly #random = new NpRandom();
+  readonly #states = new SavedStates<HostedState>();
 
   constructor(readonly env: Environment) {}
+
+  get capabilities(): string[] {
+    return hasState(this.env) ? ["chunk", "save_state"] : ["chunk"];
+  }
 
   serve(kind: Kind, body: Uint8Array): Uint8Array | Promise<Uint8Array> {
     const serve = this.#kinds[kind];
@@ -60,18 +73,28 @@ export class HostedEnv implements Hosted {
     getAttribute: (body) => this.#getAttribute(body),
     setAttribute: () => toBinary(SetAttributeResponseSchema, create(SetAttributeResponseSchema)),
     callMethod: (body) => this.#callMethod(body),
+    saveState: () => this.#saveState(),
+    restoreState: (body) => this.#restoreState(body),
     close: () => this.#closeBody(),
   };
 
   async #reset({ seed, options, npRandom, mirrorNpRandom }: ResetRequest): Promise<Uint8Array> {
     if (npRandom !== undefined) this.#random.restore(npRandom);
-    if (seed !== undefined) this.#random.seed(seedOf(fromMessage(seed)));
+    if (seed !== undefined) this.#random.seed(seedOf(received(seed)));
     else this.#random.create();
-    const context = { random: this.#random.generator, options: options && fromMapMessage(options) };
+    const context = { random: this.#random.generator, options: options && this.#mapping(options) };
     const { observation, info = {} } = await this.env.reset(context);
     this.#started = true;
     const random = mirrorNpRandom ? this.#random.mirrorBytes() : undefined;
-    return written((writer) => writeResetResponse(writer, observation, info, random));
+    return writtenWith(info, (writer, each) => writeResetResponse(writer, observation, each, random));
+  }
+
+  #value(message: ValueMessage): Value {
+    return received(message, this.env.exact);
+  }
+
+  #mapping(message: ValueMap): Mapping {
+    return receivedMapping(message, this.env.exact);
   }
 
   #step({ action, actions, npRandom, mirrorNpRandom }: StepRequest): Uint8Array | Promise<Uint8Array> {
@@ -79,27 +102,37 @@ export class HostedEnv implements Hosted {
     if (actions.length > 0) {
       if (action !== undefined || actions.length > MAX_CHUNK)
         throw new Fault("INVALID_VALUE", `a step has one action, or a chunk of at most ${MAX_CHUNK}`);
-      return this.#chunk(actions.map((each) => fromMessage(each)));
+      return this.#chunk(actions.map((each) => this.#value(each)));
     }
     if (action === undefined) throw new Fault("INVALID_VALUE", "a step has an action");
-    const transition = this.#transition(fromMessage(action));
+    const transition = this.#transition(this.#value(action));
     if (transition instanceof Promise) return transition.then((each) => this.#stepBody(each, mirrorNpRandom));
     return this.#stepBody(transition, mirrorNpRandom);
   }
 
   /** Takes one step, if the environment is ready for it and the action is one of its actions. */
   #transition(action: Value): Transition | Promise<Transition> {
+    if (this.env.checked === false) return this.#unchecked(action);
     if (!this.#started) throw new Fault("RESET_NEEDED", "call reset before the first step");
     if (!this.env.actionSpace.contains(action))
       throw new Fault("INVALID_ACTION", "the action is not in the action space", { path: "action" });
     return this.env.step(plainAction(this.env.actionSpace, action));
   }
 
+  /** Takes one step; an action is called wrong when the environment throws and its space does not contain it. */
+  async #unchecked(action: Value): Promise<Transition> {
+    try {
+      return await this.env.step(action);
+    } catch (thrown) {
+      if (this.env.actionSpace.contains(action)) throw thrown;
+      const { message, raised } = faultOf(thrown);
+      throw new Fault("INVALID_ACTION", message, { path: "action" }, raised);
+    }
+  }
+
   #stepBody(transition: Transition, mirror: boolean): Uint8Array {
-    const { observation, reward, terminated = false, truncated = false, info = {} } = transition;
-    const random = mirror ? this.#random.mirrorBytes() : undefined;
-    const parts = { observation, reward, terminated, truncated, info, random };
-    return written((writer) => writeStepResponse(writer, parts));
+    const parts = stepParts(transition, mirror ? this.#random.mirrorBytes() : undefined);
+    return writtenWith(parts.info, (writer, info) => writeStepResponse(writer, { ...parts, info }));
   }
 
   /** Takes one step after another, until the episode ends or one fails. When the first fails, that is the answer. */
@@ -109,13 +142,14 @@ export class HostedEnv implements Hosted {
       try {
         const transition = await this.#transition(action);
         steps.push(this.#stepBody(transition, false));
-        if (transition.terminated || transition.truncated) break;
+        if (endsEpisode(transition)) break;
       } catch (thrown) {
         if (steps.length === 0) throw thrown;
-        return writeChunkResponse(writer, steps, toBinary(ErrorStatusSchema, statusOf(faultOf(thrown))));
+        const error = toBinary(ErrorStatusSchema, statusOf(faultOf(thrown)));
+        return written((writer) => writeChunkResponse(writer, steps, error));
       }
     }
-    return writeChunkResponse(writer, steps);
+    return written((writer) => writeChunkResponse(writer, steps));
   }
 
   async #render(): Promise<Uint8Array> {
@@ -150,11 +184,31 @@ export class HostedEnv implements Hosted {
     const { name, args } = fromBinary(CallMethodRequestSchema, body);
     const method = this.#exposed(name);
     if (typeof method !== "function") throw missing(name);
-    const result = await method.apply(this.env, args?.values.map((each) => fromMessage(each)) ?? []);
+    const result = await method.apply(this.env, args?.values.map((each) => this.#value(each)) ?? []);
     return toBinary(
       CallMethodResponseSchema,
       create(CallMethodResponseSchema, { result: toMessage(result ?? null, name) }),
     );
+  }
+
+  #saveState(): Uint8Array {
+    if (!hasState(this.env)) throw stateless();
+    const state = this.#states.save({
+      own: this.env.getState(),
+      bits: this.#random.generator.bits.state,
+      started: this.#started,
+    });
+    return toBinary(SaveStateResponseSchema, create(SaveStateResponseSchema, { state: BigInt(state) }));
+  }
+
+  #restoreState(body: Uint8Array): Uint8Array {
+    if (!hasState(this.env)) throw stateless();
+    const { state } = fromBinary(RestoreStateRequestSchema, body);
+    const { own, bits, started } = this.#states.find(Number(state));
+    this.env.setState(own);
+    this.#random.generator.bits.state = bits;
+    this.#started = started;
+    return toBinary(RestoreStateResponseSchema, create(RestoreStateResponseSchema));
   }
 
   async close(): Promise<void> {
@@ -169,15 +223,21 @@ export class HostedEnv implements Hosted {
   }
 }
 
-/** Writes with the writer of all environments, which is left empty whatever happens. */
-export function written(write: (writer: Writer) => Uint8Array): Uint8Array {
-  try {
-    return write(writer);
-  } catch (error) {
-    writer.clear();
-    if (!(error instanceof ValueError)) throw error;
-    throw new Fault("UNSUPPORTED", `the environment returned what cannot be sent: ${error.message}`);
-  }
+/** What a saved state holds. */
+interface HostedState {
+  own: unknown;
+  bits: Generator["bits"]["state"];
+  started: boolean;
+}
+
+function hasState(
+  env: Environment,
+): env is Environment & Required<Pick<Environment, "getState" | "setState">> {
+  return env.getState !== undefined && env.setState !== undefined;
+}
+
+function stateless(): Fault {
+  return new Fault("UNSUPPORTED", "the environment does not offer its state");
 }
 
 /** Returns a seed as Gymnasium takes it. */

@@ -1,0 +1,48 @@
+/** `Conformance/Echo-v0`: returns what it is given. */
+
+import type { Environment, ResetContext, Start, Transition } from "../kit/environment.js";
+import * as spaces from "../spaces/index.js";
+import { type Mapping, Tuple, type Value } from "../values/types.js";
+
+/** Returns the entries of a value that is a dictionary. */
+function entriesOf(value: Value): ReadonlyMap<Value, Value> {
+  if (value instanceof Map) return value;
+  const plain =
+    value !== null && typeof value === "object" && Object.getPrototypeOf(value) === Object.prototype;
+  return new Map<Value, Value>(plain ? Object.entries(value) : []);
+}
+
+/**
+ * An observation is the action, whatever that is. An action that is a dictionary may say what the step returns: "echo"
+ * is the observation, "warn" the text of a warning; the others have the names of the results.
+ */
+export class Echo implements Environment {
+  readonly observationSpace = spaces.discrete(2);
+  readonly actionSpace = spaces.discrete(2);
+  readonly checked = false;
+  readonly exact = true;
+  readonly exposed = ["repeat", "value"];
+  value: Value = null;
+
+  reset({ options = {} }: ResetContext): Start {
+    return { observation: entriesOf(options).get("observation") ?? 0, info: options };
+  }
+
+  step(action: Value): Transition {
+    const said = entriesOf(action);
+    const warning = said.get("warn");
+    return {
+      observation: said.has("echo") ? (said.get("echo") as Value) : action,
+      reward: said.has("reward") ? (said.get("reward") as Value) : 0,
+      terminated: said.get("terminated") ?? false,
+      truncated: said.get("truncated") ?? false,
+      info: (said.get("info") as Mapping | undefined) ?? {},
+      ...(warning !== undefined && { warnings: [{ category: "UserWarning", text: String(warning) }] }),
+    };
+  }
+
+  /** Returns the arguments. */
+  repeat(...args: Value[]): Mapping {
+    return { args: Tuple.from(args) as Tuple, kwargs: {} };
+  }
+}
