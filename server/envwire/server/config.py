@@ -54,6 +54,12 @@ class ServerConfig:
         Sequence[str],
         _hosting("Module that registers environments; repeat for more.", option="--import"),
     ] = ()
+    dev: Annotated[
+        bool,
+        _hosting(
+            "For authors: import edited modules again. New environments get the edited code; those there are go on."
+        ),
+    ] = False
     host: Annotated[str, _hosting("Address to bind.")] = "127.0.0.1"
     port: Annotated[int, _hosting("Port to bind; 0 for any free one.", PORT)] = 50051
     advertise: Annotated[
@@ -291,6 +297,12 @@ class ServerConfig:
         if self.openenv and self.tls_client_ca:
             raise ValueError(
                 "--openenv does not go with --tls-client-ca: OpenEnv's clients show no certificate; give --tokens"
+            )
+
+        if self.dev and (self.sessions_per_process > 1 or self.join):
+            raise ValueError(
+                "--dev goes neither with --sessions-per-process, since a process keeps the code that it began with, "
+                "nor with --join"
             )
 
     @property

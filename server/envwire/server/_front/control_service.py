@@ -11,6 +11,7 @@ from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.kept_makes import KeptMakes
 from envwire.server._front.makes.leases import to_duration
 from envwire.server._front.makes.making import SessionMaker
+from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import Loaded
 from envwire.server._processes.processors import cpu_count
@@ -32,9 +33,10 @@ class ControlService:
         sessions: Its sessions.
         maker: Makes them.
         admission: Tells whether the server drains.
+        reloading: Keeps what the server makes as its files are.
+        direct_addresses: Where direct channels begin.
 
     Attributes:
-        direct_addresses: Where direct channels begin.
         handlers: The methods by their requests' fields in InteractRequest.
     """
 
@@ -45,6 +47,7 @@ class ControlService:
         sessions: Sessions,
         maker: SessionMaker,
         admission: Admission,
+        reloading: Reloading,
         direct_addresses: list[str],
     ) -> None:
         self._config = config
@@ -52,6 +55,7 @@ class ControlService:
         self._sessions = sessions
         self._maker = maker
         self._admission = admission
+        self._reloading = reloading
         self._kept = KeptMakes(sessions.is_fresh)
         self._direct_addresses = direct_addresses
         self.handlers: dict[str, Handler] = {
@@ -72,6 +76,7 @@ class ControlService:
         return await self._kept.once(client.name, request, making)
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
+        await self._reloading.refresh()
         reply = await self._maker.make(request, client)
         if reply.HasField("make"):
             reply.make.address = self._config.advertise

@@ -26,6 +26,7 @@ from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.notices import Notices
+from envwire.server._front.reloading import reloading
 from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
@@ -76,15 +77,15 @@ class Front:
             config.max_sessions, clock, secrets.token_hex(8), config.max_sessions_per_client
         )
         self._tally = sessions.tally
-        served = [(each.library, each.spec.id) for each in loaded.environments.environments]
-        self._admission = admission = Admission(config, clock, sessions, served)
+        self._admission = admission = Admission(config, clock, sessions, loaded)
         maker = SessionMaker(config, clock, admission, sessions, forkserver)
         makes = DirectMakes(access, self.exchange, config.max_make_bytes)
         self._direct = DirectListener(config, sessions, makes)
         self._direct.start()
         self._session_service = SessionService(sessions)
+        self._reloading = reloading(config, forkserver, loaded, sessions)
         self._control_service = ControlService(
-            config, loaded, sessions, maker, admission, self._direct.addresses
+            config, loaded, sessions, maker, admission, self._reloading, self._direct.addresses
         )
         self.notices = Notices(clock)
         self.drain_order = DrainOrder(config.drain_timeout)
@@ -127,6 +128,7 @@ class Front:
     async def stop(self) -> None:
         """Ends all sessions, closing their environments, then the fork server. Stopping twice is harmless."""
         self._direct.stop()
+        await self._reloading.stop()
         await self._upkeep.stop()
         await self._forkserver.stop()
 

@@ -84,20 +84,39 @@ class ForkserverLink:
         """
         if self._lifeline is None:
             self._lifeline = os.pipe2(os.O_CLOEXEC)
-        self._process, control = start_process(self._lifeline[0])
-        spared.add(self._process.pid)
-        try:
-            loaded = await introduce(self._process, self._config)
-        except BaseException:
-            control.close()
-            self._lose()
-            raise
-        self._listen(control)
+        process, control, loaded = await self._launch()
+        self._listen(process, control)
         return loaded
 
-    def _listen(self, control: socket.socket) -> None:
+    async def reload(self) -> Loaded:
+        """Puts a fork server with the modules as they are now in the place of this one, whose sessions live on.
+
+        Raises:
+            ForkserverError: A module cannot be imported; this fork server stays.
+        """
+        async with self._turn:
+            process, control, loaded = await self._launch()
+            if self._process is not None:
+                self._process.kill()  # one that is told to end takes its sessions with it
+            self._lose()
+            self._listen(process, control)
+            if self._burial is not None:
+                await self._burial
+            return loaded
+
+    async def _launch(self) -> tuple[subprocess.Popen[bytes], socket.socket, Loaded]:
+        process, control = start_process(self.lifeline)
+        spared.add(process.pid)
+        try:
+            return process, control, await introduce(process, self._config)
+        except BaseException:
+            control.close()
+            self._burial = asyncio.ensure_future(_reap(process))
+            raise
+
+    def _listen(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
         control.setblocking(False)
-        self._control = control
+        self._process, self._control = process, control
         asyncio.get_running_loop().add_reader(control, self._hear)
 
     @property
@@ -188,8 +207,7 @@ class ForkserverLink:
 
     async def _bury(self, process: subprocess.Popen[bytes]) -> None:
         """Waits for the end of a fork server; from then on its sessions are the front's to look after."""
-        await asyncio.to_thread(_wait_or_kill, process)
-        spared.discard(process.pid)
+        await _reap(process)
         sessions, self._on_exit = self._on_exit, {}
         if not self._stopped:
             self._adopted.take(sessions)
@@ -262,6 +280,11 @@ class ForkserverLink:
         if self._burial is not None:
             await self._burial
         self._adopted.stop()
+
+
+async def _reap(process: subprocess.Popen[bytes]) -> None:
+    await asyncio.to_thread(_wait_or_kill, process)
+    spared.discard(process.pid)
 
 
 def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:

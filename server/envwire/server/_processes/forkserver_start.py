@@ -27,10 +27,26 @@ class ForkserverError(Exception):
 
 @dataclass
 class Loaded:
-    """What the fork server has to offer."""
+    """What the fork server has to offer.
+
+    Attributes:
+        environments: What it can make.
+        libraries: Names and versions of the libraries that they are from.
+        files: Source files of the modules that belong to no installed package.
+        served: What it can make, as (library, id).
+    """
 
     environments: environment_pb2.ListEnvironmentsResponse
     libraries: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    files: list[str] = field(default_factory=list[str])
+
+    def __post_init__(self) -> None:
+        listed = self.environments.environments
+        self.served = frozenset((each.library, each.spec.id) for each in listed)
+
+    def update(self, other: Loaded) -> None:
+        """Becomes what another fork server has to offer."""
+        vars(self).update(vars(other))
 
 
 def start_process(lifeline: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
@@ -83,4 +99,5 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
     if "error" in header:
         raise ForkserverError(header["error"])
     environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
-    return Loaded(environments, [(name, version) for name, version in header["libraries"]])
+    libraries = [(name, version) for name, version in header["libraries"]]
+    return Loaded(environments, libraries, header["files"])

@@ -12,7 +12,7 @@ from typing import BinaryIO
 from envwire.server._auth.attribute_access import AttributeAccess
 from envwire.server._hosting.imports import BrokenModuleError
 from envwire.server._hosting.libraries import Catalogue, list_environments, load_catalogue, preload
-from envwire.server._hosting.sources import pin_sources
+from envwire.server._hosting.sources import operator_files, pin_sources
 from envwire.server._version import VERSION
 from envwire.server._worker.forkserver import Forkserver
 from envwire.server.config import ServerConfig
@@ -37,7 +37,8 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
     preload(catalogue)
     pin_sources()
     libraries = [[library.name, library.version] for library in catalogue.libraries]
-    answer.write(json.dumps({"libraries": libraries}).encode() + b"\n")
+    offer = {"libraries": libraries, "files": operator_files()}
+    answer.write(json.dumps(offer).encode() + b"\n")
     answer.write(list_environments(catalogue).SerializeToString())
     return catalogue
 
@@ -47,6 +48,8 @@ def main() -> int:
     control, lifeline = (int(argument) for argument in sys.argv[1:3])
     config = ServerConfig.from_json(sys.stdin.read())
     sys.path[:0] = config.sys_path
+    # Compiled files are told apart by the second of the edit: the second edit within one would not be seen.
+    sys.dont_write_bytecode |= config.dev
     with os.fdopen(os.dup(1), "wb") as answer:
         os.dup2(2, 1)  # output of modules during import goes to the log
         catalogue = _load(config, answer)

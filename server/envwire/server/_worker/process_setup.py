@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import sys
+from typing import NoReturn
 
 #: Open for as long as the process lives.
 _lifelines: list[int] = []
@@ -17,6 +19,15 @@ def take_output(output: int) -> None:
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
+    if "PYTHONBREAKPOINT" not in os.environ:  # which may name a debugger that needs no terminal
+        sys.breakpointhook = _no_terminal
+
+
+def _no_terminal(*_args: object, **_kwargs: object) -> NoReturn:
+    raise RuntimeError(
+        "breakpoint() needs a terminal, and an environment on a server has none. Debug it in your own process: "
+        "envwire run in-process ENV_ID --import MODULE, or RemoteEnv(None, ENV_ID, transport=InProcessTransport(...))"
+    )
 
 
 def die_with(lifeline: int) -> None:

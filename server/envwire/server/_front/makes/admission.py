@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import AllowList, MakeOrder
@@ -13,6 +13,7 @@ from envwire.server._front.makes.rate_limit import Rate
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server._processes.forkserver_start import Loaded
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -24,7 +25,7 @@ class Admission:
         config: The server's settings.
         clock: Monotonic time, in seconds.
         sessions: Whose slots are given.
-        served: What the server makes, as (library, id).
+        loaded: What the server makes.
     """
 
     def __init__(
@@ -32,11 +33,11 @@ class Admission:
         config: ServerConfig,
         clock: Callable[[], float],
         sessions: Sessions,
-        served: Iterable[tuple[str, str]],
+        loaded: Loaded,
     ) -> None:
         self._allow_list = AllowList.of(config)
         self._sessions = sessions
-        self._served = frozenset(served)
+        self._loaded = loaded
         self._rate = Rate(config.max_makes_per_minute, clock)
         self._queue = Queue(sessions, config.queue, config.queue_timeout)
         self.draining = False
@@ -76,9 +77,10 @@ class Admission:
         self._queue.reject_all(_draining())
 
     def _check_served(self, request: pb.MakeRequest) -> None:
-        libraries = [request.library] if request.library else [name for name, _ in self._served]
-        if not any((library, request.env_id) in self._served for library in libraries):
-            raise unknown_environment(request.env_id, self._served, request.library)
+        served = self._loaded.served
+        libraries = [request.library] if request.library else [name for name, _ in served]
+        if not any((library, request.env_id) in served for library in libraries):
+            raise unknown_environment(request.env_id, served, request.library)
 
 
 def _draining() -> FaultError:

@@ -42,15 +42,32 @@ class Film:
 
 
 def run_episodes(
-    env: RemoteEnv, policy: Policy, episodes: int, seed: int, max_steps: int, film: Film | None
+    env: RemoteEnv,
+    policy: Policy,
+    episodes: int,
+    seed: int,
+    max_steps: int,
+    film: Film | None,
+    *,
+    bar: bool,
 ) -> None:
-    """Runs episodes, shows the film of the first, and prints their returns."""
+    """Runs episodes, shows the film of the first, and prints their returns.
+
+    Args:
+        env: The environment.
+        policy: Chooses the actions.
+        episodes: How many.
+        seed: Of the first episode, and of the action space.
+        max_steps: Steps after which an episode is cut.
+        film: Where to keep the frames of the first episode.
+        bar: Whether to show the progress in a terminal; a debugger needs the terminal for itself.
+    """
     env.action_space.seed(seed)
     console = Console()
     results: list[tuple[float, int]] = []
     columns = (TextColumn("{task.description}"), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
+        *columns, console=console, transient=True, disable=not (bar and console.is_terminal)
     ) as progress:
         for number in progress.track(range(episodes), description="episodes"):
             filmed = film if number == 0 else None

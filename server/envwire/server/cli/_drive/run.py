@@ -10,10 +10,10 @@ import typer
 
 from envwire.server.cli._parameters import (
     EnvId,
+    Imports,
     Kwargs,
     Library,
     MaxSteps,
-    Target,
     TransportName,
     Wrappers,
 )
@@ -43,8 +43,16 @@ _Rendering = Annotated[
 _Output = Annotated[Path, typer.Option(help="Where --render gif writes.")]
 
 
+_Target = Annotated[
+    str,
+    typer.Argument(
+        help="HOST:PORT of a server; or in-process, to run the environment here, with your terminal for breakpoint()."
+    ),
+]
+
+
 def run(
-    target: Target,
+    target: _Target,
     env_id: EnvId,
     episodes: _Episodes = 10,
     seed: _Seed = 0,
@@ -56,6 +64,7 @@ def run(
     kwarg: Kwargs = None,
     wrapper: Wrappers = None,
     library: Library = "",
+    imports: Imports = None,
 ) -> None:
     """Run a random or scripted agent on ENV_ID at TARGET and show the returns.
 
@@ -64,19 +73,23 @@ def run(
     from envwire.client import RemoteEnv
     from envwire.server.cli._drive.arguments import making
     from envwire.server.cli._drive.episodes import Film, run_episodes
+    from envwire.server.cli._drive.in_process import IN_PROCESS, transport_of
     from envwire.server.cli._drive.policies import load_policy
     from envwire.server.cli._failures import fail
 
     try:
+        options = making(kwarg, wrapper, library, transport)
+        options["transport"] = transport_of(target, env_id, imports or (), options)
+        here = target == IN_PROCESS
         env = RemoteEnv(
-            target,
+            None if here else target,
             env_id,
             render_mode=_MODES[render] if render else None,
-            **making(kwarg, wrapper, library, transport),
+            **options,
         )
         try:
             film = Film(render, output) if render else None
-            run_episodes(env, load_policy(agent), episodes, seed, max_steps, film)
+            run_episodes(env, load_policy(agent), episodes, seed, max_steps, film, bar=not here)
         finally:
             env.close()
     except Exception as error:

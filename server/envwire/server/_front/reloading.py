@@ -1,0 +1,118 @@
+"""Replaces the fork server after an edit, so that new sessions get the edited code: `envwire serve --dev`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+from typing import Protocol
+
+from envwire.codec import FaultError, Reason
+from envwire.server._front.sessions.table import Sessions
+from envwire.server._processes.edits import SourceFiles
+from envwire.server._processes.forkserver import ForkserverLink
+from envwire.server._processes.forkserver_start import ForkserverError, Loaded
+from envwire.server.config import ServerConfig
+
+_log = logging.getLogger("envwire.server")
+
+_LOOK_SECONDS = 0.5
+
+
+class Reloading(Protocol):
+    """What keeps the environments of a server as their files are."""
+
+    async def refresh(self) -> None:
+        """Loads the environments again if their files were edited.
+
+        Raises:
+            FaultError: ENVIRONMENT_RAISED: a module cannot be imported as it is now.
+        """
+        ...
+
+    async def stop(self) -> None:
+        """Looks no more."""
+        ...
+
+
+class NoReloading:
+    """Environments stay as they were when the server started."""
+
+    async def refresh(self) -> None:
+        """Does nothing."""
+
+    async def stop(self) -> None:
+        """Does nothing."""
+
+
+class ReloadOnEdit:
+    """Looks for edits before each Make, and every half a second so that the log tells of them at once.
+
+    Args:
+        forkserver: Replaced after an edit.
+        loaded: What it loaded; brought up to date.
+        sessions: Those there are keep the code that they began with.
+    """
+
+    def __init__(self, forkserver: ForkserverLink, loaded: Loaded, sessions: Sessions) -> None:
+        self._forkserver = forkserver
+        self._loaded = loaded
+        self._sessions = sessions
+        self._files = SourceFiles(loaded.files)
+        self._broken = ""
+        self._reloading: asyncio.Task[None] | None = None
+        self._watching = asyncio.ensure_future(self._watch())
+
+    async def refresh(self) -> None:
+        """Loads the environments again if their files were edited, or could not be imported the last time."""
+        await self._bring_up_to_date(again=bool(self._broken))
+        if self._broken:
+            raise FaultError(
+                Reason.ENVIRONMENT_RAISED,
+                f"the server imports its environments again after an edit, and cannot: {self._broken}",
+            )
+
+    async def stop(self) -> None:
+        """Looks no more, and gives up a reload under way."""
+        self._watching.cancel()
+        if self._reloading is not None:
+            self._reloading.cancel()
+            await asyncio.wait({self._reloading})
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            await self._bring_up_to_date()
+
+    async def _bring_up_to_date(self, *, again: bool = False) -> None:
+        while self._reloading is not None and not self._reloading.done():
+            await asyncio.wait({self._reloading})
+        if again or self._files.edited():
+            # A client that does not wait for it must not leave it half done.
+            self._reloading = asyncio.ensure_future(self._reload())
+            await asyncio.shield(self._reloading)
+
+    async def _reload(self) -> None:
+        edited = ", ".join(map(os.path.relpath, self._files.edited())) or "another file"
+        files = SourceFiles(self._loaded.files)  # a file that is edited meanwhile is edited again
+        try:
+            loaded = await self._forkserver.reload()
+        except (ForkserverError, OSError) as error:
+            if str(error) != self._broken:
+                _log.error("%s was edited; nothing is made until it is mended:\n%s", edited, error)
+            self._files, self._broken = files, str(error)
+            return
+        self._loaded.update(loaded)
+        self._files, self._broken = files.including(loaded.files), ""
+        _log.info(
+            "%s was edited: new sessions get the edited code, and %d go on with what they began with",
+            edited,
+            len(self._sessions),
+        )
+
+
+def reloading(
+    config: ServerConfig, forkserver: ForkserverLink, loaded: Loaded, sessions: Sessions
+) -> Reloading:
+    """Returns what the settings ask for."""
+    return ReloadOnEdit(forkserver, loaded, sessions) if config.dev else NoReloading()

@@ -1,0 +1,41 @@
+"""Where a command runs an environment: on a server, or in its own process."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from envwire.server.inprocess import InProcessTransport
+
+#: The target that stands for the command's own process.
+IN_PROCESS = "in-process"
+
+
+def transport_of(
+    target: str, env_id: str, imports: Sequence[str], options: Mapping[str, Any]
+) -> str | InProcessTransport:
+    """Returns the transport to a target.
+
+    Args:
+        target: HOST:PORT, or `IN_PROCESS`.
+        env_id: The environment.
+        imports: Modules or files that register it.
+        options: What `arguments.making` read.
+
+    Raises:
+        ValueError: Modules are named for a server, which imports its own.
+        LookupError: No module registers the environment.
+        ImportError: A module cannot be imported.
+    """
+    if target != IN_PROCESS:
+        if imports:
+            raise ValueError(
+                f"--import goes with the target {IN_PROCESS}; a server imports what `envwire serve --import` names"
+            )
+        transport: str = options["transport"]
+        return transport
+    sys.path.insert(0, os.getcwd())
+    wrappers = [name for name, _ in options["wrappers"] if ":" in name]
+    return InProcessTransport([env_id], imports=imports, allow_wrappers=wrappers)
