@@ -141,7 +141,7 @@ def test_layout(
 
 def test_sessions_by_default_are_the_servers_processors(vector_server: Server) -> None:
     before = _sessions(vector_server)
-    env = FAMILIES["envwire"].remote(vector_server.target, "CartPole-v1", 64)
+    env = FAMILIES["envwire"].remote(vector_server.target, "tests/Wavering-v0", 64)
     assert _sessions(vector_server) - before == min(64, _info(vector_server).cpu_count)
     assert _info(vector_server).max_envs_per_session == SETTINGS["max_envs_per_session"]
     env.close()

@@ -1343,9 +1343,15 @@ class GetServerInfoRequest(google.protobuf.message.Message):
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
+    ENV_ID_FIELD_NUMBER: builtins.int
+    env_id: builtins.str
+    """Id of an environment whose `step_time` is wanted as well; empty for none."""
     def __init__(
         self,
+        *,
+        env_id: builtins.str = ...,
     ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["env_id", b"env_id"]) -> None: ...
 
 global___GetServerInfoRequest = GetServerInfoRequest
 
@@ -1390,6 +1396,7 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     DRAINING_FIELD_NUMBER: builtins.int
     CPU_COUNT_FIELD_NUMBER: builtins.int
     MAX_ENVS_PER_SESSION_FIELD_NUMBER: builtins.int
+    STEP_TIME_FIELD_NUMBER: builtins.int
     version: builtins.str
     """Version of the server."""
     max_sessions: builtins.int
@@ -1428,6 +1435,12 @@ class GetServerInfoResponse(google.protobuf.message.Message):
     def step_timeout(self) -> google.protobuf.duration_pb2.Duration:
         """Time that one request may take before its session is ended."""
 
+    @property
+    def step_time(self) -> google.protobuf.duration_pb2.Duration:
+        """What a step of one environment of the id that the request named takes on this server, by the sessions that it has had;
+        absent where it does not know. For clients that choose how many environments step together.
+        """
+
     def __init__(
         self,
         *,
@@ -1444,9 +1457,10 @@ class GetServerInfoResponse(google.protobuf.message.Message):
         draining: builtins.bool = ...,
         cpu_count: builtins.int = ...,
         max_envs_per_session: builtins.int = ...,
+        step_time: google.protobuf.duration_pb2.Duration | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["default_lease", b"default_lease", "max_lease", b"max_lease", "step_timeout", b"step_timeout"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "capabilities", b"capabilities", "cpu_count", b"cpu_count", "default_lease", b"default_lease", "draining", b"draining", "incarnation", b"incarnation", "libraries", b"libraries", "max_envs_per_session", b"max_envs_per_session", "max_lease", b"max_lease", "max_message_bytes", b"max_message_bytes", "max_sessions", b"max_sessions", "step_timeout", b"step_timeout", "version", b"version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["default_lease", b"default_lease", "max_lease", b"max_lease", "step_time", b"step_time", "step_timeout", b"step_timeout"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "capabilities", b"capabilities", "cpu_count", b"cpu_count", "default_lease", b"default_lease", "draining", b"draining", "incarnation", b"incarnation", "libraries", b"libraries", "max_envs_per_session", b"max_envs_per_session", "max_lease", b"max_lease", "max_message_bytes", b"max_message_bytes", "max_sessions", b"max_sessions", "step_time", b"step_time", "step_timeout", b"step_timeout", "version", b"version"]) -> None: ...
 
 global___GetServerInfoResponse = GetServerInfoResponse
 

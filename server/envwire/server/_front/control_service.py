@@ -12,6 +12,7 @@ from envwire.server._front.makes.kept_makes import KeptMakes
 from envwire.server._front.makes.leases import to_duration
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.reloading import Reloading
+from envwire.server._front.sessions.step_times import StepTimes
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import Loaded
 from envwire.server._processes.processors import cpu_count
@@ -57,6 +58,7 @@ class ControlService:
         self._admission = admission
         self._reloading = reloading
         self._kept = KeptMakes(sessions.is_fresh)
+        self._step_times = StepTimes(loaded.environments.environments)
         self._direct_addresses = direct_addresses
         self.handlers: dict[str, Handler] = {
             "make": self.make,
@@ -67,8 +69,9 @@ class ControlService:
         }
 
     def sweep(self) -> None:
-        """Drops kept answers to Makes that cannot be repeated any more."""
+        """Drops kept answers to Makes that cannot be repeated any more, and notes what steps take."""
         self._kept.sweep()
+        self._step_times.look(self._sessions)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         """Makes a session, once for each id of a Make."""
@@ -108,7 +111,9 @@ class ControlService:
         )
         return pb.InteractResponse(get_session_stats=stats)
 
-    async def get_server_info(self, _: pb.GetServerInfoRequest, __: Client) -> pb.InteractResponse:
+    async def get_server_info(
+        self, request: pb.GetServerInfoRequest, _: Client
+    ) -> pb.InteractResponse:
         """Describes the server: version, capabilities, limits and load."""
         config = self._config
         info = pb.GetServerInfoResponse(
@@ -129,4 +134,7 @@ class ControlService:
             cpu_count=cpu_count(),
             max_envs_per_session=config.max_envs_per_session,
         )
+        step_time = self._step_times.of(request.env_id)
+        if step_time is not None:
+            info.step_time.CopyFrom(to_duration(step_time))
         return pb.InteractResponse(get_server_info=info)

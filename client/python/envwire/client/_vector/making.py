@@ -85,7 +85,8 @@ class Fleet:
         try:
             transport = self._servers.open(target, wait)
             self._servers.keep(target, transport)
-            request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
+            question = pb.GetServerInfoRequest(env_id=self._request.env_id)
+            request = pb.InteractRequest(get_server_info=question)
             answer = call(transport, request, self.options.timeout or _INFO_SECONDS)
         except Exception as error:
             return error
@@ -97,7 +98,10 @@ class Fleet:
         What steps as arrays steps many environments in hardly more time than one, and draws from one generator.
         """
         native = self._request.vector.vectorization_mode == NATIVE
-        return Capacity(1 if native else max(1, info.cpu_count), info.max_envs_per_session)
+        processors = 1 if native else max(1, info.cpu_count)
+        known = info.HasField("step_time")
+        step_time = info.step_time.ToNanoseconds() / 1e9 if known else None
+        return Capacity(processors, info.max_envs_per_session, step_time)
 
     def plan(self, spec: ShardSpec) -> SessionPlan:
         """Returns what the sessions of a shard are like."""

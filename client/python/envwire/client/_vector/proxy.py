@@ -40,8 +40,8 @@ class VectorProxy(MemberAttributes):
         target: HOST:PORT of the server, or a list of these; environments are distributed evenly and in order.
         env_id: Id of the environments.
         num_envs: How many.
-        sessions: How many sessions; by default one for each processor of the servers, or one for each server where the
-            environments step as arrays.
+        sessions: How many sessions; by default as many as make a step of all quickest, by what a step costs: at most
+            one for each processor of the servers, and one for each server where the environments step as arrays.
         batch_size: How many environments `recv` waits for; by default all.
         autoreset_mode: When an environment whose episode ended is reset, a member of `AutoresetMode` or its name; by
             default "NEXT_STEP", or what a native vector environment does.

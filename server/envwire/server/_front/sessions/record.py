@@ -46,6 +46,7 @@ class SessionRecord:
         owner: Name of the client that made it.
         env_id: The id of its environment.
         what: The same, or the session that it is a copy of.
+        num_envs: How many of them step one after another; 0 where they step as arrays.
         header: What every request of the owner begins with.
     """
 
@@ -64,6 +65,7 @@ class SessionRecord:
     owner: str = ""
     env_id: str = ""
     what: str = ""
+    num_envs: int = 1
 
     def __post_init__(self) -> None:
         """Takes a slot in the process."""

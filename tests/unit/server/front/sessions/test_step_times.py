@@ -1,0 +1,55 @@
+"""What a step takes, as a server tells it to clients."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from envwire.server._front.sessions.step_times import StepTimes
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import specs_pb2
+
+
+def listing(env_id: str, entry_point: str) -> pb.EnvironmentListing:
+    return pb.EnvironmentListing(spec=specs_pb2.EnvSpec(id=env_id, entry_point=entry_point))
+
+
+def session(requests: int, stepping: float, num_envs: int = 1) -> Any:
+    return SimpleNamespace(
+        env_id="lab/Maze-v0", num_envs=num_envs, stats=lambda: (requests, 9.9, stepping)
+    )
+
+
+@pytest.mark.parametrize(
+    ("entry_point", "known"),
+    [
+        ("gymnasium.envs.classic_control.cartpole:CartPoleEnv", True),
+        ("envwire.envs.envs.toy_text.frozen_lake:FrozenLakeEnv", True),
+        ("gymnasium.envs.mujoco.ant_v5:AntEnv", False),
+        ("lab:Maze", False),
+    ],
+)
+def test_cheap_environments_of_the_libraries_are_known(entry_point: str, known: bool) -> None:
+    times = StepTimes([listing("lab/Maze-v0", entry_point)])
+    assert (times.of("lab/Maze-v0") is not None) is known
+
+
+def test_a_step_of_several_environments_is_divided() -> None:
+    times = StepTimes([])
+    times.look([session(1000, 2.0, num_envs=4)])
+    assert times.of("lab/Maze-v0") == pytest.approx(0.0005)
+
+
+def test_what_was_measured_replaces_what_was_known() -> None:
+    times = StepTimes([listing("lab/Maze-v0", "gymnasium.envs.toy_text.maze:Maze")])
+    times.look([session(1000, 2.0)])
+    assert times.of("lab/Maze-v0") == pytest.approx(0.002)
+
+
+@pytest.mark.parametrize("other", [session(199, 2.0), session(1000, 2.0, num_envs=0)])
+def test_sessions_that_say_little_do_not_count(other: Any) -> None:
+    times = StepTimes([])
+    times.look([other])
+    assert times.of("lab/Maze-v0") is None
