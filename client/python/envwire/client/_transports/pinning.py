@@ -13,10 +13,10 @@ import time
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
+from envwire.client._errors.connections import nobody_answers, nothing_listens
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.targets import addresses
 from envwire.client.credentials import Credentials
-from envwire.client.errors import nobody_answers, nothing_listens
 
 #: A host that answers nothing at all shall not cost the others behind the name their time.
 _CONNECT_SECONDS = 1.0

@@ -9,13 +9,14 @@ import errno
 import logging
 from collections.abc import Callable, Iterable
 
+from envwire.client._errors.connections import refused, timed_out, too_large
 from envwire.client._transports.direct.connecting import UNIX, connect
 from envwire.client._transports.direct.direct_channel import Channel
 from envwire.client._transports.portability import ABSTRACT_NAMES
 from envwire.client._transports.targets import addresses, is_local
 from envwire.client._transports.transport import Fronted, Probeable, Transport
 from envwire.client.credentials import Credentials
-from envwire.client.errors import ServerUnavailableError, refused, timed_out, too_large
+from envwire.client.errors import ServerUnavailableError
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST

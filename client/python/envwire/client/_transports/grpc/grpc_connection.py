@@ -12,20 +12,19 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.grpc.tls_faults import tls_fault
-from envwire.client._transports.versions import check_version
-from envwire.client.credentials import Credentials
-from envwire.client.errors import (
-    CLASSES_BY_CODE,
-    RemoteError,
-    ServerUnavailableError,
+from envwire.client._errors.connections import (
     nobody_answers,
     nothing_listens,
     refused,
     timed_out,
     too_large,
 )
+from envwire.client._errors.faults import CLASSES_BY_CODE
+from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.grpc.tls_faults import tls_fault
+from envwire.client._transports.versions import check_version
+from envwire.client.credentials import Credentials
+from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.client")
