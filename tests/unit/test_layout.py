@@ -25,7 +25,10 @@ def test_no_root_claims_the_namespace(root: str) -> None:
 @pytest.mark.parametrize(
     "package",
     [
-        *(f"protos/envwire/{name}" for name in ("v1", "admin/v1", "farm/v1", "wire", "codec")),
+        *(
+            f"protos/envwire/{name}"
+            for name in ("v1", "admin/v1", "farm/v1", "observe/v1", "wire", "codec")
+        ),
         "server/envwire/farm/gateway",
         "server/envwire/farm/engines",
         "server/envwire/conformance",

@@ -269,6 +269,19 @@ class ServerConfig:
             OPTIONAL_PORT,
         ),
     ] = 0
+    frames: Annotated[
+        bool,
+        _operations(
+            'Let watchers see pictures of environments that were made with render_mode="rgb_array": twice a second at '
+            "most, between requests."
+        ),
+    ] = False
+    watch_others: Annotated[
+        bool,
+        _operations(
+            "Let scope watch show pictures, output and errors of all sessions, not only of those that the token made."
+        ),
+    ] = False
     join: Annotated[
         Sequence[str],
         _farm("HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."),

@@ -11,6 +11,7 @@ from google.protobuf import descriptor_pb2
 
 from envwire.admin.v1 import admin_pb2
 from envwire.farm.v1 import farm_pb2
+from envwire.observe.v1 import observe_pb2
 from envwire.v1 import (
     direct_pb2,
     environment_pb2,
@@ -29,6 +30,7 @@ MODULES = (
     direct_pb2,
     environment_pb2,
     farm_pb2,
+    observe_pb2,
     recording_pb2,
     spaces_pb2,
     specs_pb2,

@@ -8,7 +8,8 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 
-#: Scopes of which a request needs one. What is not listed here is for admins only. The last ones are those of farms.
+#: Scopes of which a request needs one. What is not listed here is for admins only. The last ones are those of farms
+#: and of watchers.
 _SUFFICIENT: dict[str, frozenset[Scope]] = {
     "list_environments": frozenset({Scope.PLAY, Scope.OBSERVE}),
     "get_server_info": frozenset({Scope.PLAY, Scope.OBSERVE}),
@@ -21,6 +22,9 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
     "locate": frozenset({Scope.PLAY, Scope.OBSERVE}),
     "list_servers": frozenset({Scope.OBSERVE}),
     "list_sessions": frozenset({Scope.INSPECT}),
+    "watch": frozenset({Scope.OBSERVE, Scope.INSPECT}),
+    "describe_session": frozenset({Scope.WATCH}),
+    "watch_frames": frozenset({Scope.WATCH}),
 }
 
 

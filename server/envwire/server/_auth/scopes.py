@@ -16,6 +16,8 @@ class Scope(str, Enum):
     """Listing the sessions of all clients."""
     JOIN = "join"
     """Joining a farm, as a server."""
+    WATCH = "watch"
+    """Seeing pictures and output of one's own sessions, or of all where the operator says so."""
     ADMIN = "admin"
     """Everything."""
 

@@ -26,6 +26,7 @@ from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.notices import Notices
+from envwire.server._front.observing.service import ObserveService
 from envwire.server._front.reloading import reloading
 from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions.stream import Stream
@@ -56,6 +57,7 @@ class Front:
         access: Tells clients apart.
         notices: What clients are told beside their answers.
         admin_service: Serves the operator.
+        observe_service: Serves watchers.
         drain_order: Given to drain and stop the server.
 
     Raises:
@@ -90,6 +92,9 @@ class Front:
         self.notices = Notices(clock)
         self.drain_order = DrainOrder(config.drain_timeout)
         self.admin_service = AdminService(sessions, clock, self.drain_order)
+        self.observe_service = ObserveService(
+            config, sessions, clock, lambda: admission.waiting, lambda: admission.draining
+        )
         self._upkeep = Upkeep(clock, access, admission, sessions, self._control_service.sweep)
 
     @classmethod

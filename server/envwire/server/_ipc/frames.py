@@ -42,6 +42,8 @@ class Kind(IntEnum):
         REPLY: To the front: the answer to CLIENT, MAKE or COPY, exactly one for each and in order.
         CLOSED: To the front: the session is over and its slot is free; told once for each session that was made or
             could not be.
+        RENDER: To the process: a watcher wants a picture of the environment.
+        RENDERED: To the front: the picture, or why there is none; one for each RENDER of a session that lives.
     """
 
     CLIENT = 1
@@ -52,6 +54,8 @@ class Kind(IntEnum):
     REPLY = 6
     CLOSED = 7
     DRAIN = 8
+    RENDER = 9
+    RENDERED = 10
 
 
 class FrameError(Exception):

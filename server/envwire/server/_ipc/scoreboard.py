@@ -1,7 +1,7 @@
 """The scoreboard: shared memory in which a session process tells the front what it is doing.
 
 The front is not in the way of a direct channel, so it cannot see when a request came or how long it takes. The process
-writes that here, two numbers a request; the front looks a few times a second. Behind the rows are the marks of the
+writes that here, a few numbers a request; the front looks a few times a second. Behind the rows are the marks of the
 message slots, which share the scoreboard's file.
 """
 
@@ -12,8 +12,8 @@ import mmap
 import os
 import time
 
-_ROW = 4
-_BUSY, _SERVED, _SERVING, _STEPPING = range(_ROW)
+_ROW = 5
+_BUSY, _SERVED, _SERVING, _STEPPING, _STEPS = range(_ROW)
 _NUMBER_BYTES = 8
 #: Slots that can be marked.
 MARKS = 8
@@ -40,16 +40,18 @@ class Scoreboard:
         """Records that a request is being served."""
         self._numbers[row * _ROW + _BUSY] = time.monotonic_ns()
 
-    def end(self, row: int, stepping: int) -> None:
+    def end(self, row: int, stepping: int, steps: int) -> None:
         """Records that the request was served.
 
         Args:
             row: The session's row.
             stepping: Nanoseconds that the environment's steps took so far.
+            steps: Steps that it took so far.
         """
         numbers, first = self._numbers, row * _ROW
         numbers[first + _SERVING] += time.monotonic_ns() - numbers[first + _BUSY]
         numbers[first + _STEPPING] = stepping
+        numbers[first + _STEPS] = steps
         numbers[first + _BUSY] = 0
         numbers[first + _SERVED] += 1
 
@@ -71,6 +73,10 @@ class Scoreboard:
         """Returns the nanoseconds spent on requests, and those of them that the environment's steps took."""
         first = row * _ROW
         return self._numbers[first + _SERVING], self._numbers[first + _STEPPING]
+
+    def steps(self, row: int) -> int:
+        """Returns how many steps the environment took."""
+        return self._numbers[row * _ROW + _STEPS]
 
     def mark(self, slot: int, marked: bool) -> None:
         """Notes whether something lies at a slot in the message slots."""

@@ -74,7 +74,14 @@ class DrainFrame:
     stops_at: float
 
 
-ControlFrame: TypeAlias = MakeFrame | CopyFrame | EndFrame | AckFrame | DrainFrame
+@dataclass(frozen=True)
+class RenderFrame:
+    """Takes a picture of a session's environment, for a watcher."""
+
+    session: int
+
+
+ControlFrame: TypeAlias = MakeFrame | CopyFrame | EndFrame | AckFrame | DrainFrame | RenderFrame
 WorkerFrame: TypeAlias = ClientFrame | ControlFrame
 
 
@@ -99,6 +106,7 @@ _READ: Final[dict[int, Callable[[int, bytes], WorkerFrame]]] = {
     Kind.END: lambda session, _: EndFrame(session),
     Kind.ACK: lambda session, _: AckFrame(session),
     Kind.DRAIN: lambda _, message: DrainFrame(_TIME.unpack(message)[0]),
+    Kind.RENDER: lambda session, _: RenderFrame(session),
 }
 
 

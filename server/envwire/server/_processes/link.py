@@ -15,6 +15,7 @@ from typing import cast
 
 from envwire.server._ipc.frames import Frame, FrameError, FrameReader, Kind, pack_header
 from envwire.server._ipc.message_slots import MessageSlots
+from envwire.server._ipc.pictures import read_picture
 from envwire.server._ipc.worker_frames import pack_drain
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
 from envwire.wire.envelope import RESPONSES
@@ -117,6 +118,9 @@ class Link(asyncio.Protocol):
                 raise FrameError("a reply that is no InteractResponse")
             if not session.on_reply(message):
                 raise FrameError(f"a reply to nothing, for session {number}")
+        elif kind == Kind.RENDERED:
+            if not session.on_rendered(read_picture(message)):
+                raise FrameError(f"a picture that was not asked for, of session {number}")
         elif kind == Kind.CLOSED and not message:
             if not session.on_closed():
                 raise FrameError(f"session {number} was closed twice")

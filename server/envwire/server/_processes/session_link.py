@@ -9,6 +9,7 @@ from typing import Protocol
 
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._ipc.frames import Kind
+from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.worker_frames import pack_make
 
 #: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
@@ -67,6 +68,7 @@ class SessionLink:
         self._listener = listener
         self._write = write
         self._pending: deque[asyncio.Future[bytes]] = deque()
+        self._rendering: asyncio.Future[Picture] | None = None
         self.over = False
         self.closed = False
 
@@ -104,6 +106,19 @@ class SessionLink:
         """
         return self._ask(_CLIENT, message)
 
+    def render(self) -> asyncio.Future[Picture]:
+        """Asks for a picture and returns its future, the same one for all who ask before it is there.
+
+        Raises:
+            LinkLostError: The session is over, or its process gone.
+        """
+        if self.over:
+            raise LinkLostError
+        if self._rendering is None:
+            self._write(Kind.RENDER, self.number, b"")
+            self._rendering = asyncio.get_running_loop().create_future()
+        return self._rendering
+
     def _ask(self, kind: Kind, message: bytes) -> asyncio.Future[bytes]:
         if self.over:
             raise LinkLostError
@@ -118,6 +133,11 @@ class SessionLink:
         for future in self._pending:
             if not future.done():
                 future.set_exception(LinkLostError())
+        self._fail_rendering()
+
+    def _fail_rendering(self) -> None:
+        if self._rendering is not None and not self._rendering.done():
+            self._rendering.set_exception(LinkLostError())
 
     @property
     def retired(self) -> bool:
@@ -135,6 +155,13 @@ class SessionLink:
             self._listener.on_reply()
         return True
 
+    def on_rendered(self, picture: Picture) -> bool:
+        """Delivers a picture; returns whether one was expected."""
+        rendering, self._rendering = self._rendering, None
+        if rendering is not None and not rendering.done():
+            rendering.set_result(picture)
+        return rendering is not None
+
     def on_closed(self) -> bool:
         """Handles CLOSED from the process; returns False for a session that was already over there."""
         news, self.closed = not self.closed, True
@@ -144,6 +171,7 @@ class SessionLink:
 
     def on_lost(self) -> None:
         """Handles the loss of the process."""
+        self._fail_rendering()
         while self._pending:
             future = self._pending.popleft()
             if not future.done():

@@ -65,6 +65,7 @@ class Session:
     Attributes:
         state: Its state in the table of `states`.
         stepping: Nanoseconds that the environment's steps took.
+        steps: Steps that it took; a vector environment takes one in each of its members.
     """
 
     def __init__(
@@ -82,7 +83,8 @@ class Session:
         self.state = State.READY
         self._hosted = HostedEnv(env, family, attribute_access)
         self._warnings = warning_log or WarningLog()
-        self.stepping = 0
+        self.stepping = self.steps = 0
+        self._steps_at_once: int = env.num_envs if is_vector(env) else 1
         self._sequence = 0
         self._request = b""
         self._reply = Packet(b"")
@@ -208,6 +210,7 @@ class Session:
             return take_step(self._hosted, action)
         finally:
             self.stepping += time.perf_counter_ns() - begun
+            self.steps += self._steps_at_once
 
     def _chunk(self, body: environment_pb2.StepRequest, max_bytes: int | None) -> Packet:
         actions, unreadable = read_chunk(self._hosted, body)

@@ -31,11 +31,13 @@ from envwire.server._ipc.worker_frames import (
     DrainFrame,
     EndFrame,
     MakeFrame,
+    RenderFrame,
     WorkerFrame,
     read_worker_frame,
 )
 from envwire.server._session.states import State
-from envwire.server._session.warning_log import WarningRecorder
+from envwire.server._session.warning_log import WarningLog, WarningRecorder
+from envwire.server._worker.camera import take_picture
 from envwire.server._worker.control_socket import ControlSocket, Copied
 from envwire.server._worker.direct.channel import Channel, ChannelError, hang_up
 from envwire.server._worker.direct.channels import Channels
@@ -90,6 +92,7 @@ class Worker:
             EndFrame: self._end,
             AckFrame: lambda _: None,
             DrainFrame: self._drain,
+            RenderFrame: self._render,
         }
 
     def run(self) -> Worker | None:
@@ -151,7 +154,7 @@ class Worker:
             self._frames.send(Kind.REPLY, served.number, reply, behind)
         else:
             self._frames.send(_REPLY, served.number, reply)
-            self._scoreboard.end(served.slot, session.stepping)
+            self._scoreboard.end(served.slot, session.stepping, session.steps)
 
     def _make(self, frame: MakeFrame) -> None:
         self._scoreboard.begin(frame.slot)  # those who share the process wait for it
@@ -195,6 +198,16 @@ class Worker:
 
     def _drain(self, frame: DrainFrame) -> None:
         self._stops_at = frame.stops_at
+
+    def _render(self, frame: RenderFrame) -> None:
+        """Takes a picture for a watcher. It is no request: it has no number, and its warnings are nobody's."""
+        served = self._sessions.get(frame.session)
+        if served is None:  # it is over, which the front will read
+            return
+        self._warnings.log = WarningLog()
+        self._channels.keep_unsent(served)
+        picture = take_picture(served.session.hosted.env)
+        self._frames.send(Kind.RENDERED, served.number, [picture])
 
     def _remove(self, served: ServedSession) -> None:
         """Removes a session that is over; its slot is free as soon as the front was told."""
@@ -245,7 +258,7 @@ class Worker:
         try:
             channel.send(packet)
         finally:  # after the send, so that the client need not wait for it
-            self._scoreboard.end(served.slot, session.stepping)
+            self._scoreboard.end(served.slot, session.stepping, session.steps)
 
     def _close_from_channel(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         self._channels.release(served)

@@ -43,7 +43,7 @@ def test_what_is_noted_in_a_row_is_read_in_it_and_in_no_other(scoreboards: Pair,
     process.begin(row)
     noted[row] = (True, 0)
     assert read(front) == noted
-    process.end(row, 1)
+    process.end(row, 1, 1)
     noted[row] = (False, 1)
     assert read(front) == noted
 
@@ -60,17 +60,19 @@ def test_times_add_up_and_steps_are_a_part_of_them(scoreboards: Pair) -> None:
     process, front = scoreboards
     for stepping in (5, 7):
         process.begin(1)
-        process.end(1, stepping)
+        process.end(1, stepping, 10 * stepping)
         assert front.times(1)[0] > 0
         assert front.times(1)[1] == stepping
+        assert front.steps(1) == 10 * stepping
     assert front.times(0) == (0, 0)
+    assert front.steps(0) == 0
 
 
 def test_a_cleared_row_is_empty_and_the_others_are_not(scoreboards: Pair) -> None:
     process, front = scoreboards
     for row in range(ROWS):
         process.begin(row)
-        process.end(row, 1)
+        process.end(row, 1, 1)
         process.begin(row)
     front.clear(1)
     kept = (True, 1)
@@ -82,7 +84,7 @@ def test_a_closed_scoreboard_keeps_what_was_served_and_shows_nothing_in_progress
     os.close(descriptor)
     for row in range(ROWS):
         scoreboard.begin(row)
-        scoreboard.end(row, 5)
+        scoreboard.end(row, 5, 2)
         scoreboard.begin(row)
         scoreboard.mark(row, True)
     scoreboard.close()

@@ -10,12 +10,14 @@ import pytest
 
 from envwire.server._auth.allow_list import AllowList, MakeOrder
 from envwire.server._ipc.frames import HEADER_BYTES, Frame, FrameReader, Kind, pack_header
+from envwire.server._ipc.pictures import pack_reason
 from envwire.server._ipc.worker_frames import (
     AckFrame,
     ClientFrame,
     CopyFrame,
     EndFrame,
     MakeFrame,
+    RenderFrame,
     WorkerFrame,
     read_worker_frame,
 )
@@ -253,3 +255,34 @@ def test_a_process_takes_no_frame_that_only_processes_send() -> None:
     for kind in (0, Kind.REPLY, Kind.CLOSED, 255):
         with pytest.raises(FrameError, match=f"kind {int(kind)}"):
             read_worker_frame(Frame(kind, 1, b""))
+
+
+@on_a_loop
+async def test_a_picture_is_asked_for_once_and_delivered_to_all(scene: Scene) -> None:
+    session = scene.open()
+    first, second = session.render(), session.render()
+    assert scene.wire.frames == [RenderFrame(session.number)]
+    scene.say(Kind.RENDERED, session.number, pack_reason("not reset"))
+    assert (await first).reason == (await second).reason == "not reset"
+    session.render()
+    assert len(scene.wire.frames) == 2
+
+
+@on_a_loop
+async def test_a_picture_that_nobody_asked_for_is_misbehaviour(scene: Scene) -> None:
+    session = scene.open()
+    scene.say(Kind.RENDERED, session.number, pack_reason("look at me"))
+    assert "was not asked for" in scene.charges[0]
+
+
+@on_a_loop
+async def test_who_waits_for_a_picture_hears_of_the_end(scene: Scene) -> None:
+    ended, lost = scene.open(0), scene.open(1)
+    waiting = [ended.render(), lost.render()]
+    scene.link.end(ended)
+    scene.link.connection_lost(None)
+    for future in waiting:
+        with pytest.raises(LinkLostError):
+            await future
+    with pytest.raises(LinkLostError):
+        ended.render()

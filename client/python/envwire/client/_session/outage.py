@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import logging
 
-from envwire.client._errors.connections import server_gone, server_unreachable
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import RetryAfter
-from envwire.client.errors import InvalidRequestError, ServerUnavailableError
+from envwire.client.errors import (
+    InvalidRequestError,
+    ServerUnavailableError,
+    server_gone,
+    server_unreachable,
+)
 
 _log = logging.getLogger("envwire.client")
 

@@ -1,4 +1,4 @@
-"""A deadline and a future for an exchange in an event loop; both are reused, because making new ones costs more."""
+"""What an exchange in an event loop waits with: a deadline that is cheap to move, and a future that is used again."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ _T = TypeVar("_T")
 
 
 class LoopDeadline:
-    """A deadline that is set for every exchange and hardly ever passes.
+    """A deadline that is set for every exchange and hardly ever met.
 
-    One timer of the loop serves many exchanges: if it fires too early, it is scheduled again. So a step neither creates
-    nor cancels a timer. The deadline belongs to the loop that runs when it is made; after `close`, to the loop that
-    runs at the next `start`.
+    One timer of the loop serves many: when it fires too early it is set again. So a step makes no timer and cancels
+    none. It belongs to the loop that is running when it is made, and after `close` to the one that runs then.
 
     Args:
-        missed: Called when the deadline passes.
+        missed: Called when it is met.
     """
 
     def __init__(self, missed: Callable[[], object]) -> None:
@@ -29,7 +28,7 @@ class LoopDeadline:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, seconds: float) -> None:
-        """Starts a wait."""
+        """Begins a wait."""
         timer = self._timer
         if timer is None:
             self._loop = asyncio.get_running_loop()
@@ -37,46 +36,45 @@ class LoopDeadline:
         if timer is None or timer.when() > at:
             if timer is not None:
                 timer.cancel()
-            self._timer = self._loop.call_at(at, self._check)
+            self._timer = self._loop.call_at(at, self._look)
 
     def stop(self) -> None:
         """Ends a wait."""
         self.at = math.inf
 
     def left(self) -> float:
-        """Returns the seconds until the deadline."""
+        """Returns the seconds that are left."""
         return max(0.0, self.at - self._loop.time())
 
-    def _check(self) -> None:
+    def _look(self) -> None:
         self._timer = None
         if self.at == math.inf:
             return
         if self._loop.time() < self.at:
-            self._timer = self._loop.call_at(self.at, self._check)
+            self._timer = self._loop.call_at(self.at, self._look)
             return
         self.stop()
         self._missed()
 
     def close(self) -> None:
-        """Ends a wait and cancels the timer."""
+        """Ends a wait for good."""
         self.stop()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
-class ReusableFuture(Generic[_T]):
-    """A future that one task awaits again and again, and that resumes the task at once.
+class Arrival(Generic[_T]):
+    """What one task waits for, again and again: a future that is used more than once and wakes the task at once.
 
-    An `asyncio.Future` resumes its task in the loop's next iteration, which costs one more system call although the
-    reply has arrived. This one is only set by callbacks of the loop, while no task runs, so it can resume the task
-    directly.
+    An `asyncio.Future` wakes its task in the loop's next turn, which costs a system call more for a reply that is here
+    already. This one is set by callbacks of the loop only, where no task runs, and so the task can go on right there.
 
     Args:
         loop: The loop.
     """
 
-    #: By this attribute `asyncio.Task` recognises a future.
+    #: What makes it a future to tasks.
     _asyncio_future_blocking = False
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -89,11 +87,11 @@ class ReusableFuture(Generic[_T]):
 
     @property
     def waiting(self) -> bool:
-        """Whether a wait has begun and not ended."""
+        """Whether it was begun and has not come."""
         return self._waiting
 
     def begin(self) -> None:
-        """Begins a wait."""
+        """Begins a wait, of the running task."""
         self._waiting = True
         self._result = self._failure = self._wake = None
 
@@ -103,36 +101,36 @@ class ReusableFuture(Generic[_T]):
             yield self
         return self.result()
 
-    def set_result(self, result: _T) -> None:
-        """Ends the wait with a result, and resumes the task at once; called by a callback of the loop."""
+    def come(self, result: _T) -> None:
+        """Ends the wait; called by the loop."""
         self._waiting, self._result = False, result
         wake, self._wake = self._wake, None
         if wake is not None:
-            assert self._context is not None  # noqa: S101 - it is set together with the callback
+            assert self._context is not None  # noqa: S101 - it comes with what is to be called
             self._context.run(wake, self)
 
-    def set_exception(self, failure: BaseException) -> None:
-        """Ends the wait with an exception; may be called from anywhere in the loop's thread."""
+    def fail(self, failure: BaseException) -> None:
+        """Ends the wait with an exception; called from anywhere in the loop's thread."""
         self._waiting, self._failure = False, failure
         wake, self._wake = self._wake, None
         if wake is not None:
             self._loop.call_soon(wake, self, context=self._context)
 
     def cancel(self, msg: Any = None) -> bool:
-        """Ends the wait of a cancelled task."""
+        """Ends the wait of a task that is cancelled."""
         if not self._waiting:
             return False
-        self.set_exception(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
+        self.fail(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
         return True
 
     def add_done_callback(
         self, fn: Callable[[Any], object], *, context: Context | None = None
     ) -> None:
-        """Stores the callback that resumes the task."""
+        """Takes what wakes the task."""
         self._wake, self._context = fn, context
 
     def remove_done_callback(self, fn: Callable[[Any], object]) -> int:
-        """Removes the callback that resumes the task."""
+        """Wakes the task no more."""
         known = self._wake == fn
         if known:
             self._wake = None
@@ -147,10 +145,10 @@ class ReusableFuture(Generic[_T]):
         return not self._waiting
 
     def result(self) -> _T:
-        """Returns the result of the wait.
+        """Returns what came.
 
         Raises:
-            BaseException: The exception that ended the wait.
+            BaseException: What it failed with.
         """
         if self._failure is not None:
             raise self._failure

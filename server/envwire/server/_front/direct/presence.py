@@ -39,6 +39,11 @@ class Presence:
         both = select.POLLRDHUP | (select.POLLIN if self._read is self._client else 0)
         self._poll.register(self._client, both)
 
+    @property
+    def lasted(self) -> bool:
+        """Whether neither side had ended the connection at the last look."""
+        return self._client.fileno() >= 0
+
     def lasts(self) -> bool:
         """Returns whether neither side has ended the connection; it takes about 1 us."""
         if self._client.fileno() < 0:
@@ -47,7 +52,7 @@ class Presence:
         self.unread = bool(events.get(self._read.fileno(), 0) & select.POLLIN)
         if events.get(self._client.fileno(), 0) & ~select.POLLIN:
             self.close()
-        return self._client.fileno() >= 0
+        return self.lasted
 
     def close(self) -> None:
         """Closes its own descriptors; the connection ends when the session's process has closed its own."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -13,6 +13,8 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.access import Access
 from envwire.server._front.grpc.edge import Context, abort, peer_identity
 from envwire.server._ipc.fault_replies import fault_reply
+
+_T = TypeVar("_T")
 
 Answer = Callable[[bytes], Message]
 
@@ -29,19 +31,38 @@ def scoped(
         protos: Where the request is described.
     """
 
+    async def answered(context: Context) -> bytes:
+        access.identify(peer_identity(context)).check(kind)
+        return answer(await request_of(context)).SerializeToString()
+
     async def call(_: Any, context: Context) -> bytes:
-        try:
-            access.identify(peer_identity(context)).check(kind)
-            message: Any = await context.read()
-            return answer(b"" if message is grpc.aio.EOF else message).SerializeToString()
-        except FaultError as fault:
-            await abort(context, fault_reply(fault).error)
-        except DecodeError as error:
-            text = f"{error}; send what protos/{protos} describes"
-            malformed = FaultError(Reason.MALFORMED_REQUEST, text)
-            await abort(context, fault_reply(malformed).error)
+        return await refusing(context, protos, answered(context))
 
     return call
+
+
+async def request_of(context: Context) -> bytes:
+    """Reads the request of a call."""
+    message: Any = await context.read()
+    return b"" if message is grpc.aio.EOF else message
+
+
+async def refusing(context: Context, protos: str, serving: Awaitable[_T]) -> _T:
+    """Serves a call, and ends it with the fault that this raises.
+
+    Args:
+        context: The call.
+        protos: Where its request is described.
+        serving: Serves it.
+    """
+    try:
+        return await serving
+    except FaultError as fault:
+        await abort(context, fault_reply(fault).error)
+    except DecodeError as error:
+        text = f"{error}; send what protos/{protos} describes"
+        malformed = FaultError(Reason.MALFORMED_REQUEST, text)
+        await abort(context, fault_reply(malformed).error)
 
 
 def scoped_service(

@@ -32,6 +32,8 @@ from envwire.server._front.grpc.service import (
     method_handlers,
     read_message,
 )
+from envwire.server._front.grpc.watching import SERVICE as WATCHING
+from envwire.server._front.grpc.watching import watching_handlers
 from envwire.server._front.sessions.stream import Stream
 from envwire.server.config import ServerConfig
 from envwire.v1 import status_pb2
@@ -112,10 +114,12 @@ class GrpcServer:
             (method_handlers(partial(_unary, front), _interact(front)),)
         )
         self._server.add_generic_rpc_handlers((_admin_handlers(front),))
+        watching = watching_handlers(front.observe_service, front.access)
+        self._server.add_generic_rpc_handlers((watching,))
         self._health = Health(partial(_is_admitted, front))
         self._server.add_generic_rpc_handlers((self._health.handlers(),))
         if not config.tokens:  # unauthenticated callers get health checks only
-            names = (SERVICE, _ADMIN, health.SERVICE_NAME, reflection.SERVICE_NAME)
+            names = (SERVICE, _ADMIN, WATCHING, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
         self._config = config
 

@@ -27,6 +27,9 @@ from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
+#: The render mode of environments of which pictures can be taken.
+_RENDER_MODE = "rgb_array"
+
 
 class SessionMaker:
     """Makes the sessions of one server.
@@ -113,6 +116,7 @@ class SessionMaker:
             return reply
         session.on_made(self._config.step_timeout)
         made = reply.make
+        session.renders = made.render_mode == _RENDER_MODE
         log_made(session, made)
         made.session_id, made.secret = session.id, session.secret
         made.lease.CopyFrom(to_duration(session.lease))

@@ -15,9 +15,11 @@ from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.direct.presence import Presence
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
 from envwire.server._front.sessions.end_reasons import describe_end
+from envwire.server._front.sessions.events import SessionEvents
 from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
 from envwire.server._front.sessions.signs_of_life import SignsOfLife
 from envwire.server._ipc.fault_replies import afresh
+from envwire.server._ipc.pictures import Picture
 from envwire.server._processes.exit_status import describe_exit
 from envwire.server._processes.process import AdmitError, LinkLostError, Process
 from envwire.v1 import environment_pb2 as pb
@@ -47,6 +49,9 @@ class SessionRecord:
         env_id: The id of its environment.
         what: The same, or the session that it is a copy of.
         num_envs: How many of them step one after another; 0 where they step as arrays.
+        renders: Whether pictures can be taken of its environment.
+        picture: The last one that was taken for a watcher.
+        events: What happened to it.
         header: What every request of the owner begins with.
     """
 
@@ -66,6 +71,9 @@ class SessionRecord:
     env_id: str = ""
     what: str = ""
     num_envs: int = 1
+    renders: bool = False
+    picture: Picture | None = None
+    events: SessionEvents = field(default_factory=SessionEvents)
 
     def __post_init__(self) -> None:
         """Takes a slot in the process."""
@@ -164,6 +172,7 @@ class SessionRecord:
             raise await self.why_ended() from None
         self._close_presence()
         self._presence = presence
+        self._note("direct channel opened")
 
     def _close_presence(self) -> None:
         if self._presence is not None:
@@ -208,6 +217,27 @@ class SessionRecord:
         return scoreboard.served(self._link.slot), serving / 1e9, stepping / 1e9
 
     @property
+    def requests(self) -> int:
+        """The requests served."""
+        return self.process.scoreboard.served(self._link.slot)
+
+    @property
+    def steps(self) -> int:
+        """The steps that its environment took."""
+        return self.process.scoreboard.steps(self._link.slot)
+
+    @property
+    def output(self) -> str:
+        """What its process printed last."""
+        return self.process.output.text()
+
+    @property
+    def attached(self) -> bool:
+        """Whether its client is here: by a stream, a direct channel or a request."""
+        direct = self._presence is not None and self._presence.lasted
+        return direct or self.streams > 0 or self.busy
+
+    @property
     def busy(self) -> bool:
         """Whether it serves a request."""
         served_for = self.process.scoreboard.busy_for(self._link.slot)
@@ -228,11 +258,13 @@ class SessionRecord:
 
     def attach(self) -> None:
         """Notes an open stream."""
+        self._note("stream opened")
         self.streams += 1
 
     def detach(self) -> None:
         """Notes the end of a stream; from now on the lease runs."""
         self.streams -= 1
+        self._note("stream closed")
         self.touch()
 
     @property
@@ -250,6 +282,23 @@ class SessionRecord:
         """Why it ended; None while it lives."""
         return self._ended.result() if self._ended.done() else None
 
+    async def render(self) -> Picture:
+        """Takes a picture of the environment, between its client's requests.
+
+        Raises:
+            FaultError: The session has ended.
+        """
+        self._check_alive()
+        try:
+            picture = await asyncio.shield(self._link.render())
+        except LinkLostError:
+            raise await self.why_ended() from None
+        self.picture = picture if picture.rgb else self.picture
+        return picture
+
+    def _note(self, text: str) -> None:
+        self.events.note(self.clock(), text)
+
     def _check_alive(self) -> None:
         if self._ended.done():
             raise afresh(self._ended.result())
@@ -265,6 +314,7 @@ class SessionRecord:
         """
         self._check_alive()
         self.life = TRANSITIONS[self.life, Event.MADE]
+        self._note("made")
         self.timeout = step_timeout
 
     def end(self, event: Event, **facts: str) -> None:
@@ -282,6 +332,7 @@ class SessionRecord:
         self._close_presence()
         reason = describe_end(event, {**self._facts(), **facts})
         self._ended.set_result(reason)
+        self._note(f"ended: {reason.reason.value}")
         if ENDS[event].kills:
             reason.output = self.process.output.text()
             self.process.kill()

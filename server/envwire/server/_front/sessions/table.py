@@ -45,6 +45,7 @@ class Sessions:
         capacity: How many may live at once.
         tally: What the server did since it started.
         on_free: Called when a slot became free.
+        on_end: Called with a session that ended.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class Sessions:
         self._with_output: deque[FaultError] = deque()
         self._reserved: Counter[str] = Counter()
         self.on_free: Callable[[], None] = lambda: None
+        self.on_end: Callable[[SessionRecord], None] = lambda _: None
 
     def __len__(self) -> int:
         return len(self._live) + self._reserved.total()
@@ -139,6 +141,7 @@ class Sessions:
             self.tally.ends[session.end_reason.reason.value] += 1
             self.tally.served.add(*session.stats())
             self._remember(session, session.end_reason)
+        self.on_end(session)
         self.on_free()
 
     def _remember(self, session: SessionRecord, end_reason: FaultError) -> None:
@@ -184,6 +187,10 @@ class Sessions:
             session.end(Event.TERMINATE)
         elif session_id not in self._ended:
             raise self._unknown(session_id)
+
+    def get(self, session_id: str) -> SessionRecord | None:
+        """Returns a living session; None when there is none of this id."""
+        return self._live.get(session_id)
 
     def new_id(self) -> str:
         """Returns an id for a session: 128 random bits, and the incarnation of this server."""

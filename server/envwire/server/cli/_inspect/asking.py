@@ -1,4 +1,4 @@
-"""Asks a server or a gateway by unary calls that are none of EnvironmentService's."""
+"""Asks a server or a gateway by calls that are none of EnvironmentService's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SECONDS = 5.0
 
 @contextmanager
 def asking(
-    command: str, target: str, stub: Callable[[Any], Any]
+    command: str, target: str, stub: Callable[[Any], Any], seconds: float | None = _SECONDS
 ) -> Generator[Callable[[str, Any], Any]]:
     """Gives what sends a request to a method and returns the answer, over one connection.
 
@@ -23,6 +23,7 @@ def asking(
         command: The command's name.
         target: HOST:PORT.
         stub: Returns the stub of the service, of a channel.
+        seconds: Time for each call; None for streams that last.
     """
     import grpc
 
@@ -36,7 +37,7 @@ def asking(
         with open_channel(target, credentials) as channel:
             service = stub(channel)
             yield lambda method, request: getattr(service, method)(
-                request, metadata=metadata, timeout=_SECONDS
+                request, metadata=metadata, timeout=seconds
             )
     except grpc.RpcError as error:
         stop(command, _worded(error, target))

@@ -1,1 +1,1 @@
-"""Direct channels: connecting, frames and shared memory, for blocking and asyncio clients."""
+"""Requests over direct channels: connecting, frames, shared memory, blocking and asyncio."""

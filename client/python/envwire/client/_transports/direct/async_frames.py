@@ -1,7 +1,7 @@
 """Frames of a direct channel in an event loop: one request out, one reply in.
 
-The loop watches the socket for as long as the channel is open, so that a step costs no registration, no timer, and only
-the one iteration of the loop in which its reply arrives.
+The loop watches the socket for as long as the channel is open, so that a step costs no registration, no timer, and no
+turn of the loop but the one that its reply comes in.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable
 
 from envwire.client._transports.direct.direct_channel import Channel
 from envwire.client._transports.direct.reply_reader import ReplyReader
-from envwire.client._transports.loop_waits import LoopDeadline, ReusableFuture
+from envwire.client._transports.loop_waits import Arrival, LoopDeadline
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, Reply
 
 
 class AsyncFrames:
-    """Uses a channel in the running event loop. The socket stays in blocking mode, so that threads can use it later.
+    """Drives a channel in the running event loop. The socket stays as it is, for threads to use it later.
 
     Args:
         channel: A plain channel.
-        given_up: Closes the channel after a failure and returns the exception to raise.
+        given_up: Ends the channel after a failure, whose reply would belong to nobody, and returns what to raise.
 
     Attributes:
         channel: The channel.
@@ -37,7 +37,7 @@ class AsyncFrames:
         self._descriptor = channel.fileno()
         self._loop = asyncio.get_running_loop()
         self._reader = ReplyReader(channel)
-        self._reply: ReusableFuture[Reply] = ReusableFuture(self._loop)
+        self._reply: Arrival[Reply] = Arrival(self._loop)
         self._deadline = LoopDeadline(self._on_late)
         self._spin = AdaptiveSpin()
         self._looking = False
@@ -53,14 +53,12 @@ class AsyncFrames:
             sent = self._send(frame)
             if sent < len(frame):
                 await self._send_rest(memoryview(frame)[sent:])
-            if (
-                self._spin.begin() and not self._looking
-            ):  # else the last exchange's callback is still scheduled
+            if self._spin.begin() and not self._looking:  # else the last wait's look goes on
                 self._looking = True
                 self._loop.call_soon(self._look)
             return await self._reply
         except BaseException as error:
-            if self._released:  # another exchange or thread may use the channel by now
+            if self._released:  # the channel is another's by now
                 raise
             self.release()
             raise self._given_up(error, timeout) from None
@@ -72,7 +70,7 @@ class AsyncFrames:
             return 0
 
     async def _send_rest(self, data: memoryview) -> None:
-        """Sends the rest of a frame as the socket's buffer empties."""
+        """Sends what the socket has no room for yet."""
         while data and self._reply.waiting:
             room: asyncio.Future[None] = self._loop.create_future()
             self._loop.add_writer(self._descriptor, _wake, room)
@@ -85,13 +83,13 @@ class AsyncFrames:
             data = data[self._send(data) :]
 
     def _look(self) -> None:
-        """Keeps the loop polling for a moment instead of sleeping (see `AdaptiveSpin`); other callbacks still run."""
+        """Keeps the loop from going to sleep for a moment (see `AdaptiveSpin`); all else in it takes its turn."""
         self._looking = self._reply.waiting and self._spin.goes_on()
         if self._looking:
             self._loop.call_soon(self._look)
 
     def _on_readable(self) -> None:
-        future = self._reply
+        arrival = self._reply
         try:
             reply = self._reader.receive()
         except (BlockingIOError, InterruptedError):
@@ -99,12 +97,12 @@ class AsyncFrames:
         except OSError as error:
             self._fail(error)
             return
-        if not future.waiting:
+        if not arrival.waiting:
             self._fail(ConnectionResetError("the server sent what nobody asked for"))
         elif reply is not None:
             self._spin.woke()
             self._deadline.stop()
-            future.set_result(reply)
+            arrival.come(reply)
 
     def _on_late(self) -> None:
         self._fail(TimeoutError())
@@ -112,9 +110,9 @@ class AsyncFrames:
     def _fail(self, error: OSError) -> None:
         self._loop.remove_reader(self._descriptor)
         if self._reply.waiting:
-            self._reply.set_exception(error)
+            self._reply.fail(error)
         else:
-            self._socket.close()  # the next exchange reports it
+            self._socket.close()  # noticed at the next exchange
 
     def interrupt(self) -> None:
         """Breaks the exchange, if there is one."""
@@ -122,11 +120,11 @@ class AsyncFrames:
 
     @property
     def waiting(self) -> bool:
-        """Whether a reply is expected."""
+        """Whether a reply is to come."""
         return self._reply.waiting
 
     def release(self) -> None:
-        """Detaches the channel from the loop, which may be closed already."""
+        """Lets go of the channel, in the loop or behind its end."""
         self._released = True
         self._deadline.close()
         if not self._loop.is_closed():

@@ -8,20 +8,20 @@ from typing import Any
 import grpc
 import grpc.aio
 
-from envwire.client._errors.connections import broken, timed_out
 from envwire.client._transports.grpc.grpc_connection import INTERACT, channel_settings, status_of
 from envwire.client._transports.grpc.grpc_transports import StreamTransport
 from envwire.client._transports.loop_waits import LoopDeadline
+from envwire.client.errors import ServerUnavailableError, timed_out
 from envwire.codec.fastpath.outlining import outlined
 from envwire.wire.envelope import RESPONSES, with_header
 from envwire.wire.frames import Reply
 
 
 class AsyncStreamTransport:
-    """One bidirectional stream for all requests of a session.
+    """One bidirectional stream for all requests.
 
     Args:
-        transport: A blocking transport that is connected to the same server; it is closed with this one.
+        transport: A blocking transport to the same server, which is ready; it is closed with this one.
     """
 
     def __init__(self, transport: StreamTransport) -> None:
@@ -30,11 +30,10 @@ class AsyncStreamTransport:
         self._channel: Any = None
         self._call: Any = None
         self._loop = asyncio.get_running_loop()
-        # grpc.aio offers no deadline for one read. A timer that cancels the call costs less than `asyncio.wait_for`,
-        # which makes a task.
+        # Reading cannot be given a deadline; a timer that cancels the call costs less than a task to wait for.
         self._deadline = LoopDeadline(self._on_late)
         self._timeout = 0.0
-        #: What to raise after this class has cancelled the call itself.
+        #: Why the call was cancelled here.
         self._reason: Exception | None = None
 
     def _open(self) -> Any:
@@ -74,7 +73,9 @@ class AsyncStreamTransport:
             self._deadline.stop()
         if message is grpc.aio.EOF:
             self._end()
-            raise broken(f"{self._connection.target} ended the stream")
+            ended = ServerUnavailableError(f"{self._connection.target} ended the stream")
+            ended.connected = True
+            raise ended
         return outlined(message)
 
     def _on_late(self) -> None:
@@ -82,7 +83,7 @@ class AsyncStreamTransport:
 
     def interrupt(self) -> None:
         """Breaks the stream (see `AsyncTransport.interrupt`)."""
-        self._cancel(self._stream_broken("the wait was ended"))
+        self._cancel(self._broken("the wait was ended"))
 
     def _cancel(self, reason: Exception) -> None:
         self._reason = reason
@@ -92,10 +93,12 @@ class AsyncStreamTransport:
     def _failure(self, error: Exception, timeout: float) -> Exception:
         if isinstance(error, grpc.RpcError):
             return self._connection.failure(error, timeout)
-        return self._stream_broken(error)
+        return self._broken(error)
 
-    def _stream_broken(self, error: object) -> Exception:
-        return broken(f"the stream to {self._connection.target} broke: {error}")
+    def _broken(self, error: object) -> ServerUnavailableError:
+        broken = ServerUnavailableError(f"the stream to {self._connection.target} broke: {error}")
+        broken.connected = True
+        return broken
 
     def _end(self) -> None:
         call, self._call = self._call, None
@@ -103,12 +106,12 @@ class AsyncStreamTransport:
             call.cancel()
 
     def leave_loop(self) -> None:
-        """Detaches from the event loop and drops the channel (see `AsyncTransport.leave_loop`)."""
+        """Lets go of the event loop, and of the channel (see `AsyncTransport.leave_loop`)."""
         self._deadline.close()
         self._end()
         self._channel = None
 
     def close(self) -> None:
-        """Closes the stream and the channel (see `AsyncTransport.close`)."""
+        """Ends the stream (see `AsyncTransport.close`)."""
         self.leave_loop()
         self._blocking.close()

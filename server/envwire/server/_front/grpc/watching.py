@@ -1,0 +1,94 @@
+"""ObserveService on a gRPC server. A watcher that does not read is dropped; it is waited for by nobody but itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+import grpc
+
+from envwire.codec import FaultError, Reason
+from envwire.observe.v1 import observe_pb2
+from envwire.server._auth.access import Access
+from envwire.server._auth.client import Client
+from envwire.server._front.grpc.edge import Context, peer_identity
+from envwire.server._front.grpc.scoped import refusing, request_of
+from envwire.server._front.observing.service import Identify, ObserveService
+
+SERVICE = observe_pb2.DESCRIPTOR.services_by_name["ObserveService"].full_name
+_PROTOS = "envwire/observe/v1"
+#: How long a watcher may leave a message unread before it is dropped.
+_UNREAD_SECONDS = 10.0
+
+_Tell = Callable[[bytes, Identify], AsyncGenerator[Any]]
+
+
+def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRpcHandler:
+    """Returns what serves ObserveService.
+
+    Args:
+        service: Answers.
+        access: Identifies callers.
+    """
+    describe = _describe(service, access)
+    handlers: dict[str, Any] = {
+        "Watch": grpc.stream_stream_rpc_method_handler(_told(access, "watch", service.watch)),
+        "WatchFrames": grpc.stream_stream_rpc_method_handler(
+            _told(access, "watch_frames", service.watch_frames)
+        ),
+        "DescribeSession": grpc.stream_unary_rpc_method_handler(describe),
+    }
+    return grpc.method_handlers_generic_handler(SERVICE, handlers)
+
+
+def _identify(access: Access, context: Context, kind: str) -> Identify:
+    """Returns what identifies the caller, and refuses one without the scope, now and at each call."""
+    follow = access.follow(peer_identity(context))
+
+    def identify() -> Client:
+        client = follow()
+        client.check(kind)
+        return client
+
+    identify()
+    return identify
+
+
+def _told(access: Access, kind: str, tell: _Tell) -> Callable[[Any, Context], Awaitable[None]]:
+    async def told(context: Context) -> None:
+        identify = _identify(access, context, kind)
+        async with aclosing(tell(await request_of(context), identify)) as messages:
+            async for message in messages:
+                identify()
+                await _write(context, message.SerializeToString())
+
+    async def call(_: Any, context: Context) -> None:
+        await refusing(context, _PROTOS, told(context))
+
+    return call
+
+
+def _describe(
+    service: ObserveService, access: Access
+) -> Callable[[Any, Context], Awaitable[bytes]]:
+    async def described(context: Context) -> bytes:
+        identify = _identify(access, context, "describe_session")
+        request = await request_of(context)
+        return service.describe_session(request, identify).SerializeToString()
+
+    async def call(_: Any, context: Context) -> bytes:
+        return await refusing(context, _PROTOS, described(context))
+
+    return call
+
+
+async def _write(context: Context, message: bytes) -> None:
+    try:
+        await asyncio.wait_for(context.write(message), _UNREAD_SECONDS)
+    except asyncio.TimeoutError:
+        raise FaultError(
+            Reason.CAPACITY_REACHED,
+            f"a message was left unread for {_UNREAD_SECONDS:g} s; read faster, or ask for a longer period",
+        ) from None

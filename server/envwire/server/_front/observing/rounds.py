@@ -1,0 +1,127 @@
+"""What one watcher is told: everything in the first round, then what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from envwire.observe.v1 import observe_pb2 as pb
+from envwire.server._front.observing.history import Ended, History
+from envwire.server._front.sessions.life import Life
+from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.table import Sessions
+
+#: Sessions and ends of one message, some 100 kB. Between two messages the front serves others.
+MOST = 500
+
+
+class Rounds:
+    """The rounds of one watcher.
+
+    Args:
+        sessions: The server's sessions.
+        history: Those that have ended.
+        status: Describes the server.
+        began: When the server began, by its clock.
+        frames: Whether the operator allows pictures.
+    """
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        history: History,
+        status: Callable[[], pb.ServerStatus],
+        began: float,
+        frames: bool,
+    ) -> None:
+        self._sessions = sessions
+        self._history = history
+        self._status = status
+        self._began = began
+        self._frames = frames
+        self._told: dict[str, tuple[int, int, int, bool]] = {}
+        self._ends_told = 0
+
+    def next(self, sees: Callable[[str], bool]) -> Iterator[pb.WatchResponse]:
+        """Returns the messages of the next round.
+
+        Args:
+            sees: Whether the watcher may see the sessions of a client.
+        """
+        status: pb.ServerStatus | None = self._status()
+        changed = self._changed(sees)
+        told = self._history.since(self._ends_told)
+        ended = iter([each for each in told if sees(each.client)])
+        self._ends_told = self._history.count
+        complete = False
+        while not complete:
+            response = pb.WatchResponse(
+                sessions=list(islice(changed, MOST)),
+                ended=[session_end(each, self._began) for each in islice(ended, MOST)],
+            )
+            complete = max(len(response.sessions), len(response.ended)) < MOST
+            response.complete = complete
+            if status is not None:
+                response.server.CopyFrom(status)
+                status = None
+            yield response
+
+    def _changed(self, sees: Callable[[str], bool]) -> Iterator[pb.SessionStatus]:
+        before, self._told = self._told, {}
+        for session in self._sessions:
+            if not sees(session.owner):
+                continue
+            mark = _mark(session)
+            self._told[session.id] = mark
+            if before.get(session.id) != mark:
+                yield session_status(session, self._began, self._frames)
+
+
+def _mark(session: SessionRecord) -> tuple[int, int, int, bool]:
+    """Returns what differs once a session has changed."""
+    return _state(session), session.requests, session.steps, session.attached
+
+
+def session_status(session: SessionRecord, began: float, frames: bool) -> pb.SessionStatus:
+    """Describes a session.
+
+    Args:
+        session: The session.
+        began: When the server began, by its clock.
+        frames: Whether the operator allows pictures.
+    """
+    requests, serving, stepping = session.stats()
+    return pb.SessionStatus(
+        session_id=session.id,
+        env_id=session.env_id,
+        client=session.owner,
+        state=_state(session),
+        began=session.began - began,
+        idle_since=None if session.attached else session.last_used - began,
+        requests=requests,
+        steps=session.steps,
+        serving=serving,
+        stepping=stepping,
+        process_id=session.process.pid,
+        frames=frames and session.renders,
+    )
+
+
+def session_end(ended: Ended, began: float) -> pb.SessionEnd:
+    """Describes the end of a session."""
+    return pb.SessionEnd(
+        session_id=ended.session_id,
+        env_id=ended.env_id,
+        client=ended.client,
+        began=ended.began - began,
+        ended=ended.ended - began,
+        reason=ended.reason,
+        message=ended.message,
+        steps=ended.steps,
+    )
+
+
+def _state(session: SessionRecord) -> pb.SessionStatus.State.ValueType:
+    if session.life is Life.MAKING:
+        return pb.SessionStatus.STATE_MAKING
+    return pb.SessionStatus.STATE_BUSY if session.busy else pb.SessionStatus.STATE_IDLE

@@ -1,0 +1,226 @@
+"""Serves envwire.observe.v1: what a server does, what became of a session, and pictures of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, contextmanager
+from pathlib import Path
+from typing import Final
+
+from envwire.codec import FaultError, Reason
+from envwire.observe.v1 import observe_pb2 as pb
+from envwire.server._auth.client import Client
+from envwire.server._auth.scopes import Scope
+from envwire.server._front.observing.cameras import Cameras
+from envwire.server._front.observing.history import Ended, History
+from envwire.server._front.observing.rounds import Rounds, session_end, session_status
+from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.table import Sessions
+from envwire.server._ipc.pictures import Picture
+from envwire.server._version import VERSION
+from envwire.server.config import ServerConfig
+
+#: Watchers of the server, and of pictures. Each holds one message at most: 100 kB, or a picture of 300 kB.
+MAX_WATCHERS: Final = 32
+MAX_PICTURE_WATCHERS: Final = 64
+_PERIOD_SECONDS, _SHORTEST, _LONGEST = 1.0, 0.2, 60.0
+#: A round may take this part of the front's time; where there are many sessions, the period is longer.
+_SHARE = 20
+
+#: Tells who the caller is now: its token may have been revoked since it called.
+Identify = Callable[[], Client]
+
+
+class ObserveService:
+    """Serves watchers.
+
+    Args:
+        config: The server's settings.
+        sessions: Its sessions.
+        clock: Monotonic time, in seconds.
+        waiting: How many clients wait for a free slot.
+        draining: Whether the server takes no new sessions.
+    """
+
+    def __init__(
+        self,
+        config: ServerConfig,
+        sessions: Sessions,
+        clock: Callable[[], float],
+        waiting: Callable[[], int],
+        draining: Callable[[], bool],
+    ) -> None:
+        self._config = config
+        self._sessions = sessions
+        self._clock = clock
+        self._waiting = waiting
+        self._draining = draining
+        self._began = clock()
+        self._history = History()
+        sessions.on_end = lambda session: self._history.note(session, clock())
+        self._cameras = Cameras()
+        self._watchers: dict[int, int] = {MAX_WATCHERS: 0, MAX_PICTURE_WATCHERS: 0}
+
+    async def watch(self, raw: bytes, identify: Identify) -> AsyncGenerator[pb.WatchResponse]:
+        """Tells what the server does, round after round."""
+        period = _period(pb.WatchRequest.FromString(raw))
+        rounds = Rounds(
+            self._sessions, self._history, self._status, self._began, self._config.frames
+        )
+        with self._counted(MAX_WATCHERS):
+            while True:
+                spent = 0.0
+                messages = rounds.next(_sees(identify()))
+                while True:
+                    begun = time.perf_counter()
+                    message = next(messages, None)
+                    spent += time.perf_counter() - begun
+                    if message is None:
+                        break
+                    yield message
+                await asyncio.sleep(max(period, _SHARE * spent))
+
+    def describe_session(self, raw: bytes, identify: Identify) -> pb.DescribeSessionResponse:
+        """Tells what is known of a session."""
+        session_id = pb.DescribeSessionRequest.FromString(raw).session_id
+        found = self._find(session_id)
+        everybody = self._check_theirs(identify(), found)
+        withheld = self._config.share_processes and not everybody
+        response = pb.DescribeSessionResponse(output_withheld=withheld)
+        if isinstance(found, SessionRecord):
+            status = session_status(found, self._began, self._config.frames)
+            response.session.CopyFrom(status)
+            events = found.events.all()
+        else:
+            response.end.CopyFrom(session_end(found, self._began))
+            events = found.events
+            if found.exit_status.lstrip("-").isdigit():
+                response.exit_status = int(found.exit_status)
+        if not withheld:
+            response.output = found.output
+        response.events.extend(
+            pb.SessionEvent(at=at - self._began, text=text) for at, text in events
+        )
+        if found.picture is not None:
+            response.last_frame.CopyFrom(_frame(found.picture))
+        return response
+
+    async def watch_frames(
+        self, raw: bytes, identify: Identify
+    ) -> AsyncGenerator[pb.WatchFramesResponse]:
+        """Sends pictures of a session."""
+        session = self._find(pb.WatchFramesRequest.FromString(raw).session_id)
+        self._check_theirs(identify(), session)
+        self._check_pictures(session)
+        if isinstance(session, Ended):
+            raise FaultError(Reason(session.reason), session.message)
+        with self._counted(MAX_PICTURE_WATCHERS):
+            async with aclosing(self._cameras.watch(session)) as pictures:
+                async for picture in pictures:
+                    self._check_theirs(identify(), session)
+                    if picture.rgb:
+                        yield pb.WatchFramesResponse(frame=_frame(picture))
+                    else:
+                        yield pb.WatchFramesResponse(unavailable=picture.reason)
+
+    def _find(self, session_id: str) -> SessionRecord | Ended:
+        found = self._sessions.get(session_id) or self._history.get(session_id)
+        if found is None:
+            raise FaultError(
+                Reason.UNKNOWN_SESSION,
+                f"no session {session_id!r} on this server (run {self._sessions.incarnation}): it ended long ago, or "
+                "another server or an earlier run of this one made it",
+                metadata={"session_id": session_id, "incarnation": self._sessions.incarnation},
+            )
+        return found
+
+    def _check_theirs(self, client: Client, session: SessionRecord | Ended) -> bool:
+        """Checks that a client may look into a session; returns whether it may look into all.
+
+        Raises:
+            FaultError: SCOPE_MISSING.
+        """
+        everybody = self._config.watch_others or Scope.ADMIN in client.scopes
+        owner = session.owner if isinstance(session, SessionRecord) else session.client
+        if not everybody and client.name != owner:
+            raise FaultError(
+                Reason.SCOPE_MISSING,
+                f"{client.name} may look into its own sessions only, and this one is of {owner}: others take scope "
+                "admin, or a server with --watch-others",
+                metadata={"scopes": Scope.ADMIN.value},
+            )
+        return everybody
+
+    def _check_pictures(self, session: SessionRecord | Ended) -> None:
+        if not self._config.frames:
+            raise FaultError(
+                Reason.UNSUPPORTED,
+                "this server shows no pictures; its operator allows them with --frames",
+            )
+        if isinstance(session, SessionRecord) and not session.renders:
+            raise FaultError(
+                Reason.UNSUPPORTED,
+                'there are no pictures of this session: its client did not make it with render_mode="rgb_array"',
+            )
+
+    @contextmanager
+    def _counted(self, most: int) -> Generator[None]:
+        """Counts a watcher while it watches.
+
+        Raises:
+            FaultError: CAPACITY_REACHED: there are so many already.
+        """
+        if self._watchers[most] >= most:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"{most} watch already, all that may; try again later",
+                retry_after=1.0,
+            )
+        self._watchers[most] += 1
+        try:
+            yield
+        finally:
+            self._watchers[most] -= 1
+
+    def _status(self) -> pb.ServerStatus:
+        return pb.ServerStatus(
+            incarnation=self._sessions.incarnation,
+            version=VERSION,
+            now=self._clock() - self._began,
+            active_sessions=len(self._sessions),
+            max_sessions=self._config.max_sessions,
+            waiting=self._waiting(),
+            draining=self._draining(),
+            processor_time=time.process_time(),
+            memory=_memory(),
+            frames=self._config.frames,
+        )
+
+
+def _sees(client: Client) -> Callable[[str], bool]:
+    """Returns whose sessions a client sees: its own, and with scope inspect or admin those of all."""
+    if client.scopes & {Scope.INSPECT, Scope.ADMIN}:
+        return lambda _: True
+    return lambda owner: owner == client.name
+
+
+def _period(request: pb.WatchRequest) -> float:
+    asked = request.period.seconds + request.period.nanos / 1e9
+    return min(max(asked, _SHORTEST), _LONGEST) if request.HasField("period") else _PERIOD_SECONDS
+
+
+def _frame(picture: Picture) -> pb.Frame:
+    return pb.Frame(width=picture.width, height=picture.height, rgb=picture.rgb)
+
+
+def _memory() -> int:
+    """Returns the memory of this process in bytes; where the system does not tell, the most that it had."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,0 +1,55 @@
+"""Takes pictures of an environment for watchers, between its client's requests, and changes nothing for that client."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from envwire.envs.type_guards import is_tuple_or_list
+from envwire.server._hosting.vector.vector_hosts import MembersHost
+from envwire.server._ipc.pictures import pack_picture, pack_reason
+
+#: The mode whose frames can be taken again: those of "rgb_array_list" are handed out once, and belong to the client.
+RENDER_MODE = "rgb_array"
+
+
+def take_picture(env: Any) -> bytes:
+    """Renders an environment, or a vector environment's first member; returns the message for the front.
+
+    Whatever it raises becomes the reason why there is no picture: the client has not asked for one.
+
+    Args:
+        env: The environment, in its wrappers.
+    """
+    if env.render_mode != RENDER_MODE:
+        return pack_reason(f"it was not made with render_mode={RENDER_MODE!r}")
+    shown = env.members[0] if isinstance(env, MembersHost) else env
+    begun = time.perf_counter()
+    try:
+        with _generators_kept(shown):
+            rendered = shown.render()
+        frame = rendered[0] if is_tuple_or_list(rendered) else rendered
+        return pack_picture(frame, time.perf_counter() - begun)
+    except Exception as error:
+        return pack_reason(f"{type(error).__name__}: {error}")
+
+
+@contextlib.contextmanager
+def _generators_kept(env: Any) -> Generator[None]:
+    """Gives the random generators back the state that they have now: some environments draw numbers for a picture."""
+    own = getattr(env.unwrapped, "_np_random", None)
+    bits: Any = own.bit_generator if isinstance(own, np.random.Generator) else None
+    state = bits.state if bits is not None else None
+    of_numpy, of_python = np.random.get_state(), random.getstate()
+    try:
+        yield
+    finally:
+        if bits is not None:
+            bits.state = state
+        np.random.set_state(of_numpy)
+        random.setstate(of_python)

@@ -1,0 +1,57 @@
+"""The history of ended sessions is bounded, and tells each watcher what is new to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire.codec import FaultError, Reason
+from envwire.server._front.observing.history import KEPT, History
+from envwire.server._front.sessions.events import SessionEvents
+from envwire.server._ipc.pictures import Picture
+
+
+class Session:
+    """A session that has ended."""
+
+    env_id, owner, output, began, steps = "CartPole-v1", "token alice", "words", 1.0, 5
+    picture = Picture(1, 1, b"rgb", "", 0.1)
+
+    def __init__(self, number: int) -> None:
+        self.id = f"session {number}"
+        self.events = SessionEvents()
+        self.end_reason = FaultError(Reason.SESSION_CLOSED, "closed")
+
+
+def history(count: int) -> History:
+    history = History()
+    for number in range(1, count + 1):
+        session: Any = Session(number)
+        history.note(session, now=2.0)
+    return history
+
+
+def test_a_watcher_is_told_what_is_new_in_order() -> None:
+    noted = history(5)
+    assert [each.number for each in noted.since(0)] == [1, 2, 3, 4, 5]
+    assert [each.number for each in noted.since(3)] == [4, 5]
+    assert list(noted.since(5)) == []
+
+
+def test_the_oldest_are_forgotten_and_details_sooner() -> None:
+    noted = history(KEPT + 7)
+    assert [each.number for each in noted.since(0)] == list(range(8, KEPT + 8))
+    assert noted.get("session 7") is None
+    newest, oldest = noted.get(f"session {KEPT + 7}"), noted.get("session 8")
+    assert newest is not None
+    assert oldest is not None
+    assert (newest.output, newest.picture) == ("words", Session.picture)
+    assert (oldest.output, oldest.picture) == ("", None)
+    detailed = [each for each in noted.since(0) if each.picture]
+    assert len(detailed) == 64
+
+
+def test_a_session_keeps_its_last_events() -> None:
+    events = SessionEvents()
+    for number in range(100):
+        events.note(float(number), "stream opened")
+    assert [at for at, _ in events.all()] == [float(number) for number in range(68, 100)]
