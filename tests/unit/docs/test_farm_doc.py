@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envwire.farm.gateway.config import SETTINGS
-from envwire.farm.gateway.states import LIVENESS, Liveness, State
+from envwire.farm.gateway.registry.states import LIVENESS, Liveness, State
 from envwire.server._settings.table import page_with_tables
 
 _PAGE = (Path(__file__).parents[3] / "docs" / "farm.md").read_text(encoding="utf-8")

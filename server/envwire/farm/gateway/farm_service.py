@@ -13,9 +13,9 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.config import GatewayConfig
-from envwire.farm.gateway.placement import Want
-from envwire.farm.gateway.registry import HELD_SECONDS, Registry
-from envwire.farm.gateway.states import Member
+from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
+from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._front.grpc.edge import Context, abort, peer_identity

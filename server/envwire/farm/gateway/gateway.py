@@ -18,7 +18,7 @@ from envwire.farm.gateway.farm_service import FarmService
 from envwire.farm.gateway.links import Link
 from envwire.farm.gateway.make_queue import MakeQueue
 from envwire.farm.gateway.making import Maker
-from envwire.farm.gateway.registry import Registry
+from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.routing import Routes
 from envwire.farm.gateway.upkeep import Upkeep
 from envwire.server._auth.access import Access

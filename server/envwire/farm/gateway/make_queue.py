@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from envwire.codec import FaultError, Reason
-from envwire.farm.gateway.placement import Want
-from envwire.farm.gateway.registry import Registry
-from envwire.farm.gateway.states import Member
+from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.registry import Registry
+from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.makes.waiting import WaitingLine
 from envwire.server._ipc.unknown_environment import unknown_environment
 

@@ -10,8 +10,8 @@ from typing import Any
 import grpc.aio
 
 from envwire.farm.gateway.links import Link, Metadata, RefusedError, ServerGoneError
+from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.routing import Routes
-from envwire.farm.gateway.states import Member
 from envwire.v1 import environment_pb2 as pb
 
 

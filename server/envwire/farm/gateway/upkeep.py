@@ -6,9 +6,9 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from envwire.farm.gateway.registry import Registry
+from envwire.farm.gateway.registry.registry import Registry
+from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.routing import Routes
-from envwire.farm.gateway.states import Member
 
 _log = logging.getLogger("envwire.farm")
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterator
 
-from envwire.farm.gateway.placement import Want, divide
-from envwire.farm.gateway.pools import Pools
-from envwire.farm.gateway.states import (
+from envwire.farm.gateway.registry.placement import Want, divide
+from envwire.farm.gateway.registry.pools import Pools
+from envwire.farm.gateway.registry.states import (
     DEAD_SECONDS,
     LIVENESS,
     SUSPECT_SECONDS,

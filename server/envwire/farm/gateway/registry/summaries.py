@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from envwire.farm.gateway.states import Member, State
+from envwire.farm.gateway.registry.states import Member, State
 from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb
 

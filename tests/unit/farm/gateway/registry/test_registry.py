@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from envwire.farm.gateway.placement import Want
-from envwire.farm.gateway.registry import HELD_SECONDS, STALL_SECONDS, Registry
-from envwire.farm.gateway.states import (
+from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.registry import HELD_SECONDS, STALL_SECONDS, Registry
+from envwire.farm.gateway.registry.states import (
     DEAD_SECONDS,
     LIVENESS,
     SUSPECT_SECONDS,

@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import count
 from typing import NamedTuple
 
-from envwire.farm.gateway.placement import Want
-from envwire.farm.gateway.states import Member
+from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.states import Member
 
 
 class _Entry(NamedTuple):

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from envwire.farm.gateway.placement import Want
-from envwire.farm.gateway.pools import Pools
-from envwire.farm.gateway.states import SUSPECT_SECONDS, Member, State
-from tests.unit.farm.gateway.test_registry import hello
+from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.pools import Pools
+from envwire.farm.gateway.registry.states import SUSPECT_SECONDS, Member, State
+from tests.unit.farm.gateway.registry.test_registry import hello
 
 WANTS = [
     Want("a"),
