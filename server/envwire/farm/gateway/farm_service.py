@@ -16,11 +16,11 @@ from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
+from envwire.farm.gateway.registry.succession import TakenError
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
-from envwire.server._front.grpc.edge import Context, abort, peer_identity
+from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
 from envwire.server._front.grpc.scoped import Answer, scoped
-from envwire.server._ipc.fault_replies import fault_reply
 
 #: Longest time between two reports of a server.
 HEARTBEAT_SECONDS = 1.0
@@ -77,12 +77,17 @@ class FarmService:
     async def _register(self, _: Any, context: Context) -> None:
         try:
             peer = peer_identity(context)
+            client = self._access.identify(peer)
             if not self._open:
-                self._access.identify(peer).check(_SCOPED["Register"])
+                client.check(_SCOPED["Register"])
             hello = await _read_hello(context)
+            address = _address(hello, peer)
+            client.check_server(hello.server_id, address)
+            member = self._registry.register(hello, address, self._clock(), client.name)
         except FaultError as fault:
-            await abort(context, fault_reply(fault).error)
-        member = self._registry.register(hello, _address(hello, peer), self._clock())
+            await turn_away(context, fault)
+        except TakenError as error:
+            await context.abort(grpc.StatusCode.ALREADY_EXISTS, str(error))
         beat = Duration()
         beat.FromMilliseconds(round(HEARTBEAT_SECONDS * 1000))
         answer = pb.RegisterResponse(incarnation=self._incarnation, heartbeat=beat)

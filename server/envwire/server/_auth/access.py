@@ -110,7 +110,7 @@ class Access:
                 Reason.UNAUTHENTICATED,
                 "this server does not know the token; ask its operator for one (`envwire token NAME` makes it)",
             )
-        return Client(_TOKEN + token.name, token.scopes)
+        return Client(_TOKEN + token.name, token.scopes, servers=token.servers)
 
 
 @lru_cache(4096)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.scopes import EVERYTHING, Scope
+from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 
 #: Scopes of which a request needs one. What is not listed here is for admins only. The last ones are those of farms
@@ -36,11 +37,13 @@ class Client:
         name: What limits count by and logs show: "token alice", "certificate CN=agent", "address 192.0.2.7".
         scopes: What it may ask for.
         remedy: What to do where they are not enough.
+        servers: The servers that it may register in a farm.
     """
 
     name: str = "this machine"
     scopes: frozenset[Scope] = EVERYTHING
     remedy: str = "Use another token, or have the operator give this one the scope"
+    servers: ServerPatterns = ANY_SERVER
 
     def check(self, kind: str) -> None:
         """Refuses a request that none of the scopes allows.
@@ -58,6 +61,18 @@ class Client:
                 f"{self.name} may not ask for {kind}: that takes scope {_listed(sufficient, ' or ')}, and it has "
                 f"{_listed(self.scopes, ' and ')}. {self.remedy}",
                 metadata={"scopes": _listed(sufficient, ",")},
+            )
+
+    def check_server(self, server_id: str, address: str) -> None:
+        """Refuses a server that this client may not register in a farm.
+
+        Raises:
+            FaultError: SCOPE_MISSING.
+        """
+        if refusal := self.servers.refusal(server_id, address):
+            raise FaultError(
+                Reason.SCOPE_MISSING,
+                f"{self.name} may not register {refusal}. Use the server's own",
             )
 
 

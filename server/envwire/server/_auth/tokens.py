@@ -6,6 +6,11 @@ Each line is a name, its scopes and the SHA-256 digest of the token, in hexadeci
     alice   play          9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
     ops     observe,admin 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752
 
+A token of scope join may be bound to ids and addresses of servers (see `ServerPatterns`), before the digest: that ends
+the line, so that no half-written line is a token without its bounds.
+
+    gpu     join          servers=gpu-*:50051 addresses=10.0.1.*:50051,[fd00::1]:* 8f14e45fceea167a5a36dedd4bea2543...
+
 A token is 256 random bits, so a plain digest protects it: guessing is hopeless, and no salt or slow hash is needed.
 """
 
@@ -17,16 +22,18 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from envwire.server._auth.reloading import Reloaded
 from envwire.server._auth.scopes import Scope
+from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
 from envwire.server._settings.checks import FilePath
 
 _PREFIX = "envwire_"  # a prefix that secret scanners recognise
 _NAME = re.compile(r"[\w.@-]+")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_BOUNDS = tuple(each.name for each in fields(ServerPatterns))
 
 
 @dataclass(frozen=True)
@@ -36,17 +43,28 @@ class Token:
     name: str
     scopes: frozenset[Scope]
     digest: str = field(repr=False)
+    servers: ServerPatterns = ANY_SERVER
 
 
-def new_token(name: str, scopes: Iterable[Scope]) -> tuple[str, str]:
+def new_token(
+    name: str, scopes: Iterable[Scope], servers: ServerPatterns = ANY_SERVER
+) -> tuple[str, str]:
     """Returns a new token, and the line for the file.
 
+    Args:
+        name: Whose it is.
+        scopes: What it is for.
+        servers: The servers that it may register.
+
     Raises:
-        ValueError: The name has blanks or other signs that the file could not hold.
+        ValueError: The name or a pattern has blanks or other signs that the file could not hold.
     """
     token = _PREFIX + secrets.token_urlsafe(32)
-    line = f"{name} {','.join(scope.value for scope in scopes)} {_digest(token)}"
-    read_tokens(line)
+    bounds = (f"{key}={','.join(getattr(servers, key))}" for key in _BOUNDS)
+    written = [bound for bound in bounds if not bound.endswith("=")]
+    line = " ".join([name, ",".join(scope.value for scope in scopes), *written, _digest(token)])
+    if read_tokens(line)[0].servers != servers:
+        raise ValueError("a pattern is empty, or has a comma or #")
     return token, line
 
 
@@ -68,7 +86,7 @@ def read_tokens(text: str) -> tuple[Token, ...]:
 
 
 def _read_line(words: list[str], number: int) -> Token:
-    if len(words) != 3 or not _NAME.fullmatch(words[0]) or not _DIGEST.fullmatch(words[2]):
+    if len(words) < 3 or not _NAME.fullmatch(words[0]) or not _DIGEST.fullmatch(words[-1]):
         raise ValueError(
             f"line {number} is not a name, scopes and a digest of 64 hexadecimal digits; `envwire token NAME` prints "
             "such a line"
@@ -78,7 +96,19 @@ def _read_line(words: list[str], number: int) -> Token:
     except ValueError:
         known = ", ".join(scope.value for scope in Scope)
         raise ValueError(f"line {number}: unknown scope; the scopes are {known}") from None
-    return Token(words[0], scopes, words[2])
+    return Token(words[0], scopes, words[-1], _read_bounds(words[2:-1], number))
+
+
+def _read_bounds(words: list[str], number: int) -> ServerPatterns:
+    bounds: dict[str, tuple[str, ...]] = {}
+    for word in words:
+        key, _, patterns = word.partition("=")
+        bounds[key] = tuple(patterns.split(","))
+        if key not in _BOUNDS or not all(bounds[key]):
+            raise ValueError(
+                f"line {number}: between scopes and digest come only servers=PATTERN,... and addresses=PATTERN,..."
+            )
+    return ServerPatterns(**bounds)
 
 
 def _digest(token: str) -> str:

@@ -14,11 +14,11 @@ from envwire.farm.gateway.registry.pools import Pools
 from envwire.farm.gateway.registry.states import (
     DEAD_SECONDS,
     LIVENESS,
-    SUSPECT_SECONDS,
     Liveness,
     Member,
     State,
 )
+from envwire.farm.gateway.registry.succession import check_succession
 from envwire.farm.v1 import farm_pb2 as pb
 
 #: The registry is called several times a second. A longer pause between two calls means that the gateway was stalled.
@@ -46,7 +46,7 @@ class Registry:
         self._members: dict[str, Member] = {}
         self._by_run: dict[str, Member] = {}
         self._pools = Pools()
-        self._over: OrderedDict[str, None] = OrderedDict()
+        self._over: OrderedDict[str, Member] = OrderedDict()
         self._holds: deque[tuple[float, Member, int]] = deque()
         self._now = now
         self._turn = 0
@@ -56,12 +56,23 @@ class Registry:
     def __iter__(self) -> Iterator[Member]:
         return iter(sorted(self._members.values(), key=lambda each: each.hello.server_id))
 
-    def register(self, hello: pb.ServerHello, address: str, now: float) -> Member:
-        """Registers a server. It replaces an earlier incarnation, or an earlier registration of the same one."""
+    def register(self, hello: pb.ServerHello, address: str, now: float, owner: str = "") -> Member:
+        """Registers a server. It replaces an earlier incarnation, or an earlier registration of the same one.
+
+        Args:
+            hello: What it says of itself.
+            address: HOST:PORT at which it is reached.
+            now: The time.
+            owner: Name of the client that registers it.
+
+        Raises:
+            TakenError: Its id or its incarnation is that of another server.
+        """
         self.advance(now)
-        before = self._members.get(hello.server_id)
-        member = Member(hello, address, now)
-        if before is not None and before.incarnation == member.incarnation and not before.dead:
+        before, member = self._members.get(hello.server_id), Member(hello, address, now, owner)
+        run = member.incarnation
+        check_succession(member, before, self._by_run.get(run) or self._over.get(run), now)
+        if before is not None and before.incarnation == run and not before.dead:
             self._pools.remove(before)
             member.active, member.pending, member.held = before.active, before.pending, before.held
             self._holds = deque(
@@ -70,9 +81,9 @@ class Registry:
             )
         elif before is not None and not before.dead:
             self._end(before)
-        self._members[hello.server_id] = self._by_run[member.incarnation] = member
+        self._members[hello.server_id] = self._by_run[run] = member
         self._pools.add(member)
-        self._over.pop(member.incarnation, None)
+        self._over.pop(run, None)
         self.on_room()
         return member
 
@@ -117,11 +128,7 @@ class Registry:
         for name, member in list(self._members.items()):
             if member.dead and member.silence(now) > _LISTED_SECONDS:
                 del self._members[name]
-        return [
-            each
-            for each in self._members.values()
-            if not each.dead and (not each.connected or each.silence(now) > SUSPECT_SECONDS)
-        ]
+        return [each for each in self._members.values() if not each.dead and each.is_silent(now)]
 
     def probed(self, member: Member, answered: bool, now: float) -> None:
         """Records the result of a probe. A server that answers is alive, even if its reports do not arrive."""
@@ -133,7 +140,7 @@ class Registry:
         member.dead = True
         self._pools.remove(member)
         self._by_run.pop(member.incarnation, None)
-        self._over[member.incarnation] = None
+        self._over[member.incarnation] = member
         while len(self._over) > _REMEMBERED:
             self._over.popitem(last=False)
         self.on_dead(member)

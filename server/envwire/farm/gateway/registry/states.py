@@ -24,6 +24,7 @@ class Member:
         hello: Its registration.
         address: HOST:PORT at which it is reached.
         heard: Time of its last report, in seconds.
+        owner: Name of the client that registered it.
         active: Sessions that it reported, and those made through the gateway since.
         pending: Makes that it has not answered yet.
         held: Slots that Allocate set aside.
@@ -40,6 +41,7 @@ class Member:
     hello: pb.ServerHello
     address: str
     heard: float
+    owner: str = ""
     active: int = 0
     pending: int = 0
     held: int = 0
@@ -81,6 +83,10 @@ class Member:
         """Returns the seconds since its last report."""
         return max(now - self.heard, 0.0)
 
+    def is_silent(self, now: float) -> bool:
+        """Returns whether its reports have stopped."""
+        return not self.connected or self.silence(now) > SUSPECT_SECONDS
+
     def state(self, now: float) -> State.ValueType:
         """Returns the first state of the table whose condition holds."""
         return next(state for state, holds in _STATES if holds(self, now))
@@ -90,10 +96,7 @@ class Member:
 _STATES: tuple[tuple[State.ValueType, Callable[[Member, float], bool]], ...] = (
     (State.STATE_DEAD, lambda each, _: each.dead),
     (State.STATE_UNKNOWN, lambda each, _: not each.confirmed),
-    (
-        State.STATE_SUSPECT,
-        lambda each, now: not each.connected or each.silence(now) > SUSPECT_SECONDS,
-    ),
+    (State.STATE_SUSPECT, lambda each, now: each.is_silent(now)),
     (State.STATE_DRAINING, lambda each, _: each.draining),
     (State.STATE_BUSY, lambda each, _: each.load >= each.capacity),
     (State.STATE_FREE, lambda _, __: True),

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from envwire.server._auth.scopes import Scope
+from envwire.server._auth.server_patterns import ServerPatterns
 from envwire.server._auth.tokens import new_token
 from envwire.server.cli._stop import stop
 
@@ -17,14 +18,26 @@ def token(
         list[Scope] | None,
         typer.Option(help="What it is for; repeat for more. play makes and drives environments."),
     ] = None,
+    server: Annotated[
+        list[str] | None,
+        typer.Option(help="Pattern of the ids of servers that may join with it; repeat for more."),
+    ] = None,
+    address: Annotated[
+        list[str] | None,
+        typer.Option(help="Pattern of the addresses, HOST:PORT, at which such servers may be."),
+    ] = None,
 ) -> None:
     """Make a token for NAME: print it, this once, and the line for the file of `envwire serve --tokens`.
 
-    Example: envwire token alice
+    Examples: envwire token alice, envwire token node --scope join --server 'gpu-*' --address '10.0.1.*:50051'
     """
+    servers = ServerPatterns(tuple(server or ()), tuple(address or ()))
     try:
-        made, line = new_token(name, scope or [Scope.PLAY])
+        made, line = new_token(name, scope or [Scope.PLAY], servers)
     except ValueError:
-        stop("token", f"{name!r} is no name for a token; use letters, digits and . _ - @")
+        stop(
+            "token",
+            f"{name!r} is no name for a token; use letters, digits and . _ - @; and a pattern has no blank, comma or #",
+        )
     typer.echo(f"token, for ENVWIRE_TOKEN: {made}")
     typer.echo(f"line, for --tokens FILE:  {line}")

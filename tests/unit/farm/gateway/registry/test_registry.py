@@ -215,6 +215,7 @@ def test_a_server_that_was_found_dead_may_register_again(farm: Farm) -> None:
 
 def test_a_server_that_was_restarted_takes_the_place_of_its_earlier_run(farm: Farm) -> None:
     before = farm.add("a", run="1")
+    farm.registry.disconnect(before, farm.now)
     farm.add("a", run="2")
     assert farm.locate(before) == Liveness.LIVENESS_DEAD
     assert farm.dead == [before]

@@ -1,0 +1,47 @@
+"""Which registration may take the place of another. No I/O.
+
+An id and an incarnation belong to the server that registered them first, while it lives: otherwise any server of the
+farm could register as another one, and its clients and the requests of its sessions would go there.
+"""
+
+from __future__ import annotations
+
+from envwire.farm.gateway.registry.states import Member
+
+
+class TakenError(Exception):
+    """The id or the incarnation of a registration is another server's."""
+
+
+def check_succession(new: Member, named: Member | None, ran: Member | None, now: float) -> None:
+    """Refuses a registration in the place of another server.
+
+    Args:
+        new: What registers.
+        named: The last server of the same id, if any.
+        ran: The last server of the same incarnation, alive or dead, if any.
+        now: The time.
+
+    Raises:
+        TakenError: It is refused.
+    """
+    if ran is not None and not _is_same_server(new, ran, now):
+        raise TakenError(f"incarnation {new.incarnation} is another server's")
+    if named is None or named.dead or named is ran or _is_restart(new, named, now):
+        return
+    raise TakenError(
+        f"{new.hello.server_id} is the id of a server at {named.address} that lives; give each server an id of its "
+        "own with --advertise, or wait until that one is dead"
+    )
+
+
+def _is_same_server(new: Member, ran: Member, now: float) -> bool:
+    """Returns whether a run registers again: after its connection broke it may be at another address."""
+    ids = new.hello.server_id == ran.hello.server_id and new.owner == ran.owner
+    return ids and (new.address == ran.address or ran.dead or ran.is_silent(now))
+
+
+def _is_restart(new: Member, named: Member, now: float) -> bool:
+    """Returns whether a server was restarted in place. It is at the same address, so the earlier run has ended."""
+    same = new.address == named.address and new.owner == named.owner
+    return same and named.is_silent(now)
