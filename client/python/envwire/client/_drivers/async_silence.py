@@ -60,14 +60,17 @@ class WatchedAsyncTransport:
             if alive:
                 self._late.start(silence.LATE_SECONDS)
                 return
-        lost = await asyncio.to_thread(self._verdict)
-        if self._wait != wait:
-            return
-        if not lost:
+        for _ in range(silence.VERDICTS):
+            lost = await asyncio.to_thread(self._verdict)
+            if self._wait != wait:
+                return
+            if lost:
+                self._silent = wait
+                self._transport.interrupt()
+                return
+            await asyncio.sleep(silence.VERDICT_SECONDS)
+        if self._wait == wait:
             self._late.start(silence.LATE_SECONDS)
-            return
-        self._silent = wait
-        self._transport.interrupt()
 
     def interrupt(self) -> None:
         """Breaks the connection (see `AsyncTransport.interrupt`)."""
