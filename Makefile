@@ -244,6 +244,18 @@ example-rllib: $(TORCH)/.ready ## PPO of RLlib with two runners.
 example-node: $(VENV)/.runtime ## Drive an environment from Node with stock @grpc/grpc-js.
 	$(BIN)/python examples/node/run.py
 
+example-go: $(VENV)/.dev ## Drive an environment from Go with stock grpc-go (downloads modules).
+	$(BIN)/python examples/stock_grpc.py go
+
+example-java: $(VENV)/.dev ## Drive an environment from Java with stock grpc-java (downloads from Maven Central).
+	$(BIN)/python examples/stock_grpc.py java
+
+example-rust: $(VENV)/.dev ## Drive an environment from Rust with tonic (downloads crates).
+	$(BIN)/python examples/stock_grpc.py rust
+
+test-examples: $(VENV)/.dev ## Run the examples in other languages: Node, Go, Java, Rust; those whose tools are missing are skipped.
+	$(BIN)/python -m pytest -rs -m 'long or not long' tests/languages/test_examples.py
+
 image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engine where none runs).
 	docker/image-test.sh
 
@@ -256,5 +268,6 @@ docs: $(DOCS)/.ready ## Build the documentation site in out/site; a broken link 
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(DOCS) .venv-protos .venv-peers out examples/node/node_modules \
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(DOCS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
+		examples/java/target examples/rust/target \
 		$(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build
