@@ -91,7 +91,7 @@ def test_a_step_that_is_cut_again_and_again_for_longer_than_the_lease(
 ) -> None:
     """The client was connected again each time, so the lease began anew each time."""
     monkeypatch.setattr(
-        "envwire.client._transports.direct.direct._DIAL_SECONDS", 0.1
+        "envwire.client._transports.direct.dialing._DIAL_SECONDS", 0.1
     )  # a session at work is silent
     env = line.make(lease=0.6, patience=1.8)
     env.reset()

@@ -6,6 +6,7 @@ import grpc
 import pytest
 
 from envwire.client import RemoteError, errors
+from envwire.client._errors import faults
 from envwire.client._transports.grpc.grpc_connection import Connection
 from envwire.codec import (
     Family,
@@ -19,12 +20,12 @@ from envwire.codec import (
 from envwire.v1 import status_pb2
 
 FAMILY = envwire_family()
-OWN = sorted(set(Reason) - set(errors.LIBRARY_CLASSES), key=list(Reason).index)
+OWN = sorted(set(Reason) - set(faults.LIBRARY_CLASSES), key=list(Reason).index)
 
 
 def test_every_reason_is_in_one_table() -> None:
-    assert not set(errors.CLASSES) & set(errors.LIBRARY_CLASSES)
-    assert set(errors.CLASSES) | set(errors.LIBRARY_CLASSES) == set(Reason)
+    assert not set(faults.CLASSES) & set(faults.LIBRARY_CLASSES)
+    assert set(faults.CLASSES) | set(faults.LIBRARY_CLASSES) == set(Reason)
 
 
 @pytest.mark.parametrize("reason", OWN)
@@ -32,7 +33,7 @@ def test_every_reason_has_a_class(reason: Reason) -> None:
     fault = FaultError(
         reason, "what happened", metadata={"k": "v"}, output="last words", retry_after=2.0
     )
-    error = errors.exception(fault, FAMILY)
+    error = faults.exception(fault, FAMILY)
     assert isinstance(error, RemoteError)
     assert (error.reason, error.metadata, error.retry_after) == (reason.value, {"k": "v"}, 2.0)
     assert "what happened" in str(error)
@@ -61,7 +62,7 @@ def test_builtins_come_back_as_they_were(error: Exception) -> None:
         traceback=["line 1", "line 2"],
         exception=RemoteExceptionInfo(name, str(error), error.args),
     )
-    raised = errors.exception(fault, FAMILY)
+    raised = faults.exception(fault, FAMILY)
     assert type(raised) is type(error)
     assert raised.args == error.args
     assert "line 2" in str(raised.__cause__)
@@ -81,7 +82,7 @@ def test_other_classes_stay_remote(name: str) -> None:
     fault = FaultError(
         Reason.ENVIRONMENT_RAISED, "text", exception=RemoteExceptionInfo(name, "text", ("text",))
     )
-    raised = errors.exception(fault, FAMILY)
+    raised = faults.exception(fault, FAMILY)
     assert type(raised) is errors.RemoteEnvError
     assert name in str(raised)
 
@@ -98,19 +99,19 @@ def test_other_classes_stay_remote(name: str) -> None:
 def test_a_reason_alone_gives_the_exception_of_the_library(
     family: Family, reason: str, name: str
 ) -> None:
-    raised = errors.exception(decoded(9, reason), family)
+    raised = faults.exception(decoded(9, reason), family)
     assert type(raised) is getattr(family.error, name)
     assert "what happened" in str(raised)
 
 
 def test_a_missing_attribute_needs_no_more_than_its_reason() -> None:
-    assert type(errors.exception(decoded(5, "ATTRIBUTE_MISSING"), FAMILY)) is AttributeError
+    assert type(faults.exception(decoded(5, "ATTRIBUTE_MISSING"), FAMILY)) is AttributeError
 
 
 def test_a_reason_counts_where_the_class_is_unknown() -> None:
     named = RemoteExceptionInfo("simulator.ResetNeeded", "reset first", ("reset first",))
     fault = FaultError(Reason.RESET_NEEDED, "reset first", exception=named)
-    raised = errors.exception(fault, FAMILY)
+    raised = faults.exception(fault, FAMILY)
     assert type(raised) is FAMILY.error.ResetNeeded
     assert "simulator.ResetNeeded: reset first" in str(raised)
 
@@ -148,7 +149,7 @@ BY_CODE = {
 @pytest.mark.parametrize("code", BY_CODE)
 def test_without_a_known_reason_the_status_code_decides(code: str, reason: str) -> None:
     number = grpc.StatusCode[code].value[0]
-    raised = errors.exception(decoded(number, reason), FAMILY)
+    raised = faults.exception(decoded(number, reason), FAMILY)
     assert type(raised) is BY_CODE[code]
     assert "what happened" in str(raised)
 

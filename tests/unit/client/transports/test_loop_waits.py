@@ -8,7 +8,7 @@ from contextvars import ContextVar
 
 import pytest
 
-from envwire.client._transports.loop_waits import Arrival, LoopDeadline
+from envwire.client._transports.loop_waits import LoopDeadline, ReusableFuture
 
 
 class Loop(asyncio.SelectorEventLoop):
@@ -84,23 +84,23 @@ def test_a_deadline_that_is_brought_forward_or_stopped() -> None:
     in_loop(test)
 
 
-def test_an_arrival_serves_many_waits_and_wakes_its_task_at_once() -> None:
+def test_a_reusable_future_serves_many_waits_and_wakes_its_task_at_once() -> None:
     async def test(loop: Loop) -> None:
-        arrival: Arrival[int] = Arrival(loop)
+        future: ReusableFuture[int] = ReusableFuture(loop)
         name: ContextVar[str] = ContextVar("name")
         seen: list[tuple[str, int]] = []
 
         async def wait() -> None:
             name.set("waiter")
             for _ in range(3):
-                arrival.begin()
-                seen.append((name.get(), await arrival))
+                future.begin()
+                seen.append((name.get(), await future))
 
         task = asyncio.ensure_future(wait())
         await turns()
 
         def come(number: int) -> None:
-            arrival.come(number)
+            future.set_result(number)
             seen.append(("loop", 0))
 
         for number in range(3):
@@ -119,17 +119,17 @@ def test_an_arrival_serves_many_waits_and_wakes_its_task_at_once() -> None:
     in_loop(test)
 
 
-def test_an_arrival_that_fails_or_whose_task_is_cancelled() -> None:
+def test_a_reusable_future_that_fails_or_whose_task_is_cancelled() -> None:
     async def test(loop: Loop) -> None:
-        arrival: Arrival[int] = Arrival(loop)
+        future: ReusableFuture[int] = ReusableFuture(loop)
 
         async def wait() -> int:
-            arrival.begin()
-            return await arrival
+            future.begin()
+            return await future
 
         task = asyncio.ensure_future(wait())
         await turns()
-        arrival.fail(OSError("broke"))
+        future.set_exception(OSError("broke"))
         assert not task.done()
         with pytest.raises(OSError, match="broke"):
             await task
@@ -138,7 +138,7 @@ def test_an_arrival_that_fails_or_whose_task_is_cancelled() -> None:
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert not arrival.waiting
+        assert not future.waiting
         late = asyncio.ensure_future(asyncio.wait_for(wait(), 1.0))
         await turns()
         loop.now += 2.0

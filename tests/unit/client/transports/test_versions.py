@@ -35,6 +35,6 @@ def test_it_is_told_once_for_a_server(
             versions.check_version("far.test:1", "0.7.2")
     [record] = caplog.records
     assert record.getMessage() == (
-        "far.test:1: the server runs envwire 0.7.2, and this client is 0.1.0: they are made to work together one minor "
-        "version apart at most. Install envwire 0.7 here, or 0.1 there"
+        "far.test:1: the server runs envwire 0.7.2, and this client is 0.1.0: they are compatible at most one minor "
+        "version apart. Install envwire 0.7 here, or 0.1 there"
     )

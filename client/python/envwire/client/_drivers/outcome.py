@@ -6,9 +6,9 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from envwire.client._errors.faults import exception
 from envwire.client._session.events import Answered, Event, Refused
 from envwire.client._session.states import ProtocolError
-from envwire.client.errors import exception
 from envwire.codec import decode_fault, decode_warnings, envwire_family
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2

@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import time
 
+from envwire.client._errors.losses import ENDS, is_lost
 from envwire.client._recovery.flows import Ask, Flow, LetGo, MakeAgain
 from envwire.client._session.flows import Pause
 from envwire.client._session.operations import Replay
 from envwire.client._session.recording.recording import Recording, Replayable
-from envwire.client.errors import ENDS, RemoteError, ReplayError, ReplayMismatchError, is_lost
+from envwire.client.errors import RemoteError, ReplayError, ReplayMismatchError
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.client")

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any, Generic, Protocol, TypeVar
 
 from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._errors.losses import not_live
 from envwire.client._recovery.departure import Departures
 from envwire.client._recovery.flows import Ask, Flow, LetGo
 from envwire.client._recovery.making import SessionMaker
@@ -16,7 +17,7 @@ from envwire.client._session.client_session import ClientSession
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation
 from envwire.client._session.stats import ConnectionStats
-from envwire.client.errors import RemoteError, not_live
+from envwire.client.errors import RemoteError
 
 
 class Driver(Protocol):

@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.silence import Verdict, WatchedTransport, silence_is_loss
+from envwire.client._errors.faults import note_making
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.recording.recording import Recording
 from envwire.client._transports.servers import Servers
 from envwire.client._transports.transport import Probeable, Transport
-from envwire.client.errors import note_making
 from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 

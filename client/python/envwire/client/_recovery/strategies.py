@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from envwire.client._errors.losses import ENDS, is_lost
 from envwire.client._recovery.bring_back import arrived, bring_back
 from envwire.client._recovery.flows import Ask, Flow, MakeAgain
 from envwire.client._session.attribute_operations import GetRandom
@@ -22,13 +23,7 @@ from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording.member_recording import MemberRecording
 from envwire.client._session.recording.recording import RESET_MASK, Recording
-from envwire.client.errors import (
-    ENDS,
-    RemoteError,
-    ServerUnavailableError,
-    StepTimeoutError,
-    is_lost,
-)
+from envwire.client.errors import RemoteError, ServerUnavailableError, StepTimeoutError
 from envwire.client.options import ConnectionOptions
 from envwire.codec.steps.step_codec import StepResult
 from envwire.v1 import spaces_pb2

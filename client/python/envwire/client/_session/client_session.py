@@ -14,6 +14,8 @@ from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
+from envwire.client._errors.faults import exception
+from envwire.client._errors.losses import ENDS
 from envwire.client._session.events import Answered, Event, GivenUp, Refused, RetryAfter, SendAgain
 from envwire.client._session.identity import SessionIdentity
 from envwire.client._session.notices import Notice, read_notices
@@ -29,12 +31,7 @@ from envwire.client._session.states import (
     State,
     moved,
 )
-from envwire.client.errors import (
-    ENDS,
-    InvalidRequestError,
-    ServerUnavailableError,
-    exception,
-)
+from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 from envwire.codec import Family, Reason, decode_fault
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.steps.choice import step_codec

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from envwire.client._errors.faults import exception
 from envwire.client._session.requests import encoded
-from envwire.client.errors import exception
 from envwire.codec import (
     Family,
     decode_fault,

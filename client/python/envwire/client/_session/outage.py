@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import logging
 
+from envwire.client._errors.connections import server_gone, server_unreachable
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import RetryAfter
-from envwire.client.errors import (
-    InvalidRequestError,
-    ServerUnavailableError,
-    server_gone,
-    server_unreachable,
-)
+from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 
 _log = logging.getLogger("envwire.client")
 

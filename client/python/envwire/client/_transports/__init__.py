@@ -1,1 +1,1 @@
-"""How requests reach a server: in process, gRPC, the direct channel, shared memory."""
+"""Transports: how requests reach a server, by gRPC, a direct channel or shared memory."""

@@ -1,7 +1,7 @@
-"""Transports of asyncio clients: they exchange messages in an event loop, over connections that a thread opens.
+"""Transports of asyncio clients: requests are exchanged in an event loop, over connections that threads open.
 
-Connecting, making and connecting again are rare and may block, so a thread does them, with the transports of blocking
-clients. What is done once a step, sending a request and waiting for its reply, is done in the loop.
+Connecting, making and reconnecting are rare and may block, so they run in threads, on the transports of blocking
+clients. Only what every step needs, sending a request and awaiting its reply, runs in the loop.
 """
 
 from __future__ import annotations
@@ -22,63 +22,63 @@ class AsyncTransport(Protocol):
     def exchange(self, request: bytes, timeout: float, header: bytes) -> Awaitable[Reply]:
         """Sends an InteractRequest and returns the InteractResponse (see `Transport.exchange`).
 
-        When it is cancelled, the reply that is still to come belongs to nobody, and the connection is given up.
+        If it is cancelled, the connection is closed, so that the late reply is not taken for another request's.
         """
         ...
 
     def interrupt(self) -> None:
-        """Breaks the connection: `exchange`, if it waits, raises ServerUnavailableError."""
+        """Breaks the connection: a waiting `exchange` raises ServerUnavailableError."""
         ...
 
     def leave_loop(self) -> None:
-        """Lets go of the event loop; the next `exchange` may come in another one."""
+        """Detaches from the event loop; the next `exchange` may run in another one."""
         ...
 
     def close(self) -> None:
-        """Frees what the transport holds, without waiting. Closing twice is harmless."""
+        """Releases the transport's resources without waiting. Closing twice is harmless."""
         ...
 
 
-class InTurn:
-    """Calls functions in threads, one at a time: one whose caller was cancelled ends before the next begins."""
+class SerialThreads:
+    """Calls functions in threads, one at a time: a call whose caller was cancelled ends before the next one starts."""
 
     def __init__(self) -> None:
         self._running: asyncio.Future[Reply] | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether a call is going on whose caller was cancelled."""
+        """Whether a call is running whose caller was cancelled."""
         return self._running is not None and not self._running.done()
 
     async def idle(self) -> None:
-        """Waits until no call is going on."""
+        """Waits until no call is running."""
         if self._running is not None and not self._running.done():
             await asyncio.wait({self._running})
 
     async def call(self, function: Callable[..., Reply], *args: object) -> Reply:
-        """Calls a function."""
+        """Calls a function in a thread and returns its result."""
         await self.idle()
         running = self._running = asyncio.ensure_future(asyncio.to_thread(function, *args))
-        running.add_done_callback(_seen)
+        running.add_done_callback(_retrieve_exception)
         return await asyncio.shield(running)
 
 
-def _seen(running: asyncio.Future[Reply]) -> None:
-    """Takes notice of an exception that nobody else may come for."""
+def _retrieve_exception(running: asyncio.Future[Reply]) -> None:
+    """Marks the exception as retrieved: asyncio would log it if the caller was cancelled."""
     if not running.cancelled():
         running.exception()
 
 
 class ThreadedTransport:
-    """Any transport, each exchange in a thread.
+    """Runs each exchange of a blocking transport in a thread.
 
     Args:
-        transport: The transport.
+        transport: The blocking transport.
     """
 
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
-        self._threads = InTurn()
+        self._threads = SerialThreads()
 
     async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
@@ -90,16 +90,16 @@ class ThreadedTransport:
             self._transport.interrupt()
 
     def leave_loop(self) -> None:
-        """Lets go of the event loop (see `AsyncTransport.leave_loop`)."""
-        self._threads = InTurn()
+        """Detaches from the event loop (see `AsyncTransport.leave_loop`)."""
+        self._threads = SerialThreads()
 
     def close(self) -> None:
-        """Frees what the transport holds (see `AsyncTransport.close`)."""
+        """Closes the transport (see `AsyncTransport.close`)."""
         self._transport.close()
 
 
 class AsyncDirectTransport:
-    """The direct channel of one session; a stream where there is none.
+    """The direct channel of one session; a stream if none can be opened.
 
     Args:
         transport: Opens the channel.
@@ -109,7 +109,7 @@ class AsyncDirectTransport:
         self._transport = transport
         self._frames: AsyncFrames | None = None
         self._stream: AsyncTransport | None = None
-        self._threads = InTurn()
+        self._threads = SerialThreads()
 
     def exchange(self, request: bytes, timeout: float, header: bytes) -> Awaitable[Reply]:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
@@ -119,7 +119,7 @@ class AsyncDirectTransport:
         return self._exchange(request, timeout, header)
 
     async def _exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
-        """Does as `exchange`, where something has to be opened first."""
+        """Does what `exchange` does when a connection has to be opened first."""
         if self._stream is not None:
             return await self._stream.exchange(request, timeout, header)
         await self._threads.idle()
@@ -134,7 +134,7 @@ class AsyncDirectTransport:
         return reply
 
     def interrupt(self) -> None:
-        """Breaks whatever connection waits (see `AsyncTransport.interrupt`)."""
+        """Breaks the connection that is in use (see `AsyncTransport.interrupt`)."""
         if self._stream is not None:
             self._stream.interrupt()
         elif self._threads.busy:
@@ -143,17 +143,19 @@ class AsyncDirectTransport:
             self._frames.interrupt()
 
     def leave_loop(self) -> None:
-        """Lets go of the event loop (see `AsyncTransport.leave_loop`)."""
+        """Detaches from the event loop (see `AsyncTransport.leave_loop`)."""
         frames, self._frames = self._frames, None
         if frames is not None:
             frames.release()
-            if frames.waiting:  # its loop was closed meanwhile; the reply belongs to nobody
+            if (
+                frames.waiting
+            ):  # its loop was closed during an exchange; the late reply must not be read
                 self._transport.given_up(ConnectionAbortedError("the event loop was closed"), 0.0)
         if self._stream is not None:
             self._stream.leave_loop()
 
     def close(self) -> None:
-        """Ends the channel (see `AsyncTransport.close`)."""
+        """Closes the channel (see `AsyncTransport.close`)."""
         self.leave_loop()
         if self._stream is not None:
             self._stream.close()
@@ -161,7 +163,7 @@ class AsyncDirectTransport:
 
 
 def async_transport(transport: Transport) -> AsyncTransport:
-    """Returns a transport for an event loop over the connections of a blocking one, which it owns from here on."""
+    """Returns an asyncio transport over the connections of a blocking one, which it owns from now on."""
     from envwire.client._transports.grpc.grpc_aio import AsyncStreamTransport
     from envwire.client._transports.grpc.grpc_transports import StreamTransport
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.pinning import pinned
@@ -12,20 +13,23 @@ from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.v1 import environment_pb2 as pb
 
+if TYPE_CHECKING:
+    from envwire.client._transports.grpc.grpc_transports import StreamTransport, UnaryTransport
+
 DEFAULT = "direct"
 
-# Agents fork: AsyncVectorEnv makes an environment to look at, then starts workers. gRPC often hangs or crashes there
-# without its fork support. It reads this once, when it is imported.
+# Clients fork: AsyncVectorEnv makes one environment to read its spaces, then starts workers. Without its fork support,
+# gRPC often hangs or crashes in them. gRPC reads this variable once, when it is imported.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "1")
 
 
-def _unary(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
+def _unary(target: str, wait: ConnectWait, credentials: Credentials) -> UnaryTransport:
     from envwire.client._transports.grpc.grpc_transports import UnaryTransport
 
     return UnaryTransport(target, wait, credentials)
 
 
-def _stream(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
+def _stream(target: str, wait: ConnectWait, credentials: Credentials) -> StreamTransport:
     from envwire.client._transports.grpc.grpc_transports import StreamTransport
 
     return StreamTransport(target, wait, credentials)
@@ -39,13 +43,7 @@ def _direct(kind: str) -> Opener:
         from envwire.client._transports.direct.direct import DirectTransport
 
         def open_grpc(name: str, made: pb.MakeResponse | None) -> Transport:
-            from envwire.client._transports.grpc.grpc_transports import (
-                StreamTransport,
-                UnaryTransport,
-            )
-
-            kind = StreamTransport if name == "stream" else UnaryTransport
-            opened = kind(target, wait, credentials)
+            opened = (_stream if name == "stream" else _unary)(target, wait, credentials)
             if made is not None:
                 opened.follow(made)
             return opened
@@ -70,20 +68,20 @@ def open_transport(
     connect_timeout: float | ConnectWait | None,
     credentials: Credentials | None = None,
 ) -> Transport:
-    """Opens the transport that was asked for.
+    """Opens a transport.
 
     Args:
         transport: A name, an open transport, or None for the default.
-        target: The server; needed for a transport by name.
-        connect_timeout: Seconds to wait for the server, also for one that is not started yet; None waits for one that
-            is silent, and not where nothing listens.
+        target: The server; required for a transport by name.
+        connect_timeout: Seconds to wait for the server, also for one that has not started yet. None: up to 10 seconds
+            for a server that does not answer, and none if connections are refused.
         credentials: Certificates and token; by default those that environment variables name.
 
     Raises:
-        TypeError: The target is no text.
-        ValueError: The name is unknown, or the target is missing or cannot be dialled.
-        InvalidRequestError: The token would go where others can read it.
-        ServerUnavailableError: No server answers, or no secure connection to it comes about.
+        TypeError: The target is not a string.
+        ValueError: The name is unknown, or the target is missing or has no port.
+        InvalidRequestError: The token would be sent without TLS over a network.
+        ServerUnavailableError: No server answers, or no secure connection can be made.
     """
     if isinstance(transport, Transport):
         return transport

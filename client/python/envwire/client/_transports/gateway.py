@@ -1,4 +1,4 @@
-"""Asks a farm's gateway whether the server of a session is dead, when the server itself is silent."""
+"""Asks a farm's gateway whether the server of a session is dead, when the server itself does not answer."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _ANSWER_SECONDS = 1.0
 
 
 def pronounces_dead(target: str, credentials: Credentials, session_id: str) -> bool:
-    """Returns whether a gateway says that the server of a session is gone with its sessions.
+    """Returns whether a gateway reports that the server of a session is dead.
 
-    Where there is no gateway, or it does not answer or cannot tell, the server counts as alive.
+    If `target` is not a gateway, does not answer or does not know, the server counts as alive.
 
     Args:
         target: HOST:PORT of what may be a gateway.

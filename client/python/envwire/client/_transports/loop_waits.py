@@ -1,4 +1,4 @@
-"""What an exchange in an event loop waits with: a deadline that is cheap to move, and a future that is used again."""
+"""A deadline and a future for an exchange in an event loop; both are reused, because making new ones costs more."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ _T = TypeVar("_T")
 
 
 class LoopDeadline:
-    """A deadline that is set for every exchange and hardly ever met.
+    """A deadline that is set for every exchange and hardly ever passes.
 
-    One timer of the loop serves many: when it fires too early it is set again. So a step makes no timer and cancels
-    none. It belongs to the loop that is running when it is made, and after `close` to the one that runs then.
+    One timer of the loop serves many exchanges: if it fires too early, it is scheduled again. So a step neither creates
+    nor cancels a timer. The deadline belongs to the loop that runs when it is made; after `close`, to the loop that
+    runs at the next `start`.
 
     Args:
-        missed: Called when it is met.
+        missed: Called when the deadline passes.
     """
 
     def __init__(self, missed: Callable[[], object]) -> None:
@@ -28,7 +29,7 @@ class LoopDeadline:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self, seconds: float) -> None:
-        """Begins a wait."""
+        """Starts a wait."""
         timer = self._timer
         if timer is None:
             self._loop = asyncio.get_running_loop()
@@ -36,45 +37,46 @@ class LoopDeadline:
         if timer is None or timer.when() > at:
             if timer is not None:
                 timer.cancel()
-            self._timer = self._loop.call_at(at, self._look)
+            self._timer = self._loop.call_at(at, self._check)
 
     def stop(self) -> None:
         """Ends a wait."""
         self.at = math.inf
 
     def left(self) -> float:
-        """Returns the seconds that are left."""
+        """Returns the seconds until the deadline."""
         return max(0.0, self.at - self._loop.time())
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         self._timer = None
         if self.at == math.inf:
             return
         if self._loop.time() < self.at:
-            self._timer = self._loop.call_at(self.at, self._look)
+            self._timer = self._loop.call_at(self.at, self._check)
             return
         self.stop()
         self._missed()
 
     def close(self) -> None:
-        """Ends a wait for good."""
+        """Ends a wait and cancels the timer."""
         self.stop()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
 
-class Arrival(Generic[_T]):
-    """What one task waits for, again and again: a future that is used more than once and wakes the task at once.
+class ReusableFuture(Generic[_T]):
+    """A future that one task awaits again and again, and that resumes the task at once.
 
-    An `asyncio.Future` wakes its task in the loop's next turn, which costs a system call more for a reply that is here
-    already. This one is set by callbacks of the loop only, where no task runs, and so the task can go on right there.
+    An `asyncio.Future` resumes its task in the loop's next iteration, which costs one more system call although the
+    reply has arrived. This one is only set by callbacks of the loop, while no task runs, so it can resume the task
+    directly.
 
     Args:
         loop: The loop.
     """
 
-    #: What makes it a future to tasks.
+    #: By this attribute `asyncio.Task` recognises a future.
     _asyncio_future_blocking = False
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -87,11 +89,11 @@ class Arrival(Generic[_T]):
 
     @property
     def waiting(self) -> bool:
-        """Whether it was begun and has not come."""
+        """Whether a wait has begun and not ended."""
         return self._waiting
 
     def begin(self) -> None:
-        """Begins a wait, of the running task."""
+        """Begins a wait."""
         self._waiting = True
         self._result = self._failure = self._wake = None
 
@@ -101,36 +103,36 @@ class Arrival(Generic[_T]):
             yield self
         return self.result()
 
-    def come(self, result: _T) -> None:
-        """Ends the wait; called by the loop."""
+    def set_result(self, result: _T) -> None:
+        """Ends the wait with a result, and resumes the task at once; called by a callback of the loop."""
         self._waiting, self._result = False, result
         wake, self._wake = self._wake, None
         if wake is not None:
-            assert self._context is not None  # noqa: S101 - it comes with what is to be called
+            assert self._context is not None  # noqa: S101 - it is set together with the callback
             self._context.run(wake, self)
 
-    def fail(self, failure: BaseException) -> None:
-        """Ends the wait with an exception; called from anywhere in the loop's thread."""
+    def set_exception(self, failure: BaseException) -> None:
+        """Ends the wait with an exception; may be called from anywhere in the loop's thread."""
         self._waiting, self._failure = False, failure
         wake, self._wake = self._wake, None
         if wake is not None:
             self._loop.call_soon(wake, self, context=self._context)
 
     def cancel(self, msg: Any = None) -> bool:
-        """Ends the wait of a task that is cancelled."""
+        """Ends the wait of a cancelled task."""
         if not self._waiting:
             return False
-        self.fail(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
+        self.set_exception(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
         return True
 
     def add_done_callback(
         self, fn: Callable[[Any], object], *, context: Context | None = None
     ) -> None:
-        """Takes what wakes the task."""
+        """Stores the callback that resumes the task."""
         self._wake, self._context = fn, context
 
     def remove_done_callback(self, fn: Callable[[Any], object]) -> int:
-        """Wakes the task no more."""
+        """Removes the callback that resumes the task."""
         known = self._wake == fn
         if known:
             self._wake = None
@@ -145,10 +147,10 @@ class Arrival(Generic[_T]):
         return not self._waiting
 
     def result(self) -> _T:
-        """Returns what came.
+        """Returns the result of the wait.
 
         Raises:
-            BaseException: What it failed with.
+            BaseException: The exception that ended the wait.
         """
         if self._failure is not None:
             raise self._failure

@@ -1,6 +1,6 @@
-"""Pins a session to one resolved address: one name may stand for many servers, and only one has the session.
+"""Pins a session to one resolved address, because a name may resolve to many servers and only one has the session.
 
-gRPC resolves a name again for each new connection, and so would the direct channel; each might reach another server.
+gRPC resolves the name again for each new connection, and so would the direct channel; each could reach another server.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ import time
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
+from envwire.client._errors.connections import nobody_answers, nothing_listens
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.targets import addresses
 from envwire.client.credentials import Credentials
-from envwire.client.errors import nobody_answers, nothing_listens
 
-#: A host that answers nothing at all shall not cost the others behind the name their time.
+#: Bounds the delay that a host without an answer adds before the next address is tried.
 _CONNECT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
-#: gRPC reaches names through such a proxy, which resolves them itself.
+#: gRPC connects through such a proxy, which resolves names itself.
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 def pinned(target: str, wait: ConnectWait, credentials: Credentials) -> tuple[str, Credentials]:
-    """Returns the first address behind a name that takes connections.
+    """Returns the first address of a name that accepts connections.
 
     Args:
         target: HOST:PORT, or any gRPC name.
-        wait: How long the first is waited for.
+        wait: How long to wait for an address that accepts connections.
         credentials: Certificates and token.
 
     Returns:
-        The address as HOST:PORT, and credentials that expect the certificate of the name; both as they are where
-        there is nothing to choose, or gRPC knows better how to get there.
+        The address as HOST:PORT, and credentials that expect a certificate for the name. Both arguments unchanged if
+        there is only one address, or gRPC resolves the name in its own way.
 
     Raises:
-        ServerUnavailableError: Nobody takes connections there.
+        ServerUnavailableError: No address accepts connections.
     """
     named = addresses(target)
     if _is_settled(target, named):
@@ -55,7 +55,7 @@ def pinned(target: str, wait: ConnectWait, credentials: Credentials) -> tuple[st
 
 
 def _is_settled(target: str, named: list[tuple[str, int]]) -> bool:
-    """Returns whether there is only one address, or another resolver than this machine's is asked for one."""
+    """Returns whether there is only one address, or another resolver than this machine's is used."""
     if not named or (len(named) == 1 and _is_numeric(named[0][0])):
         return True
     asks_another = "://" in target and ":///" not in target
@@ -73,7 +73,7 @@ def _is_numeric(host: str) -> bool:
 
 
 def _resolve(host: str, port: int, timeout: float) -> list[tuple[str, int]]:
-    """Returns the addresses of a host in the resolver's order; none when it knows none, or does not say in time."""
+    """Returns the addresses of a host in the resolver's order; none if it knows none or does not answer in time."""
     answers: SimpleQueue[list[tuple[str, int]]] = SimpleQueue()
 
     def ask() -> None:
@@ -116,7 +116,7 @@ def _first_that_listens(
 
 
 def _name(named: tuple[str, int], credentials: Credentials) -> str:
-    """Returns what the server is to be addressed as: its certificate has no port."""
+    """Returns the authority of the server: without the port for TLS, whose certificates have none."""
     return named[0] if credentials.secure else _joined(*named)
 
 

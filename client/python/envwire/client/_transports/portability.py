@@ -1,7 +1,7 @@
-"""What only some operating systems offer, under names that all of them have.
+"""Features that differ between operating systems, under common names.
 
-Linux has all of it. macOS lacks a few socket options and abstract Unix sockets. Windows lacks forks, `select.poll`,
-`recvmsg`, and timeouts of sockets as a timeval.
+Linux has all of them. macOS lacks a few socket options and abstract Unix sockets. Windows lacks forks, `select.poll`,
+`recvmsg`, and socket timeouts as a timeval.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ KERNEL_TIMES = sys.platform != "win32"
 
 _LIVENESS_BY_NAME = {
     "TCP_KEEPIDLE": 15,
-    "TCP_KEEPALIVE": 15,  # the same, by macOS's name
+    "TCP_KEEPALIVE": 15,  # macOS's name for TCP_KEEPIDLE
     "TCP_KEEPINTVL": 5,
     "TCP_KEEPCNT": 3,
     "TCP_USER_TIMEOUT": 30_000,
 }
-#: A TCP connection that was cut without a word is noticed after about half a minute, idle or not.
+#: With these options, a TCP connection whose peer vanished fails after about 30 s, idle or not.
 LIVENESS = tuple(
     (int(getattr(socket, name)), value)
     for name, value in _LIVENESS_BY_NAME.items()
@@ -72,6 +72,6 @@ new_poll: Callable[[], Poll] = getattr(select, "poll", _SelectPoll)
 
 
 def after_fork_in_child(function: Callable[[], object]) -> None:
-    """Calls a function in each forked child, where there are forks."""
+    """Calls a function in each forked child, on systems that fork."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=function)

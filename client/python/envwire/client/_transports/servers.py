@@ -18,34 +18,34 @@ _log = logging.getLogger("envwire.client")
 
 T = TypeVar("T")
 
-#: HOST:PORT of a server, or a list of such, in the order to try; None for a transport that needs none.
+#: HOST:PORT of a server, or a list of them in the order to try; None for a transport that needs no target.
 Targets = str | Sequence[str | None] | None
 
-#: One of several servers is not waited for longer than this in one round.
+#: How long one round waits for each of several servers.
 ROUND_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
 
 
 def target_list(targets: Targets) -> tuple[str | None, ...]:
-    """Returns the targets that were given as one or as several.
+    """Returns one target or several as a tuple.
 
     Raises:
         ValueError: The list is empty.
     """
-    given: object = targets  # users pass other things as well, which are refused as targets later
+    given: object = targets  # values of other types are reported by `checked` later
     one = isinstance(given, str) or not isinstance(given, Sequence)
     listed: tuple[str | None, ...] = (targets,) if one else tuple(targets)  # type: ignore[assignment, arg-type]  # pyright: ignore
     if not listed:
-        raise ValueError("an empty list of targets; name one server at least, HOST:PORT")
+        raise ValueError("the list of targets is empty; give at least one server, HOST:PORT")
     return listed
 
 
-class Refusals:
-    """One search through a list of servers: how long it may take, and what those said that were asked.
+class ServerSearch:
+    """One search through a list of servers: its deadline, and the errors of the servers that were tried.
 
     Args:
         targets: The servers, in the order to try.
-        wait: How long it may take.
+        wait: How long the search may take.
         clock: Monotonic time, in seconds.
     """
 
@@ -59,21 +59,21 @@ class Refusals:
         self._deadline = clock() + wait.seconds
         self._only = len(targets) == 1
         self._wait = wait
-        self._found: list[CapacityError | ServerUnavailableError] = []
+        self._errors: list[CapacityError | ServerUnavailableError] = []
 
     @property
     def connect_wait(self) -> ConnectWait:
-        """How long the next server is waited for: one that refuses comes again in the next round."""
+        """How long to wait for the next server; one of several that refuses is tried again in the next round."""
         if self._only:
             return self._wait
         left = max(self._deadline - self._clock(), 0.05)
         return ConnectWait(min(left, ROUND_SECONDS), refused=False)
 
     def add(self, target: str | None, error: Exception) -> None:
-        """Takes what a server said.
+        """Records the error of a server.
 
         Raises:
-            Exception: It is no reason to ask another one.
+            Exception: The error itself, if trying another server cannot help.
         """
         if isinstance(error, TlsError) or not isinstance(
             error, (CapacityError, ServerUnavailableError)
@@ -82,20 +82,20 @@ class Refusals:
         if self._only:
             raise error
         _log.info("%s makes no environment: %s", target, error)
-        self._found.append(error)
+        self._errors.append(error)
 
     def pause(self) -> float:
-        """Ends a round in which no server made it; returns seconds to wait before the next one.
+        """Ends a round in which no server made the environment; returns seconds to wait before the next one.
 
         Raises:
-            CapacityError: No server that answers has room.
-            ServerUnavailableError: None answers, and the time is up.
+            CapacityError: No server that answers has capacity.
+            ServerUnavailableError: No server answers, and the time is up.
         """
-        refusals, self._found = self._found, []
-        if full := next((each for each in refusals if isinstance(each, CapacityError)), None):
+        errors, self._errors = self._errors, []
+        if full := next((each for each in errors if isinstance(each, CapacityError)), None):
             raise full
         if self._clock() > self._deadline:
-            raise refusals[-1]
+            raise errors[-1]
         return _PAUSE_SECONDS
 
 
@@ -103,12 +103,12 @@ class Servers:
     """The servers that may make an environment.
 
     Args:
-        targets: Which.
-        options: How they are reached.
+        targets: The targets.
+        options: How to connect to them.
 
     Attributes:
-        targets: Which, in the order to try.
-        options: How they are reached.
+        targets: The targets, in the order to try.
+        options: How to connect to them.
 
     Raises:
         ValueError: The list is empty.
@@ -120,7 +120,7 @@ class Servers:
         self._spare: dict[str | None, Transport] = {}
 
     def starting_at(self, index: int) -> Servers:
-        """Returns the same servers, to be tried from another one on."""
+        """Returns the same servers in the order that begins with another one."""
         others = Servers(self.targets[index:] + self.targets[:index], self.options)
         others._spare = self._spare
         return others
@@ -130,16 +130,16 @@ class Servers:
         return tuple(sorted(self.targets, key=lambda target: target is not None and target == last))
 
     def wait(self, *, again: bool = False) -> ConnectWait:
-        """Returns how long servers are waited for.
+        """Returns how long to wait for servers.
 
         Args:
-            again: Whether something is made again, that was lost with its server: that one may be about to come back.
+            again: Whether a lost session is made again: its server may be about to restart.
         """
         wait = ConnectWait.of(self.options.connect_timeout)
         return wait._replace(refused=wait.refused or again)
 
     def open(self, target: str | None, wait: ConnectWait | None = None) -> Transport:
-        """Opens the transport to one of them (see `open_transport`), or takes one that is open already."""
+        """Opens a transport to a target (see `open_transport`), or returns one that `keep` received."""
         spare = self._spare.pop(target, None)
         if spare is not None:
             return spare
@@ -147,40 +147,40 @@ class Servers:
         return open_transport(options.transport, target, wait or self.wait(), options.credentials)
 
     def pronounced_dead(self, target: str, session_id: str) -> bool:
-        """Returns whether a gateway says that the server of a session is dead (see `gateway.pronounces_dead`)."""
+        """Returns whether a gateway reports that the server of a session is dead (see `gateway.pronounces_dead`)."""
         from envwire.client._transports.gateway import pronounces_dead
 
         return pronounces_dead(target, self.options.credentials or Credentials(), session_id)
 
     def keep(self, target: str | None, transport: Transport) -> None:
-        """Keeps an open transport, to be reused by the next `open` of this server."""
+        """Keeps an open transport for the next `open` of this target."""
         if (before := self._spare.pop(target, None)) is not None:
             before.close()
         self._spare[target] = transport
 
     def make(self, make: Callable[[str | None, Transport], T], last: str | None = None) -> T:
-        """Makes something at the first server that answers and has room.
+        """Makes a session on the first server that answers and has capacity.
 
         Args:
-            make: Called with the target and the transport to it.
-            last: A target to try behind the others, where what is made again was lost.
+            make: Makes it; called with a target and a transport to it.
+            last: The target of the lost session that this one replaces, to try last; None for a first session.
 
         Raises:
-            CapacityError: No server that answers has room.
-            ServerUnavailableError: None answers.
-            Exception: Whatever else `make` raises.
+            CapacityError: No server that answers has capacity.
+            ServerUnavailableError: No server answers.
+            Exception: Any other exception of `make`.
         """
         targets = self.ordered(last)
-        refusals = Refusals(targets, self.wait(again=last is not None))
+        search = ServerSearch(targets, self.wait(again=last is not None))
         while True:
             for target in targets:
                 try:
-                    return make(target, self.open(target, refusals.connect_wait))
-                except Exception as error:  # noqa: PERF203 - another server may have room
-                    refusals.add(target, error)
-            time.sleep(refusals.pause())
+                    return make(target, self.open(target, search.connect_wait))
+                except Exception as error:  # noqa: PERF203 - another server may have capacity
+                    search.add(target, error)
+            time.sleep(search.pause())
 
     def close(self) -> None:
-        """Frees the transports that nobody took."""
+        """Closes the kept transports that were not reused."""
         while self._spare:
             self._spare.popitem()[1].close()

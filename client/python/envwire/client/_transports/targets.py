@@ -1,4 +1,4 @@
-"""Parses targets: the addresses behind gRPC names that need no resolver."""
+"""Checks and parses targets: HOST:PORT and the gRPC names that need no resolver."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _WEB = re.compile(r"https?://(?P<rest>[^/]*).*", re.IGNORECASE)
 _HAS_PORT = re.compile(r"[^:]:\d{1,5}$")
 _EXAMPLE = "localhost:50051"
 _LOCAL = frozenset({"unix", "unix-abstract"})
-#: What gRPC dials when no port is named.
+#: The port that gRPC uses if none is given.
 _PORT = 443
 
 
@@ -19,21 +19,21 @@ def _parts(target: str) -> tuple[str | None, str]:
 
 
 def checked(target: object) -> str:
-    """Returns a target that can be dialled.
+    """Returns the target, if it can be dialled.
 
     Raises:
-        TypeError: It is no text.
-        ValueError: It is a URL of the web, or names no port.
+        TypeError: It is not a string.
+        ValueError: It is an HTTP URL, or has no port.
     """
     if not isinstance(target, str):
         raise TypeError(
-            f"the target {target!r} is no text; name a server as HOST:PORT, '{_EXAMPLE}'"
+            f"the target {target!r} is not a string; name a server as HOST:PORT, '{_EXAMPLE}'"
         )
     web = _WEB.fullmatch(target)
     if web is not None:
         raise ValueError(
-            f"the target {target!r} is a URL; name the server without it, {web['rest'] or _EXAMPLE!r}. TLS is asked "
-            "for with credentials=Credentials(...)"
+            f"the target {target!r} is a URL; leave out the scheme, {web['rest'] or _EXAMPLE!r}. For TLS, pass "
+            "credentials=Credentials(...)"
         )
     scheme, rest = _parts(target)
     if scheme is None and "://" not in target and not _HAS_PORT.search(rest):
@@ -42,7 +42,7 @@ def checked(target: object) -> str:
 
 
 def addresses(target: str) -> list[tuple[str, int]]:
-    """Returns host and port of each address; none for a socket in the file system."""
+    """Returns host and port of each address; none for a Unix socket."""
     scheme, rest = _parts(target)
     return [] if scheme in _LOCAL else [_address(part) for part in rest.split(",")]
 
@@ -55,7 +55,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 def is_local(target: str) -> bool:
-    """Returns whether nothing that is sent to `target` leaves this machine."""
+    """Returns whether all addresses of a target are on this machine."""
     return all(_is_loopback(host) for host, _ in addresses(target))
 
 

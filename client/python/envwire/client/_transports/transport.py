@@ -1,4 +1,4 @@
-"""The transport interface: all I/O of the client happens behind it."""
+"""The transport interface: all I/O of a client goes through it."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ class Transport(Protocol):
     """Carries requests to a server, one at a time, in order."""
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
-        """Sends an InteractRequest and returns the InteractResponse, which may hold an error.
+        """Sends an InteractRequest and returns the InteractResponse, which may be an error.
 
         Args:
             request: The request, serialised.
             timeout: Seconds to wait for the reply.
-            header: Says whose the request is (see `envwire.wire.envelope`), where nothing else does: it is put into the
-                request unless the connection is the session's own.
+            header: The session header (see `envwire.wire.envelope`). It is inserted into the request unless the
+                connection belongs to the session.
 
         Raises:
-            ServerUnavailableError: The server cannot be reached; the request may or may not have been served.
-            RequestTimeoutError: No reply came in time; the request may or may not be served.
+            ServerUnavailableError: The server cannot be reached; the request may have been served.
+            RequestTimeoutError: No reply arrived in time; the request may have been served.
         """
         ...
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Does the first half of an exchange, so that several servers can work at the same time.
+        """Does the first half of `exchange`, so that several servers can work at the same time.
 
         Raises:
             ServerUnavailableError: As `exchange`.
@@ -37,7 +37,7 @@ class Transport(Protocol):
         ...
 
     def receive(self) -> Reply:
-        """Does the second half of an exchange, for what was sent last.
+        """Does the second half of `exchange`, for the request that was sent last.
 
         Raises:
             ServerUnavailableError: As `exchange`.
@@ -46,35 +46,35 @@ class Transport(Protocol):
         ...
 
     def fileno(self) -> int:
-        """Returns a descriptor that is readable once a reply has come; -1 where only `receive` can tell."""
+        """Returns a descriptor that is readable once a reply has arrived; -1 if only `receive` can tell."""
         ...
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        """Sends a request that renews a lease, and waits for nothing.
+        """Sends a request that renews a lease, without waiting for the reply.
 
-        It may be called while `exchange` waits. It does nothing where the open transport itself keeps its sessions.
+        It may be called while `exchange` waits. It does nothing if the open connection itself keeps the session.
         """
         ...
 
     def close(self) -> None:
-        """Frees what the transport holds, without waiting. Closing twice is harmless."""
+        """Releases the transport's resources without waiting. Closing twice is harmless."""
         ...
 
 
 @runtime_checkable
 class InPlace(Protocol):
-    """A transport that receives large arrays where they are to stay."""
+    """A transport that can receive large arrays into a given buffer."""
 
     def offer(self, buffer: Area) -> None:
-        """Says where the attachments of the next reply shall go if they are just as long."""
+        """Offers a buffer for the attachments of the next reply; it is used if they are exactly as long."""
         ...
 
 
 @runtime_checkable
 class Probeable(Protocol):
-    """A transport whose server can be asked for a sign of life while it waits, and whose wait can be ended.
+    """A transport whose server can be probed while it waits for a reply, and whose wait can be ended.
 
-    Both are called from other threads.
+    Both methods are called from other threads.
     """
 
     def probe(self, timeout: float) -> bool:
@@ -82,23 +82,23 @@ class Probeable(Protocol):
         ...
 
     def interrupt(self) -> None:
-        """Breaks the connection: `exchange` or `receive`, if it waits, raises ServerUnavailableError."""
+        """Breaks the connection: a waiting `exchange` or `receive` raises ServerUnavailableError."""
         ...
 
 
 @runtime_checkable
 class Fronted(Protocol):
-    """A transport that knows where the front of its session's server is."""
+    """A transport that knows the address of the front of its session's server."""
 
     @property
     def front(self) -> tuple[str, Credentials]:
-        """HOST:PORT, and certificates and token for it; a gateway's where the server itself is not reached."""
+        """HOST:PORT, and the credentials for it; a gateway's, if the server itself cannot be reached."""
         ...
 
 
 def call(
     transport: Transport, request: environment_pb2.InteractRequest, timeout: float
 ) -> environment_pb2.InteractResponse:
-    """Sends a message and returns the reply as one; for arguments and errors see `Transport.exchange`."""
+    """Sends a message and returns the parsed reply; for arguments and errors see `Transport.exchange`."""
     reply = transport.exchange(request.SerializeToString(), timeout)
     return environment_pb2.InteractResponse.FromString(reply.message)

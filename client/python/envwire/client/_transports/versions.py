@@ -1,4 +1,4 @@
-"""Whether client and server are of versions that work together: the same minor version, or neighbours."""
+"""Checks that the versions of client and server are compatible: at most one minor version apart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 
 @cache
 def own_version() -> str:
-    """Returns the version of this client; nothing when it is not installed as a distribution."""
+    """Returns the version of this client; "" if it is not installed as a distribution."""
     from importlib.metadata import PackageNotFoundError, version  # 20 ms that no step needs
 
     try:
@@ -23,11 +23,11 @@ def own_version() -> str:
 
 
 def complaint(served: str, own: str) -> str | None:
-    """Returns what is wrong with a pair of versions; None where they work together, or nothing can be told.
+    """Returns a warning about two versions; None if they are compatible or one is unknown.
 
     Args:
-        served: The server's.
-        own: The client's.
+        served: The server's version.
+        own: The client's version.
     """
     theirs, ours = _NUMBERS.match(served), _NUMBERS.match(own)
     if theirs is None or ours is None:
@@ -38,13 +38,13 @@ def complaint(served: str, own: str) -> str | None:
     if their_major == our_major and abs(their_minor - our_minor) <= 1:
         return None
     return (
-        f"the server runs envwire {served}, and this client is {own}: they are made to work together one minor version "
-        f"apart at most. Install envwire {theirs[0]} here, or {ours[0]} there"
+        f"the server runs envwire {served}, and this client is {own}: they are compatible at most one minor version "
+        f"apart. Install envwire {theirs[0]} here, or {ours[0]} there"
     )
 
 
 @lru_cache(maxsize=1024)
 def check_version(target: str, served: str) -> None:
-    """Warns in the log, once for each server, when its version and this one may not work together."""
+    """Logs a warning, once per server, if its version and this one may be incompatible."""
     if (text := complaint(served, own_version())) is not None:
         _log.warning("%s: %s", target, text)

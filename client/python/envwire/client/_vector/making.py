@@ -8,7 +8,7 @@ from functools import partial
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._recovery.making import SessionMaker, SessionPlan
 from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.servers import Refusals, Servers, Targets
+from envwire.client._transports.servers import Servers, ServerSearch, Targets
 from envwire.client._transports.transport import Transport, call
 from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.layout import Capacity, ShardSpec, lay_out
@@ -66,18 +66,18 @@ class Fleet:
     def _look_at_all(self) -> dict[int, Capacity]:
         """Returns what the servers that answer say of themselves, by their indices."""
         targets = self._servers.targets
-        refusals = Refusals(targets, self._servers.wait())
+        search = ServerSearch(targets, self._servers.wait())
         while True:
-            answers = at_once(partial(self._look, refusals.connect_wait), range(len(targets)))
+            answers = at_once(partial(self._look, search.connect_wait), range(len(targets)))
             found = {
                 index: each for index, each in enumerate(answers) if isinstance(each, Capacity)
             }
             for index, each in enumerate(answers):
                 if isinstance(each, Exception):
-                    refusals.add(targets[index], each)
+                    search.add(targets[index], each)
             if found:
                 return found
-            time.sleep(refusals.pause())
+            time.sleep(search.pause())
 
     def _look(self, wait: ConnectWait, index: int) -> Capacity | Exception:
         """Asks a server; the transport to it is kept for its first session."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from envwire.client._drivers.closing import close_all
 from envwire.client._drivers.concurrently import at_once
 from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._errors.losses import not_live
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import SHARD_STRATEGIES
 from envwire.client._session.notices import Notice
@@ -19,7 +20,6 @@ from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import Fleet
 from envwire.client._vector.shards import Shard
 from envwire.client._vector.truncation import EPISODES
-from envwire.client.errors import not_live
 from envwire.v1 import environment_pb2 as pb
 
 #: Shards differ in how they do it.

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envwire.client import Credentials, RemoteEnv
+from envwire.client._errors.faults import exception
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport, call
 from envwire.client._transports.versions import complaint, own_version
-from envwire.client.errors import exception
 from envwire.codec import decode_fault, envwire_family
 from envwire.v1 import environment_pb2 as pb
 

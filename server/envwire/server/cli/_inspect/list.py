@@ -52,7 +52,7 @@ def _answer(response: pb.InteractResponse) -> pb.InteractResponse:
     Raises:
         RemoteError: The response is an error.
     """
-    from envwire.client.errors import exception
+    from envwire.client._errors.faults import exception
     from envwire.codec import decode_fault, envwire_family
 
     if response.HasField("error"):

@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
+from envwire.client._errors.faults import exception
 from envwire.client._transports.transport import Transport, call
-from envwire.client.errors import exception
 from envwire.codec import decode_fault, envwire_family
 from envwire.v1 import environment_pb2 as pb
 

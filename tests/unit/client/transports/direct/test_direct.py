@@ -261,7 +261,7 @@ def test_without_a_channel_everything_goes_over_a_stream(
 def test_a_port_that_answers_nothing_is_given_up_soon(
     listen: Listen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envwire.client._transports.direct.direct._DIAL_SECONDS", 0.05)
+    monkeypatch.setattr("envwire.client._transports.direct.dialing._DIAL_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         scene = Scene(f":{silent.getsockname()[1]}")
         scene.make()

@@ -1,1 +1,1 @@
-"""Requests over direct channels: connecting, frames, shared memory, blocking and asyncio."""
+"""Direct channels: connecting, frames and shared memory, for blocking and asyncio clients."""

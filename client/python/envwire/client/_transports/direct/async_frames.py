@@ -1,7 +1,7 @@
 """Frames of a direct channel in an event loop: one request out, one reply in.
 
-The loop watches the socket for as long as the channel is open, so that a step costs no registration, no timer, and no
-turn of the loop but the one that its reply comes in.
+The loop watches the socket for as long as the channel is open, so that a step costs no registration, no timer, and only
+the one iteration of the loop in which its reply arrives.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from collections.abc import Callable
 
 from envwire.client._transports.direct.direct_channel import Channel
 from envwire.client._transports.direct.reply_reader import ReplyReader
-from envwire.client._transports.loop_waits import Arrival, LoopDeadline
+from envwire.client._transports.loop_waits import LoopDeadline, ReusableFuture
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, Reply
 
 
 class AsyncFrames:
-    """Drives a channel in the running event loop. The socket stays as it is, for threads to use it later.
+    """Uses a channel in the running event loop. The socket stays in blocking mode, so that threads can use it later.
 
     Args:
         channel: A plain channel.
-        given_up: Ends the channel after a failure, whose reply would belong to nobody, and returns what to raise.
+        given_up: Closes the channel after a failure and returns the exception to raise.
 
     Attributes:
         channel: The channel.
@@ -37,7 +37,7 @@ class AsyncFrames:
         self._descriptor = channel.fileno()
         self._loop = asyncio.get_running_loop()
         self._reader = ReplyReader(channel)
-        self._reply: Arrival[Reply] = Arrival(self._loop)
+        self._reply: ReusableFuture[Reply] = ReusableFuture(self._loop)
         self._deadline = LoopDeadline(self._on_late)
         self._spin = AdaptiveSpin()
         self._looking = False
@@ -53,12 +53,14 @@ class AsyncFrames:
             sent = self._send(frame)
             if sent < len(frame):
                 await self._send_rest(memoryview(frame)[sent:])
-            if self._spin.begin() and not self._looking:  # else the last wait's look goes on
+            if (
+                self._spin.begin() and not self._looking
+            ):  # else the last exchange's callback is still scheduled
                 self._looking = True
                 self._loop.call_soon(self._look)
             return await self._reply
         except BaseException as error:
-            if self._released:  # the channel is another's by now
+            if self._released:  # another exchange or thread may use the channel by now
                 raise
             self.release()
             raise self._given_up(error, timeout) from None
@@ -70,7 +72,7 @@ class AsyncFrames:
             return 0
 
     async def _send_rest(self, data: memoryview) -> None:
-        """Sends what the socket has no room for yet."""
+        """Sends the rest of a frame as the socket's buffer empties."""
         while data and self._reply.waiting:
             room: asyncio.Future[None] = self._loop.create_future()
             self._loop.add_writer(self._descriptor, _wake, room)
@@ -83,13 +85,13 @@ class AsyncFrames:
             data = data[self._send(data) :]
 
     def _look(self) -> None:
-        """Keeps the loop from going to sleep for a moment (see `AdaptiveSpin`); all else in it takes its turn."""
+        """Keeps the loop polling for a moment instead of sleeping (see `AdaptiveSpin`); other callbacks still run."""
         self._looking = self._reply.waiting and self._spin.goes_on()
         if self._looking:
             self._loop.call_soon(self._look)
 
     def _on_readable(self) -> None:
-        arrival = self._reply
+        future = self._reply
         try:
             reply = self._reader.receive()
         except (BlockingIOError, InterruptedError):
@@ -97,12 +99,12 @@ class AsyncFrames:
         except OSError as error:
             self._fail(error)
             return
-        if not arrival.waiting:
+        if not future.waiting:
             self._fail(ConnectionResetError("the server sent what nobody asked for"))
         elif reply is not None:
             self._spin.woke()
             self._deadline.stop()
-            arrival.come(reply)
+            future.set_result(reply)
 
     def _on_late(self) -> None:
         self._fail(TimeoutError())
@@ -110,9 +112,9 @@ class AsyncFrames:
     def _fail(self, error: OSError) -> None:
         self._loop.remove_reader(self._descriptor)
         if self._reply.waiting:
-            self._reply.fail(error)
+            self._reply.set_exception(error)
         else:
-            self._socket.close()  # noticed at the next exchange
+            self._socket.close()  # the next exchange reports it
 
     def interrupt(self) -> None:
         """Breaks the exchange, if there is one."""
@@ -120,11 +122,11 @@ class AsyncFrames:
 
     @property
     def waiting(self) -> bool:
-        """Whether a reply is to come."""
+        """Whether a reply is expected."""
         return self._reply.waiting
 
     def release(self) -> None:
-        """Lets go of the channel, in the loop or behind its end."""
+        """Detaches the channel from the loop, which may be closed already."""
         self._released = True
         self._deadline.close()
         if not self._loop.is_closed():

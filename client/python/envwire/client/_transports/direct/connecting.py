@@ -8,23 +8,23 @@ import ssl
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel
 from envwire.client._transports.portability import KERNEL_TIMES, LIVENESS
 
-#: What the addresses of Unix sockets begin with.
+#: Prefix of the addresses of Unix sockets.
 UNIX = "unix-abstract:"
 
 
 def connect(
     address: str, timeout: float, context: ssl.SSLContext | None, authority: str | None
 ) -> Channel:
-    """Returns a channel that is connected.
+    """Connects to an address.
 
     Args:
         address: "unix-abstract:NAME" or HOST:PORT.
         timeout: Seconds to wait for a TCP connection.
-        context: Certificates for TCP; None for a plain connection.
-        authority: The server's name in its certificate, where it is not the host.
+        context: TLS settings for TCP; None for a plain connection.
+        authority: The name in the server's certificate, if it is not the host.
 
     Raises:
-        OSError: Nobody answers there, or it proves to be somebody else.
+        OSError: Nothing answers there, or the certificate is not the server's.
     """
     if address.startswith(UNIX):
         return Channel(_connect_unix(address.removeprefix(UNIX)))

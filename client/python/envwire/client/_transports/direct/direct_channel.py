@@ -1,7 +1,7 @@
-"""The client's end of a direct channel: one request out, one reply in, large arrays received without a copy.
+"""The client's end of a direct channel: sends one request, receives one reply, large arrays without a copy.
 
-A step costs two system calls here, one to send and one to wait and receive. The length of a reply is guessed from the
-last one: what was guessed right arrives in its place without a copy.
+A step costs two system calls: one to send, and one to wait and receive. A reply is expected to be as long as the last
+one; if it is, it is received directly into its final buffers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
 
 _SMALL_BYTES = 4096
-#: Whatever a server's limit is, its errors may be as long as this.
+#: Replies up to this size are accepted whatever the server's limit is, so that its errors can be read.
 _LEAST_LIMIT = 2**20
 _FOREVER = 1e9
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
@@ -35,10 +35,11 @@ class Channel:
         sock: A connected socket; the channel owns it.
 
     Attributes:
-        buffer: Where the attachments of the next reply shall go if they are just as long; only for that one.
+        buffer: Memory for the attachments of the next reply, used if it is exactly as long as they are.
+        max_request_bytes: The longest request that the server accepts; known once it has answered the hello.
     """
 
-    #: Waits for all that is asked for.
+    #: Flags of `recv_into`: the kernel waits until the whole buffer is filled.
     _flags: int = socket.MSG_WAITALL
 
     def __init__(self, sock: socket.socket) -> None:
@@ -53,29 +54,30 @@ class Channel:
         self._attached = 0
         self._shared: SharedFrames | None = None
         self.buffer: Area | None = None
+        self.max_request_bytes = 0
         _channels.add(self)
         weakref.finalize(self, sock.close).atexit = False
 
     @property
     def connection(self) -> socket.socket:
-        """The connection, for an event loop that drives it."""
+        """The socket, for an event loop to use."""
         return self._socket
 
-    def check_size(self, length: int, where: int, attached: int) -> None:
+    def check_size(self, length: int, slot: int, attached: int) -> None:
         """Checks the header of a frame.
 
         Raises:
-            ConnectionResetError: It is larger than any that the server sends.
+            ConnectionResetError: The frame would be larger than the server's limit.
         """
         if length + attached > self._limit:
-            raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {where}")
+            raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {slot}")
 
     def fileno(self) -> int:
         """Returns the descriptor to wait on."""
         return self._socket.fileno()
 
     def greet(self, hello: bytes, timeout: float) -> direct_pb2.HelloResponse:
-        """Begins the conversation and returns the answer to the hello, taking over memory that comes with it.
+        """Sends the hello and returns the answer to it; maps the shared memory that comes with the answer.
 
         Raises:
             OSError: The connection broke, or no answer came in time.
@@ -84,9 +86,10 @@ class Channel:
         self.send(hello, timeout)
         data, descriptors = self._receive_welcome()
         try:
-            message = self._complete(self._some(data)).message
+            message = self._complete(self._not_empty(data)).message
             response = direct_pb2.HelloResponse.FromString(message)
-            self._limit = max(_LEAST_LIMIT, response.welcome.max_message_bytes)
+            self.max_request_bytes = response.welcome.max_message_bytes
+            self._limit = max(_LEAST_LIMIT, self.max_request_bytes)
             if descriptors and response.welcome.HasField("shared_memory"):
                 self._shared = SharedFrames(descriptors[0], response.welcome.shared_memory)
         except DecodeError as error:
@@ -115,7 +118,7 @@ class Channel:
         self._socket.sendall(HEADER.pack(len(request), 0, 0) + request)
 
     def _set_timeout(self, timeout: float) -> None:
-        # The kernel watches the time: Python's own timeouts would cost a system call more for each message.
+        # The kernel enforces the timeout: Python's own would cost one more system call per message.
         self._timeout = timeout
         seconds, rest = divmod(min(timeout, _FOREVER), 1)
         span = struct.pack("ll", int(seconds), max(1, int(rest * 1e6)))  # all 0 would be no limit
@@ -126,26 +129,26 @@ class Channel:
         """Waits for a reply.
 
         Raises:
-            BlockingIOError: None came in time.
+            BlockingIOError: None arrived in time.
             OSError: The connection broke.
         """
         self._spin.look(self._poll.poll)
         try:
             if self._attached:
-                return self._receive_like_the_last()
-            return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))
+                return self._receive_as_expected()
+            return self._complete(self._not_empty(self._socket.recv(_SMALL_BYTES)))
         finally:
             self._spin.woke()
             self.buffer = None
 
-    def _receive_like_the_last(self) -> Reply:
-        """Receives into the places that a reply like the last one would take."""
-        head, area = self._head, self._room(self._attached)
+    def _receive_as_expected(self) -> Reply:
+        """Receives a reply into buffers of the last one's sizes; copies it if its sizes differ."""
+        head, area = self._head, self._buffer_of(self._attached)
         received = self._socket.recvmsg_into([head, area.data])[0]
         if received < len(head):
-            return self._complete(self._some(bytes(head[:received])))
-        length, where, attached = HEADER.unpack_from(head)
-        if HEADER_BYTES + length != len(head) or attached != len(area) or where:
+            return self._complete(self._not_empty(bytes(head[:received])))
+        length, slot, attached = HEADER.unpack_from(head)
+        if HEADER_BYTES + length != len(head) or attached != len(area) or slot:
             return self._complete(bytes(head) + area[: received - len(head)].tobytes())
         self._fill(area, received - len(head))
         return Reply(bytes(memoryview(head)[HEADER_BYTES:]), area)
@@ -153,37 +156,37 @@ class Channel:
     def _complete(self, data: bytes) -> Reply:
         """Receives the rest of a reply that begins with `data`."""
         while len(data) < HEADER_BYTES:
-            data += self._some(self._socket.recv(HEADER_BYTES - len(data)))
-        length, where, attached = HEADER.unpack_from(data)
+            data += self._not_empty(self._socket.recv(HEADER_BYTES - len(data)))
+        length, slot, attached = HEADER.unpack_from(data)
         end = HEADER_BYTES + length
-        if length + attached > self._limit or len(data) > end + (0 if where else attached):
-            raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {where}")
+        if length + attached > self._limit or len(data) > end + (0 if slot else attached):
+            raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {slot}")
         if len(data) < end:
             data += self._exactly(end - len(data)).tobytes()
-        self._attached = 0 if where else attached
-        if where:
-            return Reply(data[HEADER_BYTES:end], self.in_memory(where, attached))
+        self._attached = 0 if slot else attached
+        if slot:
+            return Reply(data[HEADER_BYTES:end], self.in_memory(slot, attached))
         if not attached:
             return Reply(data[HEADER_BYTES:end])
         self._head = bytearray(end)
-        area = self._room(attached)
+        area = self._buffer_of(attached)
         early = len(data) - end
         area[:early] = np.frombuffer(data, np.uint8, early, end)
         self._fill(area, early)
         return Reply(data[HEADER_BYTES:end], area)
 
-    def _room(self, length: int) -> Area:
-        """Returns where attachments of this length go."""
+    def _buffer_of(self, length: int) -> Area:
+        """Returns memory for attachments of this length."""
         buffer = self.buffer
         return (
             buffer if buffer is not None and len(buffer) == length else np.empty(length, np.uint8)
         )
 
-    def in_memory(self, where: int, length: int) -> Area:
+    def in_memory(self, slot: int, length: int) -> Area:
         """Returns the attachments in a slot of the shared memory."""
         if self._shared is None:
             raise ConnectionResetError("the server refers to memory that it does not share")
-        return self._shared.area(where, length)
+        return self._shared.area(slot, length)
 
     def _exactly(self, length: int) -> Area:
         area = np.empty(length, np.uint8)
@@ -198,24 +201,24 @@ class Channel:
                 raise ConnectionResetError("the connection ended inside a frame")
             filled += received
 
-    def _some(self, data: bytes) -> bytes:
+    def _not_empty(self, data: bytes) -> bytes:
         if not data:
             raise ConnectionResetError("the server closed the connection")
         return data
 
     def shut_down(self) -> None:
-        """Ends the connection for a thread that waits for it; `close` would leave that one waiting."""
+        """Shuts the connection down, which wakes a thread that waits for a reply; `close` would leave it waiting."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Ends the connection; arrays keep the shared memory that they are in. Closing twice is harmless."""
+        """Closes the connection; arrays keep the shared memory that they are in. Closing twice is harmless."""
         self._socket.close()
         self._shared = None
 
 
 class TimedChannel(Channel):
-    """One connection that Python times: with TLS, and where the kernel can neither time nor scatter."""
+    """A connection with Python's own timeouts: for TLS, and for systems without SO_RCVTIMEO or `recvmsg_into`."""
 
     _flags = 0
 
@@ -226,12 +229,12 @@ class TimedChannel(Channel):
         self._timeout = timeout
         self._socket.settimeout(min(timeout, _FOREVER))
 
-    def _receive_like_the_last(self) -> Reply:
-        return self._complete(self._some(self._socket.recv(_SMALL_BYTES)))
+    def _receive_as_expected(self) -> Reply:
+        return self._complete(self._not_empty(self._socket.recv(_SMALL_BYTES)))
 
 
 def _after_fork() -> None:
-    """Leaves the parent's connections to the parent: one that the child holds would seem alive after its death."""
+    """Closes the child's copies of the parent's connections, so that they end when the parent dies."""
     for channel in list(_channels):
         channel.close()
 

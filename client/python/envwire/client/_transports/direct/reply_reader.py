@@ -1,4 +1,4 @@
-"""Receives replies from a socket of a direct channel without ever waiting, piece by piece as they arrive."""
+"""Receives replies from the socket of a direct channel without blocking, piece by piece as they arrive."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from envwire.client._transports.direct.direct_channel import Channel
 from envwire.wire.frames import HEADER, HEADER_BYTES, Area, Reply
 
-#: Small replies arrive in one piece: one call takes the header and all that follows.
+#: Small replies arrive in one piece: one call receives the header and everything after it.
 _SMALL_BYTES = 4096
 
 
 class ReplyReader:
-    """The reply that is arriving.
+    """Reads one reply at a time.
 
     Args:
         channel: A plain channel.
@@ -27,15 +27,15 @@ class ReplyReader:
         self._message = bytearray()
         self._area: Area | None = None
         self._slot = self._attached = 0
-        #: Where the rest of the reply goes; nothing before its header is here.
+        #: Buffers for the missing parts of the reply; empty until its header has arrived.
         self._rest: list[memoryview] = []
 
     def receive(self) -> Reply | None:
-        """Takes what has arrived; returns the reply once all of it has.
+        """Receives what has arrived; returns the reply once it is complete, else None.
 
         Raises:
             BlockingIOError: Nothing has arrived.
-            OSError: The connection broke, or what arrived is no reply.
+            OSError: The connection broke, or the data is not a reply.
         """
         if self._rest:
             return self._receive_rest()
@@ -59,7 +59,7 @@ class ReplyReader:
         return Reply(data[HEADER_BYTES:])
 
     def _begin(self, data: bytes, end: int, slot: int, attached: int) -> Reply | None:
-        """Makes room for a reply that has attachments or is not whole yet."""
+        """Allocates the buffers of a reply that has attachments or is incomplete."""
         self._slot, self._attached = slot, attached
         self._message = bytearray(data[HEADER_BYTES:end])
         early = len(self._message)

@@ -1,4 +1,4 @@
-"""Shared memory of a direct channel: arrays are read where the server wrote them, and released when collected."""
+"""Shared memory of a direct channel: arrays are read in place, and their slot is freed when they are collected."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class SharedFrames:
     """The slots of one session.
 
     Args:
-        descriptor: The memory; it stays the caller's.
-        layout: How it is divided.
+        descriptor: File descriptor of the memory; the caller closes it.
+        layout: How the memory is divided into slots.
 
     Raises:
-        OSError: The memory is not what the layout says.
+        OSError: The memory is smaller than the layout says.
     """
 
     def __init__(self, descriptor: int, layout: direct_pb2.SharedMemory) -> None:
@@ -33,25 +33,27 @@ class SharedFrames:
         except ValueError as error:
             raise OSError(f"shared memory of the wrong size: {error}") from error
 
-    def area(self, where: int, length: int) -> Area:
-        """Returns the attachments in a slot. Its arrays keep it; when the last of them is gone, the slot is free.
+    def area(self, slot: int, length: int) -> Area:
+        """Returns the attachments in a slot. The slot is freed when the last array over it is collected.
 
         Args:
-            where: Number of the slot, from 1.
+            slot: Number of the slot, from 1.
             length: Bytes of the attachments.
 
         Raises:
-            OSError: There is no such slot, or it is smaller.
+            OSError: There is no such slot, or it is too small.
         """
         layout = self._layout
-        if where > layout.slots or length > layout.slot_bytes:
-            raise OSError(f"a frame of {length} bytes in slot {where} of {layout.slots}")
-        start = layout.first_slot + (where - 1) * layout.slot_bytes
-        # An object of its own for each frame, whose end is the end of all arrays over it.
+        if slot > layout.slots or length > layout.slot_bytes:
+            raise OSError(f"a frame of {length} bytes in slot {slot} of {layout.slots}")
+        start = layout.first_slot + (slot - 1) * layout.slot_bytes
+        # Each frame gets its own buffer object, which lives as long as any array over it.
         owner = (ctypes.c_ubyte * length).from_buffer(self._memory, start)
-        weakref.finalize(owner, self._free, where - 1).atexit = False
+        weakref.finalize(owner, self._free, slot - 1).atexit = False
         return np.frombuffer(memoryview(owner), np.uint8)
 
     def _free(self, slot: int) -> None:
-        if os.getpid() == self._pid:  # a fork inherits the arrays, not the right to give them back
+        if (
+            os.getpid() == self._pid
+        ):  # a forked child has copies of the arrays; the parent still reads the slot
             self._memory[slot] = 0

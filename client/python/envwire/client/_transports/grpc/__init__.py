@@ -1,1 +1,1 @@
-"""Requests over gRPC: connections, unary calls, the stream, blocking and asyncio."""
+"""Requests over gRPC: connections, unary calls, and the stream, for blocking and asyncio clients."""

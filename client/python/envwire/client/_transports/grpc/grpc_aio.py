@@ -8,20 +8,20 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from envwire.client._errors.connections import broken, timed_out
 from envwire.client._transports.grpc.grpc_connection import INTERACT, channel_settings, status_of
 from envwire.client._transports.grpc.grpc_transports import StreamTransport
 from envwire.client._transports.loop_waits import LoopDeadline
-from envwire.client.errors import ServerUnavailableError, timed_out
 from envwire.codec.fastpath.outlining import outlined
 from envwire.wire.envelope import RESPONSES, with_header
 from envwire.wire.frames import Reply
 
 
 class AsyncStreamTransport:
-    """One bidirectional stream for all requests.
+    """One bidirectional stream for all requests of a session.
 
     Args:
-        transport: A blocking transport to the same server, which is ready; it is closed with this one.
+        transport: A blocking transport that is connected to the same server; it is closed with this one.
     """
 
     def __init__(self, transport: StreamTransport) -> None:
@@ -30,10 +30,11 @@ class AsyncStreamTransport:
         self._channel: Any = None
         self._call: Any = None
         self._loop = asyncio.get_running_loop()
-        # Reading cannot be given a deadline; a timer that cancels the call costs less than a task to wait for.
+        # grpc.aio offers no deadline for one read. A timer that cancels the call costs less than `asyncio.wait_for`,
+        # which makes a task.
         self._deadline = LoopDeadline(self._on_late)
         self._timeout = 0.0
-        #: Why the call was cancelled here.
+        #: What to raise after this class has cancelled the call itself.
         self._reason: Exception | None = None
 
     def _open(self) -> Any:
@@ -73,9 +74,7 @@ class AsyncStreamTransport:
             self._deadline.stop()
         if message is grpc.aio.EOF:
             self._end()
-            ended = ServerUnavailableError(f"{self._connection.target} ended the stream")
-            ended.connected = True
-            raise ended
+            raise broken(f"{self._connection.target} ended the stream")
         return outlined(message)
 
     def _on_late(self) -> None:
@@ -83,7 +82,7 @@ class AsyncStreamTransport:
 
     def interrupt(self) -> None:
         """Breaks the stream (see `AsyncTransport.interrupt`)."""
-        self._cancel(self._broken("the wait was ended"))
+        self._cancel(self._stream_broken("the wait was ended"))
 
     def _cancel(self, reason: Exception) -> None:
         self._reason = reason
@@ -93,12 +92,10 @@ class AsyncStreamTransport:
     def _failure(self, error: Exception, timeout: float) -> Exception:
         if isinstance(error, grpc.RpcError):
             return self._connection.failure(error, timeout)
-        return self._broken(error)
+        return self._stream_broken(error)
 
-    def _broken(self, error: object) -> ServerUnavailableError:
-        broken = ServerUnavailableError(f"the stream to {self._connection.target} broke: {error}")
-        broken.connected = True
-        return broken
+    def _stream_broken(self, error: object) -> Exception:
+        return broken(f"the stream to {self._connection.target} broke: {error}")
 
     def _end(self) -> None:
         call, self._call = self._call, None
@@ -106,12 +103,12 @@ class AsyncStreamTransport:
             call.cancel()
 
     def leave_loop(self) -> None:
-        """Lets go of the event loop, and of the channel (see `AsyncTransport.leave_loop`)."""
+        """Detaches from the event loop and drops the channel (see `AsyncTransport.leave_loop`)."""
         self._deadline.close()
         self._end()
         self._channel = None
 
     def close(self) -> None:
-        """Ends the stream (see `AsyncTransport.close`)."""
+        """Closes the stream and the channel (see `AsyncTransport.close`)."""
         self.leave_loop()
         self._blocking.close()

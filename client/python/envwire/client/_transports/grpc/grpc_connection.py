@@ -1,4 +1,4 @@
-"""Connections over gRPC: channels, their options and certificates, and what gRPC's errors mean."""
+"""gRPC connections: channels, their options and certificates, and the meaning of gRPC's errors."""
 
 from __future__ import annotations
 
@@ -12,20 +12,19 @@ from typing import Any
 import grpc
 from google.protobuf.message import DecodeError
 
-from envwire.client._transports.connect_wait import ConnectWait
-from envwire.client._transports.grpc.tls_faults import tls_fault
-from envwire.client._transports.versions import check_version
-from envwire.client.credentials import Credentials
-from envwire.client.errors import (
-    CLASSES_BY_CODE,
-    RemoteError,
-    ServerUnavailableError,
+from envwire.client._errors.connections import (
     nobody_answers,
     nothing_listens,
     refused,
     timed_out,
     too_large,
 )
+from envwire.client._errors.faults import CLASSES_BY_CODE
+from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.grpc.tls_faults import tls_fault
+from envwire.client._transports.versions import check_version
+from envwire.client.credentials import Credentials
+from envwire.client.errors import RemoteError, ServerUnavailableError
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.client")
@@ -35,7 +34,7 @@ _PROBE = f"/{SERVICE.full_name}/GetServerInfo"
 _PROBE_PAUSE = 0.1
 #: The path of the stream.
 INTERACT = f"/{SERVICE.full_name}/Interact"
-#: An advertised address that answers no sooner is not worth it.
+#: How long to wait for an advertised address; the address that was dialled works as well.
 _FOLLOW = ConnectWait(1.0, refused=False)
 _STATUS_KEY = "grpc-status-details-bin"
 
@@ -43,7 +42,7 @@ _UNAVAILABLE = frozenset(
     {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN}
 )
 
-#: What gRPC says, and nothing else tells it, of a call that found no connection.
+#: Only the text of gRPC's error tells that a call found no connection.
 _NOT_CONNECTED = ("failed to connect", "resolution")
 
 _NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
@@ -52,7 +51,7 @@ _OPTIONS = (
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_receive_message_length", -1),
     ("grpc.max_send_message_length", -1),
-    # One connection for each environment: a large frame of one does not delay the steps of another.
+    # One connection per environment, so that a large message of one does not delay the steps of another.
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.keepalive_time_ms", 30_000),
     ("grpc.keepalive_timeout_ms", 10_000),
@@ -60,22 +59,22 @@ _OPTIONS = (
 
 
 class Connection:
-    """A channel that is ready.
+    """A channel to a server that has answered.
 
     Args:
         target: HOST:PORT, or any gRPC name.
-        wait: How long a server is waited for there.
+        wait: How long to wait for the server.
         credentials: Certificates and token.
 
     Attributes:
         target: The server.
         credentials: Certificates and token.
-        metadata: What every call has to carry.
+        metadata: Metadata for every call.
 
     Raises:
         ServerUnavailableError: No server answered in that time.
-        TlsError: One answers, and no secure connection to it comes about.
-        InvalidRequestError: The token would go where others can read it.
+        TlsError: A server answers, but no secure connection can be made.
+        InvalidRequestError: The token would be sent without TLS over a network.
     """
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
@@ -91,7 +90,7 @@ class Connection:
             raise
 
     def _await_ready(self, wait: ConnectWait, credentials: Credentials) -> None:
-        """Asks something small until the server answers: watching the channel would take a thread that polls."""
+        """Sends small requests until the server answers: watching the channel would take a thread that polls."""
         deadline = time.monotonic() + wait.seconds
         unary: Any = self.channel.unary_unary
         probe = unary(_PROBE)
@@ -101,13 +100,13 @@ class Connection:
                 raise nothing_listens(self.target)
             if left <= 0:
                 raise nobody_answers(self.target, wait.seconds)
-            # A server may still appear; a certificate that is refused now will be refused again.
+            # A server may still start; a certificate that is rejected now will be rejected again.
             if fault := tls_fault(self.target, credentials, left):
                 raise fault
             time.sleep(min(_PROBE_PAUSE, left))
 
     def _missing(self, probe: Any, deadline: float) -> str | None:
-        """Returns what gRPC says of a server that does not answer; None for one that does, whatever it answers."""
+        """Returns gRPC's error text if the server does not answer; None if it does, even with an error."""
         try:
             left = max(0.0, deadline - time.monotonic())
             answer = probe(b"", timeout=left, metadata=self.metadata)
@@ -120,7 +119,7 @@ class Connection:
         return None
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
-        """Returns the exception for a call that failed without an answer of the server's own."""
+        """Returns the exception for a call that failed without an error of the server's."""
         code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
         details = (error.details() if isinstance(error, grpc.Call) else "") or str(error)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
@@ -139,7 +138,7 @@ class Connection:
         return unavailable
 
     def incarnation(self) -> str:
-        """Returns which run of the server answers here; nothing when none does within a second."""
+        """Returns the incarnation of the server that answers here; "" if none does within a second."""
         unary: Any = self.channel.unary_unary
         try:
             raw = unary(_PROBE)(b"", timeout=_FOLLOW.seconds, metadata=self.metadata)
@@ -149,15 +148,15 @@ class Connection:
 
 
 def _is_refusal(details: str) -> bool:
-    """Tells whether nothing listens at any address, by gRPC's text: its status is the same for any lost connection."""
+    """Returns whether all addresses refused, by gRPC's text: the status is the same for any lost connection."""
     return "refused" in details and "failed to connect" in details
 
 
 def followed(connection: Connection, made: pb.MakeResponse, credentials: Credentials) -> Connection:
-    """Returns the connection to where a new session's server is advertised, if the same run of it answers there.
+    """Returns a connection to the address that a session's server advertises, if the same server answers there.
 
     Args:
-        connection: The one that the session was made over; closed when another takes its place.
+        connection: The connection that the session was made over; closed if another one replaces it.
         made: The answer to the Make.
         credentials: Certificates and token.
     """
@@ -166,10 +165,10 @@ def followed(connection: Connection, made: pb.MakeResponse, credentials: Credent
     try:
         there = Connection(made.address, _FOLLOW, credentials)
     except RemoteError as error:
-        _log.info("%s is advertised and cannot be used: %s", made.address, error)
+        _log.info("the advertised address %s cannot be used: %s", made.address, error)
         return connection
     if not made.incarnation or there.incarnation() != made.incarnation:
-        _log.info("%s is advertised, and another server answers there", made.address)
+        _log.info("another server answers at the advertised address %s", made.address)
         there.channel.close()
         return connection
     connection.channel.close()
@@ -186,12 +185,12 @@ def probe(target: str, credentials: Credentials, timeout: float) -> bool:
 
 
 def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
-    """Opens a channel, without waiting for the server.
+    """Opens a channel without waiting for the server.
 
     Raises:
         TlsError: The certificates cannot be used.
     """
-    _stay_up(os.getpid())
+    _keep_grpc_running(os.getpid())
     options, certificates = channel_settings(credentials)
     if certificates is None:
         return grpc.insecure_channel(target, options)
@@ -201,7 +200,7 @@ def open_channel(target: str, credentials: Credentials) -> grpc.Channel:
 def channel_settings(
     credentials: Credentials,
 ) -> tuple[tuple[tuple[str, Any], ...], grpc.ChannelCredentials | None]:
-    """Returns a channel's options, and its certificates where it has any.
+    """Returns a channel's options, and its certificates if it uses TLS.
 
     Raises:
         TlsError: The certificates cannot be used.
@@ -210,7 +209,7 @@ def channel_settings(
     if not credentials.secure:
         options = (("grpc.default_authority", name),) if name else ()
         return _OPTIONS + options, None
-    credentials.ssl_context()  # says what is wrong with the files; gRPC would not
+    credentials.ssl_context()  # reports what is wrong with the files, which gRPC does not
     certificates = grpc.ssl_channel_credentials(
         *(credentials.pem(part) for part in ("ca", "key", "cert"))
     )
@@ -219,22 +218,22 @@ def channel_settings(
 
 
 @cache
-def _stay_up(pid: int) -> grpc.Channel:  # noqa: ARG001 - a forked child needs one of its own
-    """Holds a channel that is never connected nor closed.
+def _keep_grpc_running(pid: int) -> grpc.Channel:  # noqa: ARG001 - a forked child needs its own
+    """Holds a channel that is never connected and never closed.
 
-    With the last of its channels gRPC takes itself down, in threads of its own; a child forked meanwhile inherits locks
-    that nobody will ever release, and hangs in its first channel. The direct channel would close that last one.
+    When its last channel is closed, gRPC shuts down in its own threads. A child forked at that moment inherits locked
+    locks and hangs in its first channel. Without this, the direct transport would close the last channel.
     """
     return grpc.insecure_channel("localhost")
 
 
 def status_of(error: grpc.RpcError) -> bytes | None:
-    """Returns the server's own account of an error, a Status, when it gave one."""
+    """Returns the server's error, a serialised Status, if the call failed with one."""
     return trailer(error, _STATUS_KEY) if isinstance(error, grpc.Call) else None
 
 
 def trailer(call: grpc.Call, name: str) -> bytes | None:
-    """Returns a binary entry of a call's trailing metadata, if it has it."""
+    """Returns a binary entry of a call's trailing metadata, if there is one."""
     metadata: Any = call.trailing_metadata()
     for key, value in metadata or ():
         if key == name and isinstance(value, bytes):

@@ -11,6 +11,7 @@ from typing import Any
 import grpc
 
 from envwire.client._drivers.watchdog import Deadline
+from envwire.client._errors.connections import broken, timed_out
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.grpc_connection import (
     INTERACT,
@@ -22,7 +23,6 @@ from envwire.client._transports.grpc.grpc_connection import (
     trailer,
 )
 from envwire.client.credentials import Credentials
-from envwire.client.errors import ServerUnavailableError, timed_out
 from envwire.codec.fastpath.outlining import outlined
 from envwire.codec.notices import TRAILER
 from envwire.v1 import environment_pb2 as pb
@@ -34,7 +34,7 @@ _RENEW_SECONDS = 10.0
 
 
 def _methods() -> Iterator[tuple[str, str]]:
-    """Yields the kind of request and response, and the path, of each unary method."""
+    """Yields the request's field in InteractRequest, and the path, of each unary method."""
     for field in pb.InteractRequest.DESCRIPTOR.fields:
         for method in SERVICE.methods:
             if method.input_type is field.message_type:
@@ -42,15 +42,15 @@ def _methods() -> Iterator[tuple[str, str]]:
 
 
 class GrpcTransport(ABC):
-    """What both transports have: one connection, to the server that was dialled or to the one that has the session.
+    """Base of both transports: one connection, to the dialled server or to the one that holds the session.
 
     Args:
         target: HOST:PORT, or any gRPC name.
-        wait: How long a server is waited for there.
+        wait: How long to wait for the server.
         credentials: Certificates and token.
 
     Raises:
-        RemoteError: No connection came about (see `Connection`).
+        RemoteError: No connection could be made (see `Connection`).
     """
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
@@ -60,19 +60,19 @@ class GrpcTransport(ABC):
 
     @abstractmethod
     def _use(self, connection: Connection) -> None:
-        """Makes calls on this connection from now on."""
+        """Makes all further calls on this connection."""
 
     def fileno(self) -> int:
-        """Returns -1: gRPC waits in threads of its own."""
+        """Returns -1: gRPC waits in its own threads."""
         return -1
 
     @property
     def front(self) -> tuple[str, Credentials]:
-        """Where the server's front is (see `Fronted.front`)."""
+        """Address and credentials of the server's front (see `Fronted.front`)."""
         return self._connection.target, self._connection.credentials
 
     def probe(self, timeout: float) -> bool:
-        """Returns whether the server answers anything (see `Probeable.probe`)."""
+        """Returns whether the server answers (see `Probeable.probe`)."""
         return probe(*self.front, timeout)
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class GrpcTransport(ABC):
 
 
 class UnaryTransport(GrpcTransport):
-    """One unary call for each request; for its arguments see `GrpcTransport`."""
+    """One unary call per request; for its arguments see `GrpcTransport`."""
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
         super().__init__(target, wait, credentials)
@@ -95,31 +95,31 @@ class UnaryTransport(GrpcTransport):
         self._methods: dict[str, Any] = {kind: unary(path) for kind, path in _methods()}
 
     def follow(self, made: pb.MakeResponse) -> None:
-        """Goes on where a new session's server is advertised (see `followed`)."""
+        """Connects to the address that a new session's server advertises (see `followed`)."""
         self._use(followed(self._connection, made, self._credentials))
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         kind, message = REQUESTS.unwrap(with_header(request, header))
         method = self._methods[kind]
-        # A blocking call costs fewer turns of threads than sending and receiving apart.
+        # A blocking call switches threads less often than `future` and `result`.
         call = partial(method.with_call, message, timeout=timeout, metadata=self._metadata)
         return self._reply(call, kind, timeout)
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Begins a call (see `Transport.send`)."""
+        """Starts a call (see `Transport.send`)."""
         kind, message = REQUESTS.unwrap(with_header(request, header))
         method = self._methods[kind]
         self._sent = method.future(message, timeout=timeout, metadata=self._metadata)
         self._expected = kind, timeout
 
     def receive(self) -> Reply:
-        """Waits for the call (see `Transport.receive`)."""
+        """Waits for the reply of the call (see `Transport.receive`)."""
         kind, timeout = self._expected
         return self._reply(lambda: (self._sent.result(), self._sent), kind, timeout)
 
     def _reply(self, call: Callable[[], tuple[bytes, Any]], kind: str, timeout: float) -> Reply:
-        """Returns what a call returns, or the server's own account of what went wrong."""
+        """Returns the reply of a call; the error that the server reports, if it failed with one."""
         try:
             response, ended = call()
             reply = outlined(response, kind)
@@ -135,12 +135,12 @@ class UnaryTransport(GrpcTransport):
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
         kind, message = REQUESTS.unwrap(with_header(request, header))
-        # The call is kept: gRPC cancels one that nobody holds.
+        # Keeps a reference to the call: gRPC cancels calls that are garbage-collected.
         method = self._methods[kind]
         self._renewal = method.future(message, timeout=_RENEW_SECONDS, metadata=self._metadata)
 
     def interrupt(self) -> None:
-        """Ends a call that waits (see `Probeable.interrupt`); a blocking one ends with its channel only."""
+        """Closes the channel, which is the only way to end a blocking call (see `Probeable.interrupt`)."""
         self._connection.channel.close()
 
 
@@ -159,7 +159,7 @@ class StreamTransport(GrpcTransport):
         self._open: Callable[..., Any] = connection.channel.stream_stream(INTERACT)
 
     def follow(self, made: pb.MakeResponse) -> None:
-        """Goes on where a new session's server is advertised (see `followed`)."""
+        """Connects to the address that a new session's server advertises (see `followed`)."""
         there = followed(self._connection, made, self._credentials)
         if there is not self._connection:
             self._end()
@@ -167,7 +167,7 @@ class StreamTransport(GrpcTransport):
 
     @property
     def connection(self) -> Connection:
-        """The connection, for streams that an event loop opens."""
+        """The connection, which an asyncio transport opens its own stream to."""
         return self._connection
 
     def _start(self) -> None:
@@ -199,7 +199,7 @@ class StreamTransport(GrpcTransport):
                 self.follow(pb.InteractResponse.FromString(reply.message).make)
             return reply
         except BaseException as error:
-            # Whatever it was, a reply that is still to come belongs to nobody: the next call goes on a new stream.
+            # A late reply must not be taken for the next request's: the next call opens a new stream.
             self._end()
             if isinstance(error, grpc.RpcError) and (status := status_of(error)):
                 return Reply(RESPONSES.wrap("error", status))
@@ -213,33 +213,31 @@ class StreamTransport(GrpcTransport):
         if isinstance(error, grpc.RpcError):
             return self._connection.failure(error, timeout)
         if isinstance(error, StopIteration):
-            ended = ServerUnavailableError(f"{self._connection.target} ended the stream")
-            ended.connected = True
-            return ended
+            return broken(f"{self._connection.target} ended the stream")
         return error
 
     def _end(self) -> None:
-        # A stream that is neither drained nor cancelled can hang the interpreter when it exits.
+        # A stream that is neither drained nor cancelled can hang the interpreter at exit.
         if self._replies is not None:
             self._requests.put(None)
             self._replies.cancel()
             self._replies = None
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        """Does nothing: the open stream keeps its sessions."""
+        """Does nothing: the open stream keeps the session."""
 
     def interrupt(self) -> None:
-        """Ends the stream, if one waits for it (see `Probeable.interrupt`)."""
+        """Cancels the stream (see `Probeable.interrupt`)."""
         if (replies := self._replies) is not None:
             replies.cancel()
 
     def close(self) -> None:
-        """Ends the stream and closes the channel."""
+        """Closes the stream and the channel."""
         self._end()
         super().close()
 
 
 def _beside(notices: bytes) -> bytes:
-    """Returns the notices of a unary call as they stand in an InteractResponse."""
+    """Returns the notices of a unary call, encoded as a part of an InteractResponse."""
     told = status_pb2.NoticeList.FromString(notices).notices
     return pb.InteractResponse(notices=told).SerializeToString()

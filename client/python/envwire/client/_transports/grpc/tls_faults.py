@@ -1,4 +1,4 @@
-"""Finds out why a TLS connection failed, by a handshake of its own: gRPC does not tell the caller."""
+"""Finds out why a TLS connection failed, by a separate handshake: gRPC does not report the reason."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from envwire.client._transports.targets import addresses
 from envwire.client.credentials import Credentials
 from envwire.client.errors import TlsError
 
-#: A server that is there answers sooner.
+#: Bounds the handshake; a server that runs answers within milliseconds.
 _SECONDS = 3.0
 
-#: What OpenSSL has against a server's certificate, and what to do about it.
+#: OpenSSL's error codes for certificates, with a description and a remedy.
 _UNTRUSTED = "comes from an authority unknown here; give the server's CA as Credentials(ca=...) or ENVWIRE_CA"
 _ANOTHER_NAME = "is for another name; dial the name that it has, or give that as Credentials(override_authority=...)"
 _COMPLAINTS = {
@@ -29,15 +29,15 @@ _COMPLAINTS = {
 
 
 def tls_fault(target: str, credentials: Credentials, timeout: float) -> TlsError | None:
-    """Returns what is wrong with TLS on the way to a server.
+    """Returns the TLS error of a connection to a server, if there is one.
 
     Args:
         target: HOST:PORT, or any gRPC name.
-        credentials: What the client showed, or would have.
-        timeout: Seconds that finding out may take; a few are enough.
+        credentials: The client's certificates.
+        timeout: Most seconds that the check may take.
 
     Returns:
-        The exception to raise; None when something else is wrong, or nothing can be told.
+        The exception to raise; None if the cause is not TLS, or unknown.
     """
     try:
         host, port = addresses(target)[0]
@@ -61,7 +61,7 @@ def _complaint(connection: socket.socket, credentials: Credentials, name: str) -
     except ssl.SSLError as error:
         if _is_alert(error):
             return _refusal(credentials)
-        # Not so a connection that breaks: what stands in front of a server that is only starting does that, too.
+        # A connection that breaks is no proof: a load balancer in front of a starting server breaks it as well.
         return _NO_TLS if error.reason == "WRONG_VERSION_NUMBER" else None
     with secure:
         return _refusal(credentials) if _ends_at_once(secure) else None
@@ -75,7 +75,7 @@ _NO_TLS = (
 
 def _complaint_without_tls(connection: socket.socket) -> str | None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # only to see what answers
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE  # nothing is sent over it
     try:
         context.wrap_socket(connection).close()
     except ssl.SSLError as error:
@@ -89,7 +89,7 @@ def _is_alert(error: ssl.SSLError) -> bool:
 
 
 def _ends_at_once(secure: ssl.SSLSocket) -> bool:
-    """Returns whether the server takes back its handshake: in TLS 1.3 it judges the client's certificate after it."""
+    """Returns whether the server closes after the handshake: TLS 1.3 checks the client's certificate only then."""
     with contextlib.suppress(TimeoutError):
         try:
             return not secure.recv(1)

@@ -1,0 +1,78 @@
+"""Exceptions for connections that fail: what happened, to which server, and what to do about it."""
+
+from __future__ import annotations
+
+from envwire.client.errors import InvalidRequestError, RequestTimeoutError, ServerUnavailableError
+from envwire.codec import Reason
+
+
+def refused(target: str, advice: str = "") -> ServerUnavailableError:
+    """Returns the exception for an address that refuses connections."""
+    error = ServerUnavailableError(f"nothing listens at {target}{advice}")
+    error.refused = True
+    return error
+
+
+def nothing_listens(target: str) -> ServerUnavailableError:
+    """Returns the exception for a first connection that is refused."""
+    return refused(
+        target,
+        "; is the server running (envwire serve ...), and is the port right? For a server that is about to start, "
+        "connect_timeout= says how many seconds to wait",
+    )
+
+
+def broken(text: str) -> ServerUnavailableError:
+    """Returns the exception for a connection that was established and broke."""
+    error = ServerUnavailableError(text)
+    error.connected = True
+    return error
+
+
+def server_gone(
+    label: str, seconds: float, failure: ServerUnavailableError
+) -> ServerUnavailableError:
+    """Returns the exception for a session whose server has stopped: its address refuses connections."""
+    error = ServerUnavailableError(
+        f"{label}: {failure} any more, tried for {seconds:.1f} s. The server was stopped or crashed, and the "
+        "environment with it. Once it runs again (envwire serve ...), reset() makes the environment anew; "
+        "on_lost='replay' goes on at another server of a list"
+    )
+    error.refused = True
+    return error
+
+
+def server_unreachable(
+    label: str, seconds: float, lease: float, failure: ServerUnavailableError
+) -> ServerUnavailableError:
+    """Returns the exception for a session whose server cannot be reached, though it may still run."""
+    return ServerUnavailableError(
+        f"{label}: {failure}. No connection could be made for {seconds:.1f} s; the server keeps the environment for "
+        f"{lease:g} s (lease=). Try again before that is over, or call reset() when the server can be reached"
+    )
+
+
+def nobody_answers(target: str, timeout: float) -> ServerUnavailableError:
+    """Returns the exception for a first connection that gets no answer in time."""
+    return ServerUnavailableError(
+        f"no server answers at {target} within {timeout:g} s; is it running (envwire serve ...), and is the address "
+        "right?"
+    )
+
+
+def timed_out(target: str, timeout: float) -> RequestTimeoutError:
+    """Returns the exception for a reply that did not arrive in time."""
+    return RequestTimeoutError(
+        f"no answer from {target} within {timeout:g} s; the request may have been served all the same. Give "
+        "RemoteEnv a longer timeout=, or look at what the environment does there"
+    )
+
+
+def too_large(target: str, details: str) -> InvalidRequestError:
+    """Returns the exception for a message that exceeds the server's limit."""
+    error = InvalidRequestError(
+        f"a message to {target} was too large ({details}); the server's operator raises the limit with "
+        "--max-message-bytes"
+    )
+    error.reason = Reason.MESSAGE_TOO_LARGE.value
+    return error

@@ -1,0 +1,121 @@
+"""Maps a fault that a server reports to the exception to raise: by its class, its reason or its status code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from envwire.client.errors import (
+    CapacityError,
+    InvalidRequestError,
+    NotAllowedError,
+    RemoteEnvError,
+    RemoteError,
+    RemoteTracebackError,
+    RequestTimeoutError,
+    ServerUnavailableError,
+    SessionClosedError,
+    SessionError,
+    SessionLostError,
+    StepTimeoutError,
+    UnauthenticatedError,
+)
+from envwire.codec import FAULTS, Family, FaultError, Reason, exception_from_fault
+
+#: The reasons for which Gymnasium, `envwire.envs` or Python has an exception.
+LIBRARY_CLASSES: dict[Reason, Callable[[Family], type[Exception]]] = {
+    Reason.INVALID_ACTION: lambda family: family.error.InvalidAction,
+    Reason.UNKNOWN_ENVIRONMENT: lambda family: family.error.NameNotFound,
+    Reason.ATTRIBUTE_MISSING: lambda _: AttributeError,
+    Reason.RESET_NEEDED: lambda family: family.error.ResetNeeded,
+}
+
+#: The class for each other reason.
+CLASSES: dict[Reason, type[RemoteError]] = {
+    Reason.MALFORMED_REQUEST: InvalidRequestError,
+    Reason.INVALID_VALUE: InvalidRequestError,
+    Reason.UNKNOWN_SESSION: SessionLostError,
+    Reason.KWARGS_NOT_ALLOWED: NotAllowedError,
+    Reason.WRAPPER_NOT_ALLOWED: NotAllowedError,
+    Reason.ATTRIBUTE_NOT_ALLOWED: NotAllowedError,
+    Reason.WRONG_SECRET: NotAllowedError,
+    Reason.UNAUTHENTICATED: UnauthenticatedError,
+    Reason.SCOPE_MISSING: NotAllowedError,
+    Reason.SESSION_CLOSED: SessionClosedError,
+    Reason.SEQUENCE_GAP: SessionError,
+    Reason.SEQUENCE_REUSED: SessionError,
+    Reason.REQUEST_ID_REUSED: InvalidRequestError,
+    Reason.CAPACITY_REACHED: CapacityError,
+    Reason.CLIENT_LIMIT_REACHED: CapacityError,
+    Reason.RATE_LIMITED: CapacityError,
+    Reason.MESSAGE_TOO_LARGE: InvalidRequestError,
+    Reason.DRAINING: ServerUnavailableError,
+    Reason.SESSION_EXPIRED: SessionLostError,
+    Reason.SESSION_LOST: SessionLostError,
+    Reason.STEP_TIMEOUT: StepTimeoutError,
+    Reason.ENVIRONMENT_RAISED: RemoteEnvError,
+    Reason.UNSUPPORTED: InvalidRequestError,
+    Reason.INTERNAL: RemoteError,
+}
+
+#: The class for each gRPC status code, for errors whose reason is missing or unknown: a proxy's, a newer server's.
+#: The other codes give a plain RemoteError.
+CLASSES_BY_CODE: dict[int, type[RemoteError]] = {
+    2: RemoteEnvError,  # UNKNOWN: what code on the server raised
+    3: InvalidRequestError,  # INVALID_ARGUMENT
+    4: RequestTimeoutError,  # DEADLINE_EXCEEDED
+    7: NotAllowedError,  # PERMISSION_DENIED
+    8: CapacityError,  # RESOURCE_EXHAUSTED
+    9: SessionError,  # FAILED_PRECONDITION
+    10: SessionError,  # ABORTED
+    11: InvalidRequestError,  # OUT_OF_RANGE
+    12: InvalidRequestError,  # UNIMPLEMENTED
+    14: ServerUnavailableError,  # UNAVAILABLE
+    16: UnauthenticatedError,  # UNAUTHENTICATED
+}
+
+
+def exception(fault: FaultError, family: Family) -> BaseException:
+    """Returns the exception to raise for a fault, with the remote traceback as its cause.
+
+    Its class is the one that the server names, if this program has it; otherwise it follows from the reason, or from
+    the status code if the reason is missing or unknown.
+    """
+    error = exception_from_fault(fault, family) or _by_reason(fault, family)
+    if isinstance(error, (ImportError, family.error.DependencyNotInstalled)):
+        error = type(error)(
+            f"{error} (on the server, whose environment needs it; this program does not)"
+        )
+    if fault.traceback:
+        error.__cause__ = RemoteTracebackError("\n".join(fault.traceback))
+    return error
+
+
+def note_making(error: BaseException, env_id: str) -> None:
+    """Adds a note that the exception was raised while the environment was made: a bare KeyError would not say so."""
+    add_note = getattr(error, "add_note", None)  # since Python 3.11
+    if isinstance(error.__cause__, RemoteTracebackError) and add_note is not None:
+        add_note(f"raised on the server, while {env_id} was made")
+
+
+def _by_reason(fault: FaultError, family: Family) -> Exception:
+    if fault.reason in LIBRARY_CLASSES:
+        return LIBRARY_CLASSES[fault.reason](family)(_text(fault))
+    return _remote_error(fault)
+
+
+def _text(fault: FaultError) -> str:
+    text = fault.message
+    if fault.exception is not None:
+        text = f"{fault.exception.type_name}: {fault.exception.text}"
+    return f"{text}\nThe end of its output:\n{fault.output}" if fault.output else text
+
+
+def _remote_error(fault: FaultError) -> RemoteError:
+    if fault.reason is Reason.INTERNAL and fault.code != FAULTS[Reason.INTERNAL].code:
+        return CLASSES_BY_CODE.get(fault.code, RemoteError)(_text(fault))
+    error = CLASSES[fault.reason](_text(fault))
+    error.reason = fault.reason.value
+    error.metadata = dict(fault.metadata)
+    error.output = fault.output
+    error.retry_after = fault.retry_after
+    return error

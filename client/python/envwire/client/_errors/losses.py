@@ -1,0 +1,42 @@
+"""Tells which errors mean that a session is lost, and builds the error for an environment without a session."""
+
+from __future__ import annotations
+
+from envwire.client.errors import RemoteError, ServerUnavailableError, SessionClosedError
+from envwire.codec import Reason
+
+#: The reasons that end a session.
+ENDS = frozenset(
+    reason.value
+    for reason in (
+        Reason.UNKNOWN_SESSION,
+        Reason.SESSION_CLOSED,
+        Reason.SESSION_EXPIRED,
+        Reason.SESSION_LOST,
+        Reason.STEP_TIMEOUT,
+        Reason.DRAINING,
+    )
+)
+
+
+def is_lost(error: Exception) -> bool:
+    """Returns whether an error means that the session is lost: the server ended it, or cannot be reached."""
+    return isinstance(error, ServerUnavailableError) or (
+        isinstance(error, RemoteError) and error.reason in ENDS
+    )
+
+
+def not_live(owner: object, pid: int | None = None) -> SessionClosedError:
+    """Returns the exception for an environment that has no session in this process.
+
+    Args:
+        owner: The environment, or several.
+        pid: The process that made its session, if that was another one; None if the session was closed or lost.
+    """
+    if pid is None:
+        return SessionClosedError(
+            f"{owner} is closed, or its session was lost; reset() makes it again"
+        )
+    return SessionClosedError(
+        f"{owner} was made in process {pid}, before a fork; reset() makes one for this process"
+    )

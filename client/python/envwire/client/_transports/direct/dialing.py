@@ -1,0 +1,147 @@
+"""Opens the direct channel of a session: tries the addresses that the server offers, in order."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from envwire.client._errors.connections import refused
+from envwire.client._transports.direct.connecting import UNIX, connect
+from envwire.client._transports.direct.direct_channel import Channel
+from envwire.client._transports.portability import ABSTRACT_NAMES
+from envwire.client._transports.targets import addresses, is_local
+from envwire.client.credentials import Credentials
+from envwire.client.errors import ServerUnavailableError
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import RESPONSES
+from envwire.wire.frames import Reply
+
+_log = logging.getLogger("envwire.client")
+
+#: Bounds the delay that a firewall which drops packets costs; a server that listens answers within milliseconds.
+_DIAL_SECONDS = 3.0
+#: For each transport name, whether it tries Unix sockets, TCP ports, or both.
+KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
+
+
+class _BusyError(OSError):
+    """The connection was accepted, but the session process has not answered the hello: it is serving a request."""
+
+
+class Dialer:
+    """Opens the direct channel of one session, and opens it again after it broke.
+
+    Args:
+        target: HOST:PORT of the server, or any gRPC name.
+        kind: Name of the transport, a key of `KINDS`. "direct" may fall back to a stream; the others may not.
+        credentials: Certificates.
+
+    Attributes:
+        why_not: Why no channel could be opened; empty while no attempt failed.
+
+    Raises:
+        TlsError: The certificates cannot be used.
+    """
+
+    def __init__(self, target: str, kind: str, credentials: Credentials) -> None:
+        self.why_not = ""
+        self._target = target
+        self._kind = kind
+        self._context = credentials.ssl_context()
+        self._authority = credentials.override_authority
+        self._hello = b""
+        self._addresses: list[str] = []
+        self._was_open = False
+
+    @property
+    def address(self) -> str:
+        """The address that is tried first; the only one, once a channel was open."""
+        return next(iter(self._addresses), "")
+
+    def use(self, made: pb.MakeResponse) -> None:
+        """Takes the addresses and the secret of a session that was made."""
+        owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+        hello = direct_pb2.HelloRequest(header=owner, shared_memory=True)
+        self._hello = hello.SerializeToString()
+        self._addresses = list(self._usable(made.direct.addresses, made.address))
+
+    def _usable(self, offered: Iterable[str], advertised: str) -> Iterable[str]:
+        """Yields the addresses to try: Unix sockets only if the server is on this machine."""
+        for address in offered:
+            unix = address.startswith(UNIX)
+            if unix not in KINDS[self._kind]:
+                continue
+            if not unix:
+                host, _, port = address.rpartition(":")
+                if not port.isdecimal():
+                    continue  # a form of a later version
+                known = next(iter(addresses(advertised or self._target)), ("", 0))[0]
+                yield f"{host.strip('[]') or known}:{port}"
+            elif ABSTRACT_NAMES and is_local(self._target):
+                yield address
+
+    def dial(self) -> Channel | Reply | None:
+        """Opens the channel at the first address that answers.
+
+        Returns:
+            The channel; or the error with which the server refused to reopen it, as the reply to the request that
+            needs it; or None if no address answers and a stream may be used instead.
+
+        Raises:
+            ServerUnavailableError: No address answers, and no stream may be used instead.
+        """
+        failures: list[str] = []
+        connected = False
+        all_refused = bool(self._addresses)
+        for address in self._addresses:
+            try:
+                found = self._greet(address)
+            except OSError as error:
+                failures.append(f"{address}: {error}")
+                connected = connected or isinstance(error, _BusyError)
+                all_refused = all_refused and isinstance(error, ConnectionRefusedError)
+                continue
+            self._addresses = [address]
+            self._was_open = self._was_open or isinstance(found, Channel)
+            return found
+        self.why_not = "; ".join(failures) or self._none_usable()
+        _log.debug("no direct channel to %s (%s)", self._target, self.why_not)
+        if self._was_open or self._kind != "direct":
+            raise self._unavailable(connected, all_refused)
+        return None
+
+    def _greet(self, address: str) -> Channel | Reply:
+        """Opens a channel at an address; returns it, or the error with which the server refused to reopen it.
+
+        Raises:
+            OSError: Nothing answers there, or another server than the one that made the session: a forwarded port may
+                lead anywhere, and the session's own server does not refuse its first channel.
+        """
+        channel = connect(address, _DIAL_SECONDS, self._context, self._authority)
+        try:
+            response = channel.greet(self._hello, _DIAL_SECONDS)
+            if not response.HasField("error"):
+                return channel
+            if not self._was_open:
+                raise ConnectionAbortedError(response.error.message)
+        except BaseException as error:
+            channel.close()
+            if isinstance(error, (BlockingIOError, TimeoutError)):
+                raise _BusyError(f"no welcome within {_DIAL_SECONDS:g} s") from error
+            raise
+        channel.close()
+        return Reply(RESPONSES.wrap("error", response.error.SerializeToString()))
+
+    def _none_usable(self) -> str:
+        if KINDS[self._kind] == (True,) and not ABSTRACT_NAMES:
+            return f"the Unix sockets of {self._kind!r} exist on Linux only"
+        return "none offered"
+
+    def _unavailable(self, connected: bool, all_refused: bool) -> ServerUnavailableError:
+        if all_refused and self._was_open:
+            error = refused(self._target)
+        else:
+            error = ServerUnavailableError(f"no direct channel to {self._target}: {self.why_not}")
+        error.connected, error.refused = connected, all_refused
+        return error
