@@ -88,8 +88,8 @@ def test_garbage_bytes_on_the_stream(channel: grpc.Channel) -> None:
 
 def test_broken_steps_on_a_connection_that_stepped(env: RemoteEnv) -> None:
     env.step(0)
-    assert env._session
-    transport = env._session._transport
+    assert env._handle.driver
+    transport = env._handle.driver.transport
     step = pb.StepRequest(sequence=3)
     encode_value(0, step.action)
     whole = pb.InteractRequest(step=step).SerializeToString()
@@ -214,9 +214,9 @@ def test_an_oversized_message(guard: Guard) -> None:
 def test_attributes_out_of_reach(env: RemoteEnv) -> None:
     for name in ("__class__", "__init__", "a.b", "", "a b"):
         with pytest.raises(NotAllowedError):
-            env._session.serve(GetAttribute(name))  # type: ignore[union-attr]
+            env._handle.driver.serve(GetAttribute(name))  # type: ignore[union-attr]
     with pytest.raises(NotAllowedError, match="not a method"):
-        env._session.serve(CallMethod("metadata", (), {}))  # type: ignore[union-attr]
+        env._handle.driver.serve(CallMethod("metadata", (), {}))  # type: ignore[union-attr]
 
 
 def test_a_public_address_needs_a_word() -> None:
@@ -269,7 +269,7 @@ def test_another_servers_session_is_told(server: Server, entered: Guard) -> None
     env = RemoteEnv(server.target, "CartPole-v1")
     env.reset()
     with Server(["CartPole-v1"], **entered.settings) as other:
-        env._session._transport = open_transport("stream", other.target, 5.0)  # type: ignore[union-attr]
+        env._handle.driver.transport = open_transport("stream", other.target, 5.0)  # type: ignore[union-attr]
         with pytest.raises(SessionLostError, match="no session"):
             env.step(0)
     with pytest.raises(SessionClosedError):

@@ -110,9 +110,9 @@ def test_a_replayed_chunk_goes_the_same_way(server: Server, entered: Guard) -> N
     env.step_many([0] * 70)
     with pytest.raises(ValueError, match="the wheel fell off"):
         env.step_many([0, Fault.RAISE.value])
-    assert env._session is not None
+    assert env._handle.driver is not None
     request = pb.InteractRequest(close=pb.CloseRequest(sequence=1))
-    request.close.header.CopyFrom(env._session.session.identity.reference)
+    request.close.header.CopyFrom(env._handle.driver.session.identity.reference)
     other = open_transport("unary", server.target, 10.0)
     call(other, request, 10.0)  # the session ends behind the client's back
     other.close()

@@ -38,7 +38,7 @@ def test_draining_is_told_beside_the_answers_of_every_transport(
             env.reset(seed=7)
             env.step(0)
             assert env.notices == ()
-        driver = envs[0]._session
+        driver = envs[0]._handle.driver
         assert driver is not None
         driver.session.on_notices = heard.append
         with caplog.at_level(logging.WARNING, "envwire.client"):

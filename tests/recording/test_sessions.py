@@ -154,7 +154,7 @@ def test_no_secret_reaches_the_disk(tmp_path: Path) -> None:
         credentials = Credentials(token=tokens["alice"])
         env = RemoteEnv(server.target, "CartPole-v1", credentials=credentials, on_lost="replay")
         env.reset(seed=1)
-        session: Any = env._session  # pyright: ignore[reportPrivateUsage]
+        session: Any = env._handle.driver  # pyright: ignore[reportPrivateUsage]
         identity = session.session.identity
         with grpc.insecure_channel(server.target) as channel:
             copy = pb.MakeRequest(request_id=name)

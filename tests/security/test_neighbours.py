@@ -65,7 +65,7 @@ def make(shared: Server, tokens: dict[str, str]) -> Iterator[Any]:
 
 def test_a_session_is_its_owners(shared: Server, tokens: dict[str, str], make: Any) -> None:
     env = make("CartPole-v1")
-    session: Any = env._session
+    session: Any = env._handle.driver
     name, own = session.session.identity
     ca = certificates().path("ca").read_bytes()
     guesses = (b"", bytes(16), own[:-1], own + b"x")
@@ -98,5 +98,9 @@ def test_an_environment_holds_nothing_of_the_server(make: Any) -> None:
 def test_an_environment_is_told_no_secret(make: Any, tokens: dict[str, str]) -> None:
     spy, other = make(SPY), make("CartPole-v1")
     found = spy._call_method("surroundings")
-    for secret in (*tokens.values(), other._session.session.identity.session_id, "PRIVATE KEY"):
+    for secret in (
+        *tokens.values(),
+        other._handle.driver.session.identity.session_id,
+        "PRIVATE KEY",
+    ):
         assert secret not in found

@@ -285,7 +285,7 @@ def test_nobody_listens_in(request: pytest.FixtureRequest, kind: str, hidden: bo
         env.reset(seed=1)
         for secret in (
             b"a-token-nobody-asked-for",
-            env._session.session.identity.secret,
+            env._handle.driver.session.identity.secret,
             ENV.encode(),
         ):
             assert (secret not in relay.seen) is hidden

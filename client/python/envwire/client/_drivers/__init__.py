@@ -1,1 +1,1 @@
-"""Drivers: they move bytes between a session and a transport, blocking or with asyncio."""
+"""Drivers: move bytes between a session and a transport, blocking or with asyncio."""

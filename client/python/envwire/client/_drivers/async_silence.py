@@ -1,4 +1,4 @@
-"""Detects servers that have stopped answering, in an event loop (see `envwire.client._drivers.silence`)."""
+"""Detects servers that have stopped answering, for asyncio clients (see `envwire.client._drivers.silence`)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from envwire.wire.frames import Reply
 
 
 class WatchedAsyncTransport:
-    """A transport that ends a wait when the server has fallen silent.
+    """A transport that ends a wait if the server has stopped answering.
 
     Args:
-        transport: The transport.
-        server: What probes the server.
-        verdict: Says whether the server is lost, when it is silent.
+        transport: The transport that exchanges messages.
+        server: The transport that probes the server.
+        verdict: Decides whether a silent server is lost.
     """
 
     def __init__(
@@ -77,13 +77,13 @@ class WatchedAsyncTransport:
         self._transport.interrupt()
 
     def leave_loop(self) -> None:
-        """Lets go of the event loop (see `AsyncTransport.leave_loop`)."""
+        """Detaches from the event loop (see `AsyncTransport.leave_loop`)."""
         self._end()
         self._late.close()
         self._transport.leave_loop()
 
     def close(self) -> None:
-        """Frees what the transport holds (see `AsyncTransport.close`)."""
+        """Closes the transport (see `AsyncTransport.close`)."""
         self._end()
         self._late.close()
         self._transport.close()

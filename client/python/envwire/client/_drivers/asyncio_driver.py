@@ -25,16 +25,16 @@ _T = TypeVar("_T")
 
 
 class AsyncDriver:
-    """A session and the connection to it. It serves one request at a time, which its callers see to.
+    """A session and the connection to it. Callers must not send a request before the last one has ended.
 
     Args:
-        made: A blocking driver that made the session. It is used no more, but to close a session that nobody closed.
-        verdict: Says whether the session is lost, when its server has fallen silent; None when it is not to be watched.
+        made: The blocking driver that made the session. It is used again only to close a session that was left open.
+        verdict: Decides whether the session is lost when its server stops answering; None to wait for as long as usual.
 
     Attributes:
         session: The session.
         pid: The process that it was made in.
-        blocking: The driver that made it.
+        blocking: The blocking driver that made it.
     """
 
     def __init__(self, made: BlockingDriver, verdict: Verdict | None) -> None:
@@ -47,25 +47,27 @@ class AsyncDriver:
         self._transport = _watched(made, async_transport(made.transport), verdict)
 
     async def serve(self, operation: Operation[_T]) -> _T:
-        """Sends a request and returns what its answer says.
+        """Sends a request and returns the result that its answer holds.
 
-        When it is cancelled, the request may have been served; it is finished before the next one.
+        If the call is cancelled, the request may have been served; it is completed before the next one.
 
         Raises:
-            RemoteError: The session cannot serve it, or ended.
-            Exception: Whatever the environment raised.
+            RemoteError: The session cannot serve the request, or has ended.
+            Exception: Any exception of the environment.
         """
         session = self.session
         if self._loop is not asyncio.get_running_loop():
             self._change_loop()
         if session.state is not _READY and session.pending:
-            if not session.in_doubt:  # its coroutine was closed, or its loop
+            if not session.in_doubt:  # the last call's coroutine, or its loop, was closed
                 session.give_up()
             await run_async(discarded(session, self._label), self._perform)
         request = session.next_request(operation)
         try:
             reply = await self._transport.exchange(request, session.timeout, session.header)
-        except GeneratorExit:  # by now another call may be going on
+        except (
+            GeneratorExit
+        ):  # the coroutine is closed, perhaps while another call uses the session
             raise
         except BaseException as failure:
             event = await run_async(tried_again(session, failure, self._label), self._perform)
@@ -85,13 +87,13 @@ class AsyncDriver:
         if isinstance(effect, Pause):
             await asyncio.sleep(effect.seconds)
             return None
-        raise ProtocolError("nothing is sent here before it is waited for")
+        raise ProtocolError("an asyncio driver never sends a request before it awaits the reply")
 
     def _change_loop(self) -> None:
-        """Goes on in another event loop than before.
+        """Moves to the running event loop.
 
         Raises:
-            InvalidRequestError: The one before is there still.
+            InvalidRequestError: The loop used before is not closed.
         """
         if not self._loop.is_closed():
             raise InvalidRequestError(
@@ -104,7 +106,7 @@ class AsyncDriver:
         """Closes the environment and frees the connection.
 
         Raises:
-            RemoteError: The environment was not closed, or told an error; the connection is freed all the same.
+            RemoteError: The environment could not be closed, or raised an error; the connection is freed nevertheless.
         """
         try:
             if self.session.closable:
@@ -113,7 +115,7 @@ class AsyncDriver:
             self.kill()
 
     def kill(self) -> None:
-        """Frees the connection of a session that is no more, or that its lease shall end."""
+        """Frees the connection of a session that has ended, or that its lease will end."""
         self._transport.close()
 
 

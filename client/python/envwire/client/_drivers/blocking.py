@@ -38,54 +38,46 @@ class BlockingDriver:
 
     Args:
         session: The session, not made yet.
-        transport: Makes the connections.
-        label: Names the session in the log, and as the place of warnings that the environment gave.
+        transport: The transport to its server.
+        label: Names the session in the log, and as the source of the environment's warnings.
 
     Attributes:
         session: The session.
         pid: The process that it was made in.
+        transport: The transport to its server.
+        label: Names the session.
     """
 
     def __init__(self, session: ClientSession, transport: Transport, label: str) -> None:
         self.session = session
         self.pid = THIS_PROCESS.pid
         self.use(transport)
-        self._label = label
+        self.label = label
         self._outcome = Outcome(label)
         self._lock = threading.Lock()
         self._failure: Exception | None = None
         self._reply: Reply | None = None
 
     def use(self, transport: Transport) -> None:
-        """Goes on over another transport: one around its own."""
-        self._transport = transport
+        """Replaces the transport."""
+        self.transport = transport
         self._in_place = transport if isinstance(transport, InPlace) else None
 
     @property
-    def transport(self) -> Transport:
-        """What makes the connections."""
-        return self._transport
-
-    @property
-    def label(self) -> str:
-        """Names the session in the log."""
-        return self._label
-
-    @property
-    def lease(self) -> float:
-        """Seconds that the session outlives this program."""
-        return self.session.lease
+    def blocking(self) -> BlockingDriver:
+        """The driver itself; an asyncio driver has the blocking one that made its session."""
+        return self
 
     def make(self, request: pb.MakeRequest) -> pb.MakeResponse:
         """Makes the environment.
 
         Raises:
-            RemoteError: The server refused, or the environment could not be made.
+            RemoteError: The server refuses, or the environment cannot be made.
         """
         session = self.session
         raw = session.make_request(request)
         try:
-            reply = self._transport.exchange(raw, session.timeout)
+            reply = self.transport.exchange(raw, session.timeout)
         except BaseException as failure:
             event = self._try_again(failure)
         else:
@@ -94,11 +86,11 @@ class BlockingDriver:
         return made
 
     def serve(self, operation: Operation[_T]) -> _T:
-        """Sends a request and returns what its answer says.
+        """Sends a request and returns the result that its answer holds.
 
         Raises:
-            RemoteError: The session cannot serve it, or ended.
-            Exception: Whatever the environment raised.
+            RemoteError: The session cannot serve the request, or has ended.
+            Exception: Any exception of the environment.
         """
         session = self.session
         with self._lock:
@@ -106,7 +98,7 @@ class BlockingDriver:
                 self._drop_pending()
             request = session.next_request(operation)
             try:
-                reply = self._transport.exchange(request, session.timeout, session.header)
+                reply = self.transport.exchange(request, session.timeout, session.header)
             except BaseException as failure:
                 event = self._try_again(failure)
             else:
@@ -114,11 +106,11 @@ class BlockingDriver:
                 if type(event) is Answered and not event.warnings:
                     return event.result  # type: ignore[no-any-return]
             if type(event) is not Answered:
-                event = run(settled(session, event, self._label), self._perform)
+                event = run(settled(session, event, self.label), self._perform)
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
     def begin(self, operation: Operation[Any]) -> None:
-        """Sends a request; `finish` returns what its answer says. In between, other sessions work at the same time."""
+        """Sends a request; `finish` returns its result. Meanwhile other sessions can work at the same time."""
         session = self.session
         with self._lock:
             if session.state is not _READY and session.pending:
@@ -126,39 +118,41 @@ class BlockingDriver:
             self._failure = self._reply = None
             request = session.next_request(operation)
             try:
-                self._transport.send(request, session.timeout, session.header)
-            except ServerUnavailableError as failure:  # told when it is waited for, as any
+                self.transport.send(request, session.timeout, session.header)
+            except (
+                ServerUnavailableError
+            ) as failure:  # handled by `finish`, like a failure to receive
                 self._failure = failure
             except BaseException:
                 session.give_up()
                 raise
 
     def finish(self) -> Any:
-        """Waits for the answer to what was begun, and returns what it says.
+        """Waits for the answer to the request that was begun, and returns its result.
 
         Raises:
-            RemoteError: The session cannot serve it, or ended.
-            Exception: Whatever the environment raised.
+            RemoteError: The session cannot serve the request, or has ended.
+            Exception: Any exception of the environment.
         """
         session = self.session
         with self._lock:
-            if self.await_reply() and (reply := self._taken()) is not None:
+            if self.await_reply() and (reply := self._take_reply()) is not None:
                 event = session.receive(reply.message, reply.area)
                 if type(event) is not Answered:
-                    event = run(settled(session, event, self._label), self._perform)
+                    event = run(settled(session, event, self.label), self._perform)
             else:
-                event = run(awaited(session, Take(), self._label), self._perform)
+                event = run(awaited(session, Take(), self.label), self._perform)
         return self._outcome.of(event)
 
     def await_reply(self) -> bool:
-        """Waits until the answer to what was begun is here, or the connection broke.
+        """Waits until the answer to the request that was begun has arrived, or the connection broke.
 
         Returns:
-            Whether it is here. If not, `finish` connects again, which may take its time.
+            Whether it has arrived. If not, `finish` connects again, which may take long.
         """
         if self._failure is None and self._reply is None:
             try:
-                self._reply = self._transport.receive()
+                self._reply = self.transport.receive()
             except Exception as failure:
                 self._failure = failure
             except BaseException:
@@ -167,24 +161,24 @@ class BlockingDriver:
         return self._failure is None
 
     def _drop_pending(self) -> None:
-        """Discards the pending answer of a caller that was interrupted or gave up (see `discarded`)."""
+        """Completes the request of a caller that was interrupted or gave up (see `discarded`)."""
         if not self.session.in_doubt:
             self.await_reply()
-        run(discarded(self.session, self._label), self._perform)
+        run(discarded(self.session, self.label), self._perform)
 
     def _try_again(self, failure: BaseException) -> Event:
-        return run(tried_again(self.session, failure, self._label), self._perform)
+        return run(tried_again(self.session, failure, self.label), self._perform)
 
     def _perform(self, effect: Effect) -> Reply | None:
         if isinstance(effect, Send):
-            return self._transport.exchange(effect.request, effect.timeout, self.session.header)
+            return self.transport.exchange(effect.request, effect.timeout, self.session.header)
         if isinstance(effect, Take):
-            return self._taken()
+            return self._take_reply()
         time.sleep(effect.seconds)
         return None
 
-    def _taken(self) -> Reply | None:
-        """Returns the reply that was waited for, or raises how it failed."""
+    def _take_reply(self) -> Reply | None:
+        """Returns the reply that `await_reply` received, or raises the exception that it caught."""
         failure, self._failure = self._failure, None
         reply, self._reply = self._reply, None
         if failure is not None:
@@ -192,32 +186,32 @@ class BlockingDriver:
         return reply
 
     def fileno(self) -> int:
-        """Returns what is readable once `finish` need not wait; -1 where only `finish` can tell."""
-        return -1 if self._failure is not None else self._transport.fileno()
+        """Returns a descriptor that is readable once `finish` need not wait; -1 if only `finish` can tell."""
+        return -1 if self._failure is not None else self.transport.fileno()
 
     def offer(self, buffer: Area) -> None:
-        """Says where the attachments of the next reply may go, to a transport that receives them in place."""
+        """Offers a buffer for the attachments of the next reply, if the transport can use one."""
         if self._in_place is not None:
             self._in_place.offer(buffer)
 
     def keep_alive(self) -> None:
-        """Renews the lease, without waiting."""
-        self._transport.keep_alive(self.session.renewal(), self.session.header)
+        """Renews the lease without waiting."""
+        self.transport.keep_alive(self.session.renewal(), self.session.header)
 
     def stats(self) -> pb.GetSessionStatsResponse:
-        """Returns how the session's time was spent on the server."""
+        """Returns the server's statistics of the session."""
         session = self.session
-        reply = self._transport.exchange(session.stats_request(), session.timeout, session.header)
+        reply = self.transport.exchange(session.stats_request(), session.timeout, session.header)
         return self._outcome.of_unnumbered(reply).get_session_stats
 
     def close(self, timeout: float | None = None) -> None:
         """Closes the environment and frees the transport.
 
         Args:
-            timeout: Seconds that it may take in all; by default as long as any request.
+            timeout: Most seconds in all; by default the timeout of a request.
 
         Raises:
-            RemoteError: The environment was not closed, or told an error; the transport is freed all the same.
+            RemoteError: The environment could not be closed, or raised an error; the transport is freed nevertheless.
         """
         try:
             self.begin_close(timeout)
@@ -229,7 +223,7 @@ class BlockingDriver:
     def begin_close(self, timeout: float | None = None) -> None:
         """Sends a Close; for its arguments see `close`.
 
-        A session that is abandoned in the middle of a request is left to its lease if the answer is not there yet.
+        With a timeout, nothing is sent while the answer to another request is missing: the session's lease ends it.
         """
         session = self.session
         if timeout is not None:
@@ -242,7 +236,7 @@ class BlockingDriver:
         self.begin(Close())
 
     def _is_idle(self, timeout: float | None) -> bool:
-        """Tells whether no answer is missing, or it comes in time."""
+        """Returns whether no answer is pending, or it arrives in time."""
         if timeout is None or not self.session.pending:
             return True
         if (descriptor := self.fileno()) < 0:
@@ -252,5 +246,5 @@ class BlockingDriver:
         return bool(poll.poll(timeout * 1000))
 
     def kill(self) -> None:
-        """Frees the connection of a session that is no more, or that its lease shall end."""
-        self._transport.close()
+        """Frees the connection of a session that has ended, or that its lease will end."""
+        self.transport.close()

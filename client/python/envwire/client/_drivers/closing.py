@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.concurrently import outcomes
 from envwire.client.errors import (
     NotAllowedError,
     RemoteError,
@@ -15,43 +13,54 @@ from envwire.client.errors import (
     StepTimeoutError,
 )
 
-#: What says that there is nothing left to close.
+#: The errors that mean that there is nothing left to close.
 _GONE = (SessionError, ServerUnavailableError, NotAllowedError)
 
 
-def close(session: BlockingDriver) -> None:
+def close(driver: BlockingDriver) -> None:
     """Closes a session.
 
     Raises:
-        Exception: Whatever the environment raised.
+        Exception: Any exception of the environment.
     """
     try:
-        session.close()
+        driver.close()
     except RemoteError as error:
         if is_news(error):
             raise
 
 
-def close_all(sessions: Sequence[BlockingDriver]) -> None:
+def close_all(drivers: Sequence[BlockingDriver]) -> None:
     """Closes sessions at the same time.
 
     Raises:
-        Exception: The first of what the environments raised.
+        Exception: The first exception of the environments.
     """
-    begun, failures = outcomes(partial(_each, BlockingDriver.begin_close), sessions)
-    waited = [session for session in begun if session.session.pending]
-    failures += outcomes(partial(_each, BlockingDriver.finish), waited)[1]
-    for session in sessions:
-        session.kill()
-    for error in filter(is_news, failures):
+    failures = _failures(BlockingDriver.begin_close, drivers)
+    begun = [each for each in drivers if each not in failures and each.session.pending]
+    failures.update(_failures(BlockingDriver.finish, begun))
+    for driver in drivers:
+        driver.kill()
+    for error in filter(is_news, failures.values()):
         raise error
 
 
-def _each(function: Callable[[BlockingDriver], object], session: BlockingDriver) -> BlockingDriver:
-    function(session)
-    return session
+def _failures(
+    function: Callable[[BlockingDriver], object], drivers: Iterable[BlockingDriver]
+) -> dict[BlockingDriver, Exception]:
+    """Calls a function for each driver, whatever the calls raise; returns what they raised."""
+    failures: dict[BlockingDriver, Exception] = {}
+    for driver in drivers:
+        try:
+            function(driver)
+        except Exception as error:  # noqa: PERF203 - the other sessions have to be closed nevertheless
+            failures[driver] = error
+    return failures
 
 
 def is_news(error: Exception) -> bool:
-    """Tells whether a session did not just turn out to be gone; an environment that hung while it closed is news."""
+    """Returns whether closing failed for another reason than that the session is gone.
+
+    An environment that hung while it was closed is reported, although its session is gone.
+    """
     return isinstance(error, StepTimeoutError) or not isinstance(error, _GONE)

@@ -1,7 +1,7 @@
-"""Background thread that renews leases, and closes sessions whose proxy was collected or whose program exits.
+"""Background thread that renews leases, and closes sessions whose proxy was garbage-collected or whose program exits.
 
-A collector may run anywhere, even inside a lock of gRPC's, so it only hands the session to a thread. Exit closes what
-is left itself, each with a deadline, so that leaving never hangs.
+The garbage collector may run anywhere, even while gRPC holds a lock, so a finalizer only queues the session for the
+thread. At exit, the remaining sessions are closed in the main thread, each with a deadline, so that exit never hangs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from envwire.client._transports.portability import after_fork_in_child
 
 _open: weakref.WeakSet[BlockingDriver] = weakref.WeakSet()
 _unclosed: SimpleQueue[BlockingDriver] = SimpleQueue()
-#: Sessions of a parent process: never touched again, not even to be freed.
+#: Sessions of a parent process; referenced so that their connections are not even freed here.
 _inherited: list[BlockingDriver] = []
 _keepers: dict[int, threading.Thread] = {}
 _lock = threading.Lock()
@@ -27,66 +27,66 @@ _PERIOD_SECONDS = 0.2
 _CLOSE_SECONDS, _EXIT_SECONDS = 2.0, 5.0
 
 
-def look_after(owner: object, session: BlockingDriver) -> None:
-    """Closes `session` when `owner` is collected or the program exits, and keeps its lease until then."""
-    weakref.finalize(owner, _unclosed.put, session).atexit = False
-    keep(session)
+def look_after(owner: object, driver: BlockingDriver) -> None:
+    """Closes a session when `owner` is garbage-collected or the program exits, and renews its lease until then."""
+    weakref.finalize(owner, _unclosed.put, driver).atexit = False
+    keep(driver)
 
 
-def close_later(session: BlockingDriver) -> None:
+def close_later(driver: BlockingDriver) -> None:
     """Closes a session in the background."""
-    keep(session)
-    _unclosed.put(session)
+    keep(driver)
+    _unclosed.put(driver)
 
 
-def keep(session: BlockingDriver) -> None:
-    """Keeps the lease of `session`, and closes it when the program exits."""
+def keep(driver: BlockingDriver) -> None:
+    """Renews the lease of a session, and closes it when the program exits."""
     with _lock:
-        _open.add(session)
+        _open.add(driver)
         if os.getpid() not in _keepers:
             keeper = threading.Thread(target=_keep, name="envwire-keeper", daemon=True)
             _keepers[os.getpid()] = keeper
             keeper.start()
 
 
-def release(session: BlockingDriver) -> None:
-    """Looks after `session` no more: it is closed, or gone."""
+def release(driver: BlockingDriver) -> None:
+    """Stops renewing the lease of a session, which is closed or gone."""
     with _lock:
-        _open.discard(session)
+        _open.discard(driver)
 
 
 def _keep() -> None:
-    """Closes sessions that their owners left open and renews leases; each call has a short deadline."""
+    """Closes queued sessions and renews leases; each call has a short deadline."""
     renewed: weakref.WeakKeyDictionary[BlockingDriver, float] = weakref.WeakKeyDictionary()
     while True:
         with contextlib.suppress(Empty):
             _close(_unclosed.get(timeout=_PERIOD_SECONDS), _CLOSE_SECONDS)
         with _lock:
-            sessions = list(_open)
+            drivers = list(_open)
         now = time.monotonic()
-        for session in sessions:
-            if now - renewed.setdefault(session, now) > session.lease / 3:
-                renewed[session] = now
-                # A session that is lost says so at its next request; here it is no news.
+        for driver in drivers:
+            if now - renewed.setdefault(driver, now) > driver.session.lease / 3:
+                renewed[driver] = now
+                # A lost session is reported by its next request.
                 with contextlib.suppress(Exception):
-                    session.keep_alive()
+                    driver.keep_alive()
 
 
-def _close(session: BlockingDriver, timeout: float) -> None:
-    release(session)
+def _close(driver: BlockingDriver, timeout: float) -> None:
+    release(driver)
     with contextlib.suppress(Exception):
-        session.close(timeout)
+        driver.close(timeout)
 
 
 def _close_all() -> None:
     """Closes what is open when the program exits; when time is up, leases do the rest."""
     deadline = time.monotonic() + _EXIT_SECONDS
-    for session in list(_open):
+    for driver in list(_open):
         left = deadline - time.monotonic()
         if left > 0:
-            _close(session, min(left, _CLOSE_SECONDS))
+            _close(driver, min(left, _CLOSE_SECONDS))
         else:
-            session.kill()
+            driver.kill()
 
 
 def _after_fork() -> None:

@@ -1,4 +1,4 @@
-"""Turns the end of a request into its result: returns it, raises its error, issues its warnings."""
+"""Turns the outcome of a request into a return value or an exception, and issues the environment's warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Outcome:
     """Turns events into results.
 
     Args:
-        label: Shown as the place of warnings that the environment gave.
+        label: Shown as the source of the environment's warnings.
     """
 
     def __init__(self, label: str) -> None:
@@ -30,7 +30,7 @@ class Outcome:
         """Returns the result of a request.
 
         Raises:
-            Exception: What it was answered with.
+            Exception: The error that it was answered with.
         """
         if type(event) is Answered:
             if event.warnings:
@@ -38,10 +38,14 @@ class Outcome:
             return event.result
         if isinstance(event, Refused):
             raise event.error
-        raise ProtocolError(f"{event} is not the end of a request")
+        raise ProtocolError(f"{event} is not the outcome of a request")
 
     def of_unnumbered(self, reply: Reply) -> pb.InteractResponse:
-        """Returns the answer to a request that has no number."""
+        """Returns the answer to a request without a sequence number.
+
+        Raises:
+            Exception: The error that it was answered with.
+        """
         answer = pb.InteractResponse.FromString(reply.message)
         if answer.HasField("error"):
             family = envwire_family()
@@ -49,6 +53,6 @@ class Outcome:
         return answer
 
     def _warn(self, given: Iterable[status_pb2.Warning]) -> None:
-        """Gives the environment's warnings here, where this program's filters apply to them."""
+        """Issues the environment's warnings in this program, whose filters apply to them."""
         for category, text in decode_warnings(given):
             warnings.warn_explicit(text, category, self._label, 0, "envwire.remote", self._warned)

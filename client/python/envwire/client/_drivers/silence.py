@@ -1,9 +1,9 @@
 """Detects servers that have stopped answering: a stopped process keeps its connections open and sends nothing.
 
-When an answer is late, the server's front is asked something cheap, on a connection of its own and with a deadline of
-its own. While it answers, a long step is only a long step. When it does not, twice in a row, the wait is ended. Only
-sessions that could go on elsewhere are watched; for the others waiting is all there is. Where only a farm's gateway
-knows other servers, it is asked as well, and the wait goes on until it says that the server is dead.
+When an answer is late, the server's front is probed with a cheap request, on a separate connection with its own
+deadline. While the front answers, the step is merely long. If it misses two probes in a row, the wait is ended. Only
+sessions that could move to another server are watched; for the others there is nothing to do but wait. If only a farm's
+gateway knows other servers, the wait goes on until the gateway reports that the server is dead.
 """
 
 from __future__ import annotations
@@ -18,36 +18,36 @@ from envwire.client._transports.transport import InPlace, Probeable, Transport
 from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Area, Reply
 
-#: An answer that takes longer than this has the front probed, and once more each time it takes as long again.
+#: The front is probed once an answer takes longer than this, and again each time that as many seconds pass.
 LATE_SECONDS = 1.0
-#: A front that is alive answers in milliseconds, and one that is overloaded within this time.
+#: How long a probe waits: a front answers in milliseconds, an overloaded one within this time.
 PROBE_SECONDS = 1.0
-#: Number of probes in a row that a silent server has missed; a single one may be lost.
+#: A server counts as silent after missing this many probes in a row; a single probe may be lost.
 PROBES = 2
 #: How often, and how many times, a verdict on a silent server is asked for before that is probed again. A gateway takes
 #: 3 to 4.5 s to pronounce a server dead; with new probes between two verdicts the wait was 6.3 to 6.5 s.
 VERDICT_SECONDS, VERDICTS = 0.2, 10
 
 
-#: Says whether a server that is silent is lost; it may take a second.
+#: Decides whether a silent server is lost; it may take a second.
 Verdict: TypeAlias = Callable[[], bool]
 
 
 def silence_is_loss() -> bool:
-    """The verdict where other servers are known here."""
+    """The verdict if the client knows other servers."""
     return True
 
 
 class ProbeableTransport(Transport, Probeable, Protocol):
-    """A transport whose wait can be ended, and whose server can be probed."""
+    """A transport whose server can be probed, and whose wait can be ended."""
 
 
 class WatchedTransport:
-    """A transport that ends a wait when the server has fallen silent.
+    """A transport that ends a wait if the server has stopped answering.
 
     Args:
-        transport: The transport.
-        verdict: Says whether the server is lost, when it is silent.
+        transport: The transport that exchanges messages.
+        verdict: Decides whether a silent server is lost.
     """
 
     def __init__(self, transport: ProbeableTransport, verdict: Verdict = silence_is_loss) -> None:
@@ -92,10 +92,10 @@ class WatchedTransport:
         return reply
 
     def _is_lost(self) -> bool:
-        """Returns whether a wait ended because of silence, or the server is pronounced dead that cannot be reached."""
+        """Returns whether a failed wait means that the server is lost: silent, or dead by the gateway."""
         if self._silent == self._wait:
             return True
-        if self._verdict is silence_is_loss:  # a connection that cannot be made is no silence
+        if self._verdict is silence_is_loss:  # a refused connection is not silence
             return False
         now = time.monotonic()
         self._cut_at = self._cut_at or now
@@ -112,7 +112,7 @@ class WatchedTransport:
         self._wait += 1
 
     def _probe_later(self) -> None:
-        """Has the server probed: by a thread of its own, since a probe of a silent server takes its time."""
+        """Probes the server in a thread, because a probe of a silent server takes long."""
         args = (self._wait,)
         threading.Thread(target=self._probe, args=args, name="envwire-probe", daemon=True).start()
 
@@ -137,11 +137,11 @@ class WatchedTransport:
             self._late.start(LATE_SECONDS)
 
     def fileno(self) -> int:
-        """Returns what is readable once a reply has come (see `Transport.fileno`)."""
+        """Returns a descriptor that is readable once a reply has arrived (see `Transport.fileno`)."""
         return self._transport.fileno()
 
     def offer(self, buffer: Area) -> None:
-        """Says where the attachments of the next reply shall go (see `InPlace.offer`)."""
+        """Offers a buffer for the attachments of the next reply (see `InPlace.offer`)."""
         if self._in_place is not None:
             self._in_place.offer(buffer)
 
@@ -150,7 +150,7 @@ class WatchedTransport:
         self._transport.keep_alive(request, header)
 
     def close(self) -> None:
-        """Frees the connection (see `Transport.close`)."""
+        """Closes the transport (see `Transport.close`)."""
         self._late.stop()
         self._wait += 1
         self._transport.close()

@@ -1,7 +1,7 @@
-"""Deadlines for waits that have none of their own.
+"""Deadlines for waits that take no timeout.
 
-Waiting for the next message of a gRPC stream cannot be given a deadline. One thread looks at all such waits from time
-to time and cancels those that are overdue; a wait itself only writes down when it ends.
+gRPC takes no timeout for the next message of a stream. One thread checks all such waits ten times a second and cancels
+those that are overdue; starting a wait only stores its deadline.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PERIOD_SECONDS = 0.1
 
 
 class Deadline:
-    """The deadline of one waiter.
+    """The deadline of one connection's waits.
 
     Args:
         cancel: Ends the wait; called from another thread.
@@ -34,7 +34,7 @@ class Deadline:
         _watch(self)
 
     def start(self, seconds: float) -> None:
-        """Begins a wait."""
+        """Starts a wait."""
         self.at = time.monotonic() + seconds
 
     def stop(self) -> None:
@@ -56,7 +56,7 @@ _thread_of: dict[int, threading.Thread] = {}
 def _watch(deadline: Deadline) -> None:
     with _lock:
         _watched.add(deadline)
-        if os.getpid() not in _thread_of:  # a fork inherits the record, not the thread
+        if os.getpid() not in _thread_of:  # a forked child inherits the dict but not the thread
             _thread_of.clear()
             thread = threading.Thread(target=_run, name="envwire-watchdog", daemon=True)
             _thread_of[os.getpid()] = thread

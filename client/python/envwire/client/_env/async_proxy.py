@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from envwire.client._drivers.turn import Turn
+from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._env.chunks import StepAlone, step_many
 from envwire.client._env.env_info import EnvInfo
 from envwire.client._env.episodes import generator, mirrored_step, reset
@@ -16,7 +16,7 @@ from envwire.client._env.np_random import MirroredRandom
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.flows import Effect
-from envwire.client._recovery.making import SessionMaker, SessionPlan
+from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import STRATEGIES
 from envwire.client._session.attribute_operations import (
     CallMethod,
@@ -96,12 +96,11 @@ class AsyncRemoteEnv(EnvInfo):
         )
         every = {**(env_kwargs or {}), **kwargs}
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
-        plan = SessionPlan(request, self._family, timeout)
-        maker = SessionMaker(Servers(target, options), plan, watch=False)
+        maker = SessionMaker(Servers(target, options), request, self._family, watch=False)
         strategy = STRATEGIES[on_lost](options, render_mode)
-        self._handle = AsyncSessionHandle(maker, strategy, plan.label)
+        self._handle = AsyncSessionHandle(maker, strategy, maker.label)
         self._random = MirroredRandom(self._family)
-        self._turn = Turn(self._family, self.__str__)
+        self._guard = CallGuard(self._family, self.__str__)
         self._remake = partial(
             type(self),
             target,
@@ -127,7 +126,7 @@ class AsyncRemoteEnv(EnvInfo):
             self.spec.additional_wrappers = ()  # they are on the server
 
     async def __aenter__(self) -> Self:
-        with self._turn:
+        with self._guard:
             if self._handle.vacant:
                 await self._make()
         return self
@@ -160,14 +159,14 @@ class AsyncRemoteEnv(EnvInfo):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode (see `Env.reset`); makes the environment again when it was closed or lost."""
-        with self._turn:
+        with self._guard:
             if self._handle.vacant:
                 await self._make()
             return await self._handle.run(reset(self._handle, self._random, seed, options))
 
     async def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step (see `Env.step`)."""
-        with self._turn:
+        with self._guard:
             return await self._step(action)
 
     async def _step(self, action: Any) -> StepResult:
@@ -178,27 +177,27 @@ class AsyncRemoteEnv(EnvInfo):
             else:
                 result = (await handle.serve(Step(action)))[0]
         except RemoteError as error:
-            return handle.strategy.ending(error)
-        handle.strategy.saw(result[0])
+            return handle.strategy.final_step(error)
+        handle.strategy.observe(result[0])
         return result
 
     async def step_many(self, actions: Iterable[Any]) -> list[StepResult]:
         """Takes one step per action until the episode ends (see `envwire.client.RemoteEnv.step_many`)."""
-        with self._turn:
+        with self._guard:
             flow = step_many(self._handle, list(actions), self._random.active)
             return await run_async(flow, self._do)
 
     async def _do(self, effect: Effect | StepAlone) -> Any:
         if isinstance(effect, StepAlone):
             return await self._step(effect.action)
-        return await self._handle.do(effect)
+        return await self._handle.perform(effect)
 
     async def render(self) -> Any:
         """Returns a frame of the present state (see `Env.render`)."""
         return await self._serve(Render())
 
     async def _serve(self, operation: Operation[_T]) -> _T:
-        with self._turn:
+        with self._guard:
             return await self._handle.serve(operation)
 
     async def get_np_random(self) -> np.random.Generator:
@@ -207,7 +206,7 @@ class AsyncRemoteEnv(EnvInfo):
         Raises:
             InvalidRequestError: The environment has none that can be mirrored.
         """
-        with self._turn:
+        with self._guard:
             return await self._handle.run(generator(self._random, str(self)))
 
     def set_np_random(self, value: np.random.Generator) -> None:
@@ -238,23 +237,23 @@ class AsyncRemoteEnv(EnvInfo):
 
     async def save_state(self) -> SavedState:
         """Saves the state of the environment (see `envwire.client.RemoteEnv.save_state`)."""
-        with self._turn:
+        with self._guard:
             return await self._handle.run(save(self._handle, self._random))
 
     async def restore_state(self, state: SavedState) -> None:
         """Restores a state that `save_state` returned (see `envwire.client.RemoteEnv.restore_state`)."""
-        with self._turn:
+        with self._guard:
             await self._handle.run(restore(self._handle, self._random, state))
 
     async def fork(self) -> Self:
         """Returns a second environment in the same state (see `envwire.client.RemoteEnv.fork`)."""
-        with self._turn:
+        with self._guard:
             handle = self._handle.copy()
             if not await self._handle.run(fork(self._handle, handle)):
                 await handle.run(catch_up(handle))
             twin = self._twin()
             twin._handle, twin._random = handle, self._random.copy()
-            twin._turn = Turn(self._family, twin.__str__)
+            twin._guard = CallGuard(self._family, twin.__str__)
             return twin
 
     async def close(self) -> None:
@@ -262,8 +261,8 @@ class AsyncRemoteEnv(EnvInfo):
 
         Closing twice is harmless.
         """
-        await self._turn.come()
-        with self._turn:
+        await self._guard.wait_free()
+        with self._guard:
             await self._handle.close()
 
 

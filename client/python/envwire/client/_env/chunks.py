@@ -6,8 +6,8 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.flows import Ask, Effect, Flow
-from envwire.client._recovery.lives import Lives
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.operations import StepMany
 from envwire.client.errors import RemoteError
@@ -30,12 +30,12 @@ class StepAlone:
 
 
 def step_many(
-    lives: Lives[Any], actions: Sequence[Any], apart: bool
+    handle: BaseSessionHandle[Any], actions: Sequence[Any], apart: bool
 ) -> Generator[Effect | StepAlone, Any, list[StepResult]]:
     """Takes steps until the actions are used up or the episode ends.
 
     Args:
-        lives: The environment.
+        handle: The environment.
         actions: One for each step.
         apart: Whether each step has to be a request of its own.
 
@@ -46,11 +46,11 @@ def step_many(
     error: BaseException | None = None
     try:
         while error is None and len(taken) < len(actions) and not _ended(taken):
-            if apart or _CAPABILITY not in lives.live().session.capabilities:
+            if apart or _CAPABILITY not in handle.live().session.capabilities:
                 taken.append((yield StepAlone(actions[len(taken)])))
             else:
                 part = actions[len(taken) : len(taken) + _MAX_ACTIONS]
-                results, error = yield from _take(lives.strategy, part)
+                results, error = yield from _take(handle.strategy, part)
                 taken += results
     except Exception as raised:
         error = raised
@@ -67,9 +67,9 @@ def _take(
     try:
         results, error = yield Ask(StepMany(actions), recover=True)
     except RemoteError as lost:
-        return [strategy.ending(lost)], None
+        return [strategy.final_step(lost)], None
     if results:
-        strategy.saw(results[-1][0])
+        strategy.observe(results[-1][0])
     return results, error
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class EnvInfo:
-    """The attributes of an environment that do not change while it lives."""
+    """The attributes of an environment that do not change while it handle."""
 
     _family: Family
     # The base classes call these plain attributes; here they follow the environment's.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from envwire.client._env.np_random import MirroredRandom
+from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.flows import Ask, Flow
-from envwire.client._recovery.lives import Lives
 from envwire.client._session.attribute_operations import GetRandom
 from envwire.client._session.operations import Reset, Step
 from envwire.client.errors import InvalidRequestError
@@ -14,24 +14,27 @@ from envwire.codec.steps.step_codec import StepResult
 
 
 def reset(
-    lives: Lives[Any], random: MirroredRandom, seed: int | None, options: dict[str, Any] | None
+    handle: BaseSessionHandle[Any],
+    random: MirroredRandom,
+    seed: int | None,
+    options: dict[str, Any] | None,
 ) -> Flow[tuple[Any, dict[str, Any]]]:
     """Starts an episode.
 
     Args:
-        lives: The environment.
+        handle: The environment.
         random: Its generator on this side.
         seed: As for `Env.reset`, as is what follows.
         options: For the environment.
     """
-    strategy = lives.strategy
+    strategy = handle.strategy
     if seed is not None:
         random.reseeded()
     state = random.changed()
     if state is None and seed is None and strategy.recording is not None:
-        state = random.known() or (yield from lives.root(seed))
+        state = random.known() or (yield from strategy.generator_state())
     result, mirror = yield Ask(Reset(seed, options, state, random.active), recover=True)
-    strategy.saw(result[0])
+    strategy.observe(result[0])
     if mirror is not None:
         random.absorb(mirror)
     return result  # type: ignore[no-any-return]

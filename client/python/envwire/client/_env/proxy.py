@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.closing import close
 from envwire.client._env.attributes import RemoteAttributes
 from envwire.client._env.chunks import StepAlone, step_many
 from envwire.client._env.episodes import mirrored_step, reset
@@ -16,7 +13,7 @@ from envwire.client._env.recipe import Recipe
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.flows import Effect
-from envwire.client._recovery.making import SessionMaker, SessionPlan
+from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
 from envwire.client._session.flows import run
@@ -103,9 +100,8 @@ class RemoteProxy(RemoteAttributes):
         self._used = False
         served_mode = RENDERED if render_mode == HUMAN else render_mode
         request = make_request(env_id, served_mode, wrappers, library, self._family, lease, kwargs)
-        plan = SessionPlan(request, self._family, timeout)
-        maker = SessionMaker(Servers(target, options), plan)
-        self._handle = SessionHandle(maker, STRATEGIES[on_lost](options, render_mode), plan.label)
+        maker = SessionMaker(Servers(target, options), request, self._family)
+        self._handle = SessionHandle(maker, STRATEGIES[on_lost](options, render_mode), maker.label)
         made = self._handle.make()
         self._describe(made)
         if made.HasField("spec"):
@@ -126,10 +122,6 @@ class RemoteProxy(RemoteAttributes):
         if self.spec is not None:
             self.spec.kwargs["render_mode"] = HUMAN
         self._viewer = Viewer(self.metadata)
-
-    @property
-    def _session(self) -> BlockingDriver | None:
-        return self._handle.session
 
     @property
     def connection_stats(self) -> ConnectionStats:
@@ -170,8 +162,8 @@ class RemoteProxy(RemoteAttributes):
                 else handle.serve(Step(action))[0]
             )
         except RemoteError as error:
-            return handle.strategy.ending(error)
-        handle.strategy.saw(result[0])
+            return handle.strategy.final_step(error)
+        handle.strategy.observe(result[0])
         if self._viewer is not None:
             self._viewer.show(self._frame())
         return result
@@ -195,7 +187,9 @@ class RemoteProxy(RemoteAttributes):
 
     def _do(self, effect: Effect | StepAlone) -> Any:
         return (
-            self.step(effect.action) if isinstance(effect, StepAlone) else self._handle.do(effect)
+            self.step(effect.action)
+            if isinstance(effect, StepAlone)
+            else self._handle.perform(effect)
         )
 
     def render(self) -> Any:
@@ -209,9 +203,7 @@ class RemoteProxy(RemoteAttributes):
         """Closes the environment on the server and the connection to it. Closing twice is harmless."""
         if self._viewer is not None:
             self._viewer.close()
-        session = self._handle.release()
-        if session is not None and session.pid == os.getpid():
-            close(session)
+        self._handle.close()
 
     @property
     def unwrapped(self) -> Any:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from envwire.client._env.np_random import MirroredRandom
-from envwire.client._recovery.bring_back import replayed
-from envwire.client._recovery.flows import Ask, CopyTo, Flow, LetGo, MakeAgain
-from envwire.client._recovery.lives import Lives
+from envwire.client._recovery.base_handle import BaseSessionHandle
+from envwire.client._recovery.bring_back import replay
+from envwire.client._recovery.flows import Ask, CopyTo, Flow, Kill, MakeAgain
 from envwire.client._session.attribute_operations import GetRandom, HasAttribute
 from envwire.client._session.operations import RestoreState, SaveState
 from envwire.client._session.recording.recording import Recording
@@ -41,14 +41,14 @@ class SavedState:
     drawn: spaces_pb2.RandomState | None
 
 
-def save(lives: Lives[Any], random: MirroredRandom) -> Flow[SavedState]:
+def save(handle: BaseSessionHandle[Any], random: MirroredRandom) -> Flow[SavedState]:
     """Saves the state of an environment.
 
     Raises:
         InvalidRequestError: UNSUPPORTED: neither the environment nor its recording offers one.
         ReplayError: The recording is not whole.
     """
-    recording = lives.strategy.recording
+    recording = handle.strategy.recording
     number = 0
     try:
         number = yield Ask(SaveState(), recover=True)
@@ -56,17 +56,19 @@ def save(lives: Lives[Any], random: MirroredRandom) -> Flow[SavedState]:
         recording = _instead(recording, error)
     else:
         recording = None
-    return SavedState(lives.lineage, number, recording, random.changed())
+    return SavedState(handle.lineage, number, recording, random.changed())
 
 
-def restore(lives: Lives[Any], random: MirroredRandom, state: SavedState) -> Flow[None]:
+def restore(
+    handle: BaseSessionHandle[Any], random: MirroredRandom, state: SavedState
+) -> Flow[None]:
     """Brings an environment back to a state.
 
     Raises:
         InvalidRequestError: It is not a state of this environment, or is not kept any more.
         RemoteError: The environment could not be brought there.
     """
-    if state.lineage is not lives.lineage:
+    if state.lineage is not handle.lineage:
         raise InvalidRequestError(
             "this state belongs to another environment, or to what this one was before it was closed or lost; restore "
             "it where it was saved"
@@ -74,20 +76,20 @@ def restore(lives: Lives[Any], random: MirroredRandom, state: SavedState) -> Flo
     if state.recording is None:
         yield Ask(RestoreState(state.number), recover=True)
     else:
-        present = lives.strategy.recording
+        present = handle.strategy.recording
         assert present is not None  # noqa: S101 - only recorded environments have recordings
         present.become(state.recording)
-        yield from catch_up(lives)
+        yield from catch_up(handle)
     if random.active:
         random.absorb((yield Ask(GetRandom(), recover=True)))
         random.draw_again(state.drawn)
 
 
-def fork(lives: Lives[Any], twin: Lives[Any]) -> Flow[bool]:
+def fork(handle: BaseSessionHandle[Any], twin: BaseSessionHandle[Any]) -> Flow[bool]:
     """Makes a copy of an environment, in the same state.
 
     Args:
-        lives: The environment.
+        handle: The environment.
         twin: Takes the copy.
 
     Returns:
@@ -98,33 +100,33 @@ def fork(lives: Lives[Any], twin: Lives[Any]) -> Flow[bool]:
         ReplayError: The recording is not whole, or the copy went another way.
     """
     try:
-        yield from _copied(lives, twin)
+        yield from _copied(handle, twin)
     except InvalidRequestError as error:
         _instead(twin.strategy.recording, error)
         return False
     return True
 
 
-def catch_up(twin: Lives[Any]) -> Flow[None]:
+def catch_up(twin: BaseSessionHandle[Any]) -> Flow[None]:
     """Makes an environment and replays its recording."""
     recording = twin.strategy.recording
     assert recording is not None  # noqa: S101 - only recorded environments have recordings
-    yield LetGo(close=True)
+    yield Kill(close=True)
     try:
         yield MakeAgain()
-        yield from replayed(recording)
+        yield from replay(recording)
     except RemoteError:
-        yield LetGo(close=True)
+        yield Kill(close=True)
         raise
 
 
-def _copied(lives: Lives[Any], twin: Lives[Any]) -> Flow[None]:
+def _copied(handle: BaseSessionHandle[Any], twin: BaseSessionHandle[Any]) -> Flow[None]:
     try:
         yield CopyTo(twin)
     except RemoteError as error:
-        if not lives.is_loss(error):
+        if not handle.is_loss(error):
             raise
-        yield from lives.serve_again(HasAttribute("spec"), error)
+        yield from handle.serve_again(HasAttribute("spec"), error)
         yield CopyTo(twin)
 
 

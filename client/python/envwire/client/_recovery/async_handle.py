@@ -1,4 +1,4 @@
-"""The handle of an asyncio environment: its current session, and recovery when that is lost."""
+"""The handle of an asyncio environment: awaits answers of its current session and recovers a lost one."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from typing import Any, TypeVar
 from envwire.client._drivers import keeper
 from envwire.client._drivers.asyncio_driver import AsyncDriver
 from envwire.client._drivers.closing import is_news
-from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.departure import close_unwanted
-from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, LetGo, MakeAgain, MakeNew
-from envwire.client._recovery.lives import Lives
+from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, Kill, MakeAgain, MakeNew
 from envwire.client._recovery.making import Made
 from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Operation
@@ -24,19 +23,19 @@ from envwire.v1 import environment_pb2 as pb
 _T = TypeVar("_T")
 
 
-class AsyncSessionHandle(Lives[AsyncDriver]):
-    """A handle on one environment; see `envwire.client._recovery.session_handle.SessionHandle`.
+class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
+    """A handle on one environment; for its arguments and attributes see `BaseSessionHandle`.
 
-    Sessions are made in threads. For its arguments and attributes see `Lives`.
+    Sessions are made in threads.
     """
 
     async def make(self) -> pb.MakeResponse:
         """Makes the environment, as a new one."""
-        self.begin_life()
-        return await self._adopt_made(partial(self._maker.make, self.strategy))
+        self._start_over()
+        return await self._make_session(partial(self._maker.make, self.strategy))
 
-    async def _adopt_made(self, make: Callable[[], Made]) -> pb.MakeResponse:
-        """Makes a session in a thread; one that is made after its caller was cancelled is closed again."""
+    async def _make_session(self, make: Callable[[], Made]) -> pb.MakeResponse:
+        """Makes a session in a thread; if the caller is cancelled meanwhile, the session is closed."""
         making = asyncio.ensure_future(asyncio.to_thread(make))
         try:
             made = await asyncio.shield(making)
@@ -49,56 +48,50 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
     def _driver(self, made: Made) -> AsyncDriver:
         return AsyncDriver(made.driver, self._maker.verdict(self.strategy, made))
 
-    def _adopt(self, made: Made, session: AsyncDriver) -> None:
-        self.session, self.target = session, made.target
-        # Nothing that the session holds may hold the handle: the session is closed when the handle is collected.
-        session.session.on_notices = partial(self.strategy.heard, str(self))
-        keeper.look_after(self, made.driver)
-
-    async def _present(self, operation: Operation[Any]) -> AsyncDriver:
-        """Returns the session for a request; leaves a server that is about to stop."""
-        session = self.live()
-        if not session.session.notices:
-            return session
-        made = self._departures.due(session.session, self.target, operation)
+    async def _current(self, operation: Operation[Any]) -> AsyncDriver:
+        """Returns the driver for a request, after leaving a server that is about to stop."""
+        driver = self.live()
+        if not driver.session.notices:
+            return driver
+        made = self._departures.due(driver.session, self.target, operation)
         if made is not None:
-            await self._leave(session, made)
+            await self._leave(driver, made)
         return self.live()
 
-    async def _leave(self, session: AsyncDriver, made: Made) -> None:
-        """Goes on in another session, if it comes to where this one is."""
-        driver = self._driver(made)
+    async def _leave(self, driver: AsyncDriver, made: Made) -> None:
+        """Continues in another session, if that can be brought to the present state."""
+        successor = self._driver(made)
         try:
-            await run_async(self.strategy.arrive(), partial(_asked, driver))
+            await run_async(self.strategy.arrive(), lambda ask: successor.serve(ask.operation))
         except BaseException as error:
-            driver.kill()
+            successor.kill()
             self._departures.failed(made, error)
             if isinstance(error, RemoteError):
                 return
             raise
-        self.take()
-        self._adopt(made, driver)
-        session.kill()
-        keeper.close_later(session.blocking)
+        self.release()
+        self._adopt(made, successor)
+        driver.kill()
+        keeper.close_later(driver.blocking)
 
     def copy(self) -> AsyncSessionHandle:
         """Returns a handle on a copy of the environment, which has no session yet."""
         return AsyncSessionHandle(self._maker, self.strategy.copy(), self._label)
 
     async def _copy_to(self, twin: AsyncSessionHandle) -> None:
-        origin, target = self.live().session.identity.reference, self.target
-
-        await twin._adopt_made(partial(self._maker.make_copy, target, origin, twin.strategy))
+        origin = self.live().session.identity.reference
+        copy = partial(self._maker.make_copy, self.target, origin, twin.strategy)
+        await twin._make_session(copy)
 
     async def serve(self, operation: Operation[_T]) -> _T:
-        """Serves a request; what becomes of it when the session turns out to be lost is the strategy's to say.
+        """Serves a request; if the session turns out to be lost, the strategy decides what happens.
 
         Raises:
             SessionClosedError: There is no session.
-            Exception: Whatever the environment raised.
+            Exception: Any exception of the environment.
         """
         try:
-            return await (await self._present(operation)).serve(operation)
+            return await (await self._current(operation)).serve(operation)
         except RemoteError as error:
             if not self.is_loss(error):
                 raise
@@ -107,15 +100,15 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
         return result
 
     async def run(self, flow: Flow[_T]) -> _T:
-        """Runs a flow of this environment's."""
-        return await run_async(flow, self.do)
+        """Runs a flow of this environment."""
+        return await run_async(flow, self.perform)
 
-    async def do(self, effect: Effect) -> Any:
-        """Does what a flow yields."""
+    async def perform(self, effect: Effect) -> Any:
+        """Performs an effect that a flow yields."""
         doing: Awaitable[Any]
         match effect:
             case MakeAgain():
-                doing = self._adopt_made(partial(self._maker.make, self.strategy, self.target))
+                doing = self._make_session(partial(self._maker.make, self.strategy, self.target))
             case MakeNew():
                 doing = self.make()
             case CopyTo():
@@ -123,45 +116,33 @@ class AsyncSessionHandle(Lives[AsyncDriver]):
             case Ask():
                 serve = self.serve if effect.recover else self.live().serve
                 doing = serve(effect.operation)
-            case LetGo():
-                doing = self._let_go(close=effect.close)
+            case Kill():
+                doing = self.kill(close=effect.close)
             case Pause():
                 doing = asyncio.sleep(effect.seconds)
         return await doing
 
-    async def _let_go(self, *, close: bool) -> None:
-        session = self.release()
-        if session is None or session.pid != THIS_PROCESS.pid:
+    async def kill(self, *, close: bool = False) -> None:
+        """Frees the connection of the session; if `close`, closes the session first, whatever errors that gives."""
+        driver = self._release_own()
+        if driver is None:
             return
         if close:
             with contextlib.suppress(RemoteError):
-                await session.close()
-        session.kill()
-
-    def release(self) -> AsyncDriver | None:
-        """Detaches and returns the session, for the caller to close."""
-        session = self.take()
-        if session is not None:
-            keeper.release(session.blocking)
-        return session
+                await driver.close()
+        driver.kill()
 
     async def close(self) -> None:
         """Closes the session; one that is already gone counts as closed.
 
         Raises:
-            Exception: Whatever the environment raised.
+            Exception: Any exception of the environment.
         """
-        session = self.release()
-        if session is None or session.pid != THIS_PROCESS.pid:
+        driver = self._release_own()
+        if driver is None:
             return
         try:
-            await session.close()
+            await driver.close()
         except RemoteError as error:
             if is_news(error):
                 raise
-
-
-async def _asked(driver: AsyncDriver, effect: Effect) -> Any:
-    """Serves what a flow asks of a session."""
-    assert isinstance(effect, Ask)  # noqa: S101 - arriving is nothing else
-    return await driver.serve(effect.operation)

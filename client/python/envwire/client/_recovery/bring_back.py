@@ -6,7 +6,7 @@ import logging
 import time
 
 from envwire.client._errors.losses import ENDS, is_lost
-from envwire.client._recovery.flows import Ask, Flow, LetGo, MakeAgain
+from envwire.client._recovery.flows import Ask, Asking, Flow, Kill, MakeAgain
 from envwire.client._session.flows import Pause
 from envwire.client._session.operations import Replay
 from envwire.client._session.recording.recording import Recording, Replayable
@@ -15,21 +15,21 @@ from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.client")
 
-#: A new session may be lost as well while it is made and brought forward; seconds to wait before the next one.
+#: Seconds to wait before the next attempt, if the new session is lost as well.
 _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 def bring_back(label: object, recording: Recording, error: Exception) -> Flow[None]:
-    """Makes an environment again and replays a recording to it; tries again when that session is lost as well.
+    """Makes an environment again and replays a recording to it; tries again if that session is lost as well.
 
     Args:
         label: Names the environment in the log.
-        recording: What it was asked.
-        error: How it was lost.
+        recording: The requests to replay.
+        error: The error by which the loss was found.
 
     Raises:
-        ReplayError: It cannot be replayed, or went another way.
-        RemoteError: No server makes it.
+        ReplayError: The recording cannot be replayed, or the answers differ.
+        RemoteError: No server makes the environment.
     """
     begun = time.monotonic()
     recording.check_whole(error)
@@ -39,9 +39,9 @@ def bring_back(label: object, recording: Recording, error: Exception) -> Flow[No
         try:
             yield MakeAgain()
             made = True
-            yield from replayed(recording)
+            yield from replay(recording)
         except RemoteError as failure:
-            yield LetGo(close=True)
+            yield Kill(close=True)
             if not made and failure.reason not in ENDS:
                 raise
             if not is_lost(failure) or isinstance(failure, ReplayError):
@@ -54,39 +54,39 @@ def bring_back(label: object, recording: Recording, error: Exception) -> Flow[No
     raise error
 
 
-def replayed(recording: Recording) -> Flow[None]:
-    """Brings a new environment to where a recording ends: by its short tape, or else by its long one.
+def replay(recording: Recording) -> Flow[None]:
+    """Brings a new environment to the end of a recording: by its short tape, or by its long one if that differs.
 
     Raises:
-        ReplayMismatchError: It went another way.
-        ReplayError: It cannot be replayed here.
+        ReplayMismatchError: The answers differ from the recorded ones.
+        ReplayError: The recording cannot be replayed here.
     """
     first, *others = recording.tapes()
     try:
-        yield from _played(first)
+        yield from _replay_tape(first)
     except ReplayMismatchError:
         if not others:
             raise
         _log.info("an episode alone does not bring it back; replaying %d requests", len(others[0]))
-        yield LetGo(close=True)
+        yield Kill(close=True)
         yield MakeAgain()
-        yield from _played(others[0])
+        yield from _replay_tape(others[0])
 
 
-def arrived(recording: Recording) -> Flow[None]:
-    """Brings a new environment to where a recording ends while the old one goes on being there; asks it only.
+def replay_first_tape(recording: Recording) -> Asking[None]:
+    """Brings a new session to the end of a recording while the old one still exists; only sends requests to it.
 
     Raises:
-        ReplayMismatchError: It went another way.
-        ReplayError: It cannot be replayed here.
+        ReplayMismatchError: The answers differ from the recorded ones.
+        ReplayError: The recording cannot be replayed here.
     """
     tapes = recording.tapes()
     if not tapes:
         raise ReplayError("there were more requests than are recorded")
-    yield from _played(tapes[0])
+    yield from _replay_tape(tapes[0])
 
 
-def _played(tape: Replayable) -> Flow[None]:
+def _replay_tape(tape: Replayable) -> Asking[None]:
     served = 0
     while served < len(tape):
         part = pb.ReplayRequest()

@@ -1,4 +1,4 @@
-"""Leaves a server that is about to stop: a session is made elsewhere while the present one still answers."""
+"""Leaves a server that is about to stop: a session is made elsewhere while the current one still answers."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import TYPE_CHECKING
 
 from envwire.client._drivers import keeper
@@ -22,36 +23,36 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("envwire.client")
 
-#: Seconds to wait before a session is looked for once more where none could be had.
+#: Seconds to wait after a failed attempt to make a session elsewhere.
 _PAUSE_SECONDS = 1.0
 
 
 class Departure:
-    """A session that is made in a thread. It is closed when this object is collected and nobody took it.
+    """A session that is made in a thread. If this object is collected before `take`, the session is closed.
 
     Args:
-        make: Makes it.
+        make: Makes the session.
     """
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._made: Future[Made] = Future()
-        self._abandoned = weakref.finalize(self, _abandon, self._made)
-        self._abandoned.atexit = False  # the keeper closes what is open then
+        self._finalizer = weakref.finalize(self, _close_when_made, self._made)
+        self._finalizer.atexit = False  # at exit, the keeper closes all open sessions
         args = (make, self._made)
         threading.Thread(target=_run, args=args, name="envwire-departure", daemon=True).start()
 
     @property
     def ready(self) -> bool:
-        """Whether it is made, or could not be."""
+        """Whether the attempt to make the session has ended."""
         return self._made.done()
 
     def take(self) -> Made:
         """Returns the session.
 
         Raises:
-            Exception: Why there is none.
+            Exception: The session could not be made.
         """
-        self._abandoned.detach()
+        self._finalizer.detach()
         return self._made.result()
 
 
@@ -65,22 +66,22 @@ def _run(make: Callable[[], Made], outcome: Future[Made]) -> None:
         outcome.set_result(made)
 
 
-def _abandon(outcome: Future[Made]) -> None:
+def _close_when_made(outcome: Future[Made]) -> None:
     outcome.add_done_callback(close_unwanted)
 
 
 def close_unwanted(outcome: Future[Made] | asyncio.Future[Made]) -> None:
-    """Closes a session that nobody waits for any more, in the background."""
+    """Closes a session that is no longer needed, in the background."""
     if not outcome.cancelled() and outcome.exception() is None:
         keeper.close_later(outcome.result().driver)
 
 
 class Departures:
-    """The departures of one environment.
+    """Decides when one environment leaves its server, and makes the session to continue in.
 
     Args:
-        maker: Makes its sessions.
-        strategy: Says whether it leaves, and when.
+        maker: Makes the sessions.
+        strategy: Decides whether and when the environment may leave.
         clock: Monotonic time, in seconds.
     """
 
@@ -99,19 +100,18 @@ class Departures:
     def due(
         self, session: ClientSession, target: str | None, operation: Operation[object]
     ) -> Made | None:
-        """Returns a session that shall take the place of the present one before a request; None to stay for now.
+        """Returns a session that is ready to replace the current one before a request; None to stay for now.
 
         Args:
-            session: The present one, whose server is about to stop.
-            target: Where that is.
-            operation: What is asked.
+            session: The current session, whose server is about to stop.
+            target: Its server.
+            operation: The request.
         """
         if session.pending or not session.has_others or not self._strategy.leaves:
             return None
         if self._departure is None:
             if self._clock() >= self._not_before:
-                strategy, last = self._strategy, target
-                self._departure = Departure(lambda: self._maker.make(strategy, last))
+                self._departure = Departure(partial(self._maker.make, self._strategy, target))
             return None
         if not self._departure.ready or not self._strategy.leaves_before(operation):
             return None
@@ -119,17 +119,17 @@ class Departures:
         try:
             return departure.take()
         except Exception as error:
-            _log.info("no session elsewhere so far: %s", error)
+            _log.info("no session on another server yet: %s", error)
             self._not_before = self._clock() + _PAUSE_SECONDS
             return None
 
     def failed(self, made: Made, error: BaseException) -> None:
-        """Takes a session that could not be brought to where the present one is; it is closed."""
+        """Closes a session that could not be brought to the current state; tries again later if that can help."""
         _log.warning("cannot leave a server that is about to stop: %s", error)
         keeper.close_later(made.driver)
         again = self._clock() + _PAUSE_SECONDS
         self._not_before = float("inf") if isinstance(error, ReplayError) else again
 
-    def forget(self) -> None:
-        """Forgets a session that is made meanwhile: the present one is closed or lost."""
+    def cancel(self) -> None:
+        """Discards the session that is being made: the current one is closed or lost."""
         self._departure, self._not_before = None, 0.0

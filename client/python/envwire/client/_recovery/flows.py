@@ -1,7 +1,7 @@
-"""Recovery without I/O: flows yield what to do next, drivers do it and send back the outcome.
+"""Recovery without I/O: flows yield effects, and handles perform them.
 
-What they yield is done by `envwire.client._session.flows.run`, which blocks, or by `run_async`; an exception goes into
-the flow where it waits. So the strategies are written once for both.
+Flows are run by `envwire.client._session.flows.run`, which blocks, or by `run_async`; an effect that raises does so at
+the flow's `yield`. So the strategies are written once for both.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class MakeAgain:
-    """Make the environment again, in a session that takes the place of the lost one."""
+    """Make the environment again, in a session that replaces the lost one."""
 
 
 @dataclass(frozen=True, slots=True)
 class MakeNew:
-    """Make the environment as a new one, which has no past."""
+    """Make the environment as a new one, whose recording starts over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class CopyTo:
     """Let the server make a copy of the session.
 
     Attributes:
-        twin: A handle of the same kind, which takes it.
+        twin: The handle for the copy, of the same kind as the one that performs this.
     """
 
     twin: Any
@@ -39,11 +39,11 @@ class CopyTo:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask the session something; the result comes back.
+    """Send a request to the session; its result is returned.
 
     Attributes:
-        operation: What.
-        recover: Whether a session that is lost meanwhile is recovered.
+        operation: The request.
+        recover: Whether to recover a session that is lost meanwhile.
     """
 
     operation: Operation[Any]
@@ -51,15 +51,17 @@ class Ask:
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
-    """Let go of the session.
+class Kill:
+    """Free the connection of the session.
 
     Attributes:
-        close: Whether it may be there still, to be closed.
+        close: Whether to close the session first, because it may still exist.
     """
 
     close: bool = False
 
 
-Effect: TypeAlias = MakeAgain | MakeNew | CopyTo | Ask | LetGo | Pause
+Effect: TypeAlias = MakeAgain | MakeNew | CopyTo | Ask | Kill | Pause
 Flow: TypeAlias = Generator[Effect, Any, T]
+#: A flow that only sends requests.
+Asking: TypeAlias = Generator[Ask, Any, T]

@@ -5,30 +5,26 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from functools import partial
 from typing import Any, TypeVar
 
 from envwire.client._drivers import keeper
 from envwire.client._drivers.blocking import BlockingDriver
+from envwire.client._drivers.closing import close
 from envwire.client._drivers.this_process import THIS_PROCESS
-from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, LetGo, MakeAgain, MakeNew
-from envwire.client._recovery.lives import Lives
+from envwire.client._recovery.base_handle import BaseSessionHandle
+from envwire.client._recovery.flows import Ask, CopyTo, Effect, Flow, Kill, MakeAgain, MakeNew
 from envwire.client._recovery.making import Made, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.flows import Pause, run
 from envwire.client._session.operations import Operation
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.frames import Area
 
 _T = TypeVar("_T")
 
 
-class SessionHandle(Lives[BlockingDriver]):
-    """A handle on one environment.
-
-    For its arguments and attributes see `Lives`.
-    """
+class SessionHandle(BaseSessionHandle[BlockingDriver]):
+    """A handle on one environment; for its arguments and attributes see `BaseSessionHandle`."""
 
     def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
         super().__init__(maker, strategy, label)
@@ -36,18 +32,9 @@ class SessionHandle(Lives[BlockingDriver]):
 
     def make(self) -> pb.MakeResponse:
         """Makes the environment, as a new one."""
-        self.begin_life()
-        return self._adopt(self._maker.make(self.strategy))
-
-    def make_again(self) -> None:
-        """Makes the environment again, in a session that takes the place of the lost one."""
-        self._adopt(self._maker.make(self.strategy, last=self.target))
-
-    def _adopt(self, made: Made) -> pb.MakeResponse:
-        self.session, self.target = made.driver, made.target
-        # Nothing that the session holds may hold the handle: the session is closed when the handle is collected.
-        made.driver.session.on_notices = partial(self.strategy.heard, str(self))
-        keeper.look_after(self, made.driver)
+        self._start_over()
+        made = self._maker.make(self.strategy)
+        self._adopt(made, made.driver)
         return made.answer
 
     def copy(self) -> SessionHandle:
@@ -56,55 +43,48 @@ class SessionHandle(Lives[BlockingDriver]):
 
     def _copy_to(self, twin: SessionHandle) -> None:
         origin = self.live().session.identity.reference
-        twin._adopt(self._maker.make_copy(self.target, origin, twin.strategy))
+        made = self._maker.make_copy(self.target, origin, twin.strategy)
+        twin._adopt(made, made.driver)
 
-    def _present(self, operation: Operation[Any]) -> BlockingDriver:
-        """Returns the session for a request; leaves a server that is about to stop."""
-        session = self.live()
-        if not session.session.notices:
-            return session
+    def _current(self, operation: Operation[Any]) -> BlockingDriver:
+        """Returns the driver for a request, after leaving a server that is about to stop."""
+        driver = self.live()
+        if not driver.session.notices:
+            return driver
         with self._leaving:
-            session = self.live()
-            made = self._departures.due(session.session, self.target, operation)
+            driver = self.live()
+            made = self._departures.due(driver.session, self.target, operation)
             if made is not None:
-                self._leave(session, made)
+                self._leave(driver, made)
         return self.live()
 
-    def _leave(self, session: BlockingDriver, made: Made) -> None:
-        """Goes on in another session, if it comes to where this one is."""
+    def _leave(self, driver: BlockingDriver, made: Made) -> None:
+        """Continues in another session, if that can be brought to the present state."""
         try:
-            run(self.strategy.arrive(), partial(_asked, made.driver))
+            run(self.strategy.arrive(), lambda ask: made.driver.serve(ask.operation))
         except RemoteError as error:
             self._departures.failed(made, error)
             return
-        self.take()
-        self._adopt(made)
-        keeper.close_later(session)
+        self.release()
+        self._adopt(made, made.driver)
+        keeper.close_later(driver)
 
     def serve(self, operation: Operation[_T]) -> _T:
-        """Serves a request; what becomes of it when the session turns out to be lost is the strategy's to say.
+        """Serves a request; if the session turns out to be lost, the strategy decides what happens.
 
         Raises:
             SessionClosedError: There is no session.
-            Exception: Whatever the environment raised.
+            Exception: Any exception of the environment.
         """
-        session = self.session
-        if session is None or session.pid != THIS_PROCESS.pid or session.session.notices:
-            session = self._present(operation)
+        driver = self.driver
+        if driver is None or driver.pid != THIS_PROCESS.pid or driver.session.notices:
+            driver = self._current(operation)
         try:
-            return session.serve(operation)
+            return driver.serve(operation)
         except RemoteError as error:
             if not self.is_loss(error):
                 raise
             loss = error
-        return self.recover(operation, loss)
-
-    def recover(self, operation: Operation[_T], loss: RemoteError) -> _T:
-        """Recovers from a loss and serves the request that found it.
-
-        Raises:
-            RemoteError: It cannot be served.
-        """
         result: _T = self.run(self.serve_again(operation, loss))
         return result
 
@@ -114,62 +94,55 @@ class SessionHandle(Lives[BlockingDriver]):
         Raises:
             SessionClosedError: There is no session.
         """
-        self._present(operation).begin(operation)
+        self._current(operation).begin(operation)
 
     def finish(self) -> Any:
-        """Waits for the answer to what was begun.
+        """Waits for the answer to the request that was begun.
 
         Raises:
             RemoteError: The session is lost, or cannot serve it.
-            Exception: Whatever the environment raised.
+            Exception: Any exception of the environment.
         """
         return self.live().finish()
 
     def run(self, flow: Flow[_T]) -> _T:
-        """Runs a flow of this environment's."""
-        return run(flow, self.do)
+        """Runs a flow of this environment."""
+        return run(flow, self.perform)
 
-    def do(self, effect: Effect) -> Any:
-        """Does what a flow yields."""
+    def perform(self, effect: Effect) -> Any:
+        """Performs an effect that a flow yields."""
         match effect:
             case MakeAgain():
-                self.make_again()
+                made = self._maker.make(self.strategy, last=self.target)
+                self._adopt(made, made.driver)
             case MakeNew():
                 return self.make()
             case CopyTo():
                 self._copy_to(effect.twin)
             case Ask():
                 return (self.serve if effect.recover else self.live().serve)(effect.operation)
-            case LetGo():
+            case Kill():
                 self.kill(close=effect.close)
             case Pause():
                 time.sleep(effect.seconds)
         return None
 
-    def offer(self, buffer: Area) -> None:
-        """Says where observations of the next answer may go (see `BlockingDriver.offer`)."""
-        if self.session is not None:
-            self.session.offer(buffer)
-
     def kill(self, *, close: bool = False) -> None:
-        """Lets go of the session; closes one that may be there still if it is asked for."""
-        session = self.release()
-        if session is None or session.pid != THIS_PROCESS.pid:
+        """Frees the connection of the session; if `close`, closes the session first, whatever errors that gives."""
+        driver = self._release_own()
+        if driver is None:
             return
         if close:
             with contextlib.suppress(RemoteError):
-                session.close()
-        session.kill()
+                driver.close()
+        driver.kill()
 
-    def release(self) -> BlockingDriver | None:
-        """Detaches and returns the session, for the caller to close."""
-        session = self.take()
-        if session is not None:
-            keeper.release(session)
-        return session
+    def close(self) -> None:
+        """Closes the session; one that is already gone counts as closed.
 
-
-def _asked(driver: BlockingDriver, effect: Effect) -> Any:
-    """Serves what a flow asks of a session."""
-    assert isinstance(effect, Ask)  # noqa: S101 - arriving is nothing else
-    return driver.serve(effect.operation)
+        Raises:
+            Exception: Any exception of the environment.
+        """
+        driver = self._release_own()
+        if driver is not None:
+            close(driver)

@@ -1,9 +1,9 @@
 """Recovery strategies: one class for each value of `on_lost`.
 
 "raise": the caller gets the error. "truncate": the step that finds the session lost ends the episode. "replay": the
-environment is made again and brought to where it was, and the request is sent once more.
+environment is made again and brought to its last state, and the request is sent once more.
 
-Strategies decide; they do no I/O (see `envwire.client._recovery.flows`).
+Strategies do no I/O (see `envwire.client._recovery.flows`).
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from envwire.client._errors.losses import ENDS, is_lost
-from envwire.client._recovery.bring_back import arrived, bring_back
-from envwire.client._recovery.flows import Ask, Flow, MakeAgain
+from envwire.client._recovery.bring_back import bring_back, replay_first_tape
+from envwire.client._recovery.flows import Ask, Asking, Flow, MakeAgain
 from envwire.client._session.attribute_operations import GetRandom
-from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation, Reset
 from envwire.client._session.recording.member_recording import MemberRecording
 from envwire.client._session.recording.recording import RESET_MASK, Recording
@@ -30,19 +29,19 @@ from envwire.v1 import spaces_pb2
 
 _log = logging.getLogger("envwire.client")
 
-#: A request that loses its session so often may be what kills it.
+#: A request that loses this many sessions in a row is not sent again: it may be what kills them.
 ATTEMPTS = 3
 
 _NOTHING = object()
 
 
 class RecoveryStrategy:
-    """What the strategies have in common: by default the caller gets the error.
+    """Base of the strategies: the caller gets the error.
 
     Attributes:
-        recording: What is recorded, by a strategy that records.
-        moves: Whether it goes to another server when its own is silent.
-        leaves: Whether it goes to another server when its own is about to stop.
+        recording: The recording of the environment's requests, for a strategy that needs one.
+        moves: Whether the environment moves to another server if its own stops answering.
+        leaves: Whether the environment moves to another server if its own is about to stop.
     """
 
     recording: Recording | None = None
@@ -50,72 +49,62 @@ class RecoveryStrategy:
     leaves = False
 
     def begin(self) -> None:
-        """Notes that the environment is a new one."""
+        """Starts over: the environment is made as a new one."""
 
     def copy(self) -> RecoveryStrategy:
         """Returns the strategy of a copy of the environment."""
         return copy.copy(self)
 
-    def root(self, seed: Any) -> Flow[spaces_pb2.RandomState | None]:
-        """Returns a state to give the environment's generator before it is reset; None for none."""
-        del seed
+    def generator_state(self) -> Flow[spaces_pb2.RandomState | None]:
+        """Returns the state that the environment's generator is to be set to before a reset without a seed, if any."""
         yield from ()
         return None
 
-    def saw(self, observation: Any) -> None:
-        """Takes every observation."""
+    def observe(self, observation: Any) -> None:
+        """Notes the last observation."""
 
     def leaves_before(self, operation: Operation[Any]) -> bool:
-        """Returns whether it may go to another server before a request."""
+        """Returns whether the environment may move to another server before a request."""
         del operation
         return self.leaves
 
-    def arrive(self) -> Flow[None]:
-        """Brings a new session to where the present one is, which still answers; only asks that session.
+    def arrive(self) -> Asking[None]:
+        """Brings a new session to the state of the current one, which still exists; sends requests to the new one.
 
         Raises:
-            RemoteError: It cannot be brought there.
+            RemoteError: It cannot be brought to that state.
         """
         yield from ()
 
-    def heard(self, label: str, notices: tuple[Notice, ...]) -> None:
-        """Takes what the server tells beside an answer, once: that it is about to stop, for instance."""
-        for notice in notices:
-            _log.warning("%s: its server is %s, %.1f s left", label, notice.kind, notice.time_left)
-
-    def concerns(self, error: RemoteError) -> bool:
-        """Returns whether the session is lost, by what a request ended with: where nothing listens it is."""
+    def is_loss(self, error: RemoteError) -> bool:
+        """Returns whether an error means that the session is lost: the server ended it, or refuses connections."""
         return error.reason in ENDS or (isinstance(error, ServerUnavailableError) and error.refused)
 
     def recover(
         self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
     ) -> Flow[None]:
-        """Sees to it that a request can be sent once more, or raises.
+        """Brings the environment into a state in which the request can be sent again, or raises.
 
         Args:
             label: Names the environment in the log.
-            operation: What was asked.
-            error: How the session was lost.
-            attempt: How often this request lost one, from 1.
+            operation: The request.
+            error: The error by which the loss was found.
+            attempt: How many sessions this request has lost, from 1.
 
         Raises:
-            RemoteError: It is not to be sent again.
+            RemoteError: The request is not sent again.
         """
         del label, operation, attempt
         yield from ()
         raise error
 
-    def ending(self, error: RemoteError) -> StepResult:
-        """Returns what a step shows that cannot be taken, or raises its error."""
+    def final_step(self, error: RemoteError) -> StepResult:
+        """Returns the result of a step that failed with an error, as the end of the episode; or raises the error."""
         raise error
 
 
-class Raise(RecoveryStrategy):
-    """The caller gets the error."""
-
-
 class RaiseUnreachable(RecoveryStrategy):
-    """The caller gets the error; a session whose server is unreachable counts as lost, too.
+    """The caller gets the error; a session whose server is unreachable counts as lost as well.
 
     Shards of a vector environment use it: the next reset makes the missing ones on any server with capacity.
 
@@ -127,11 +116,11 @@ class RaiseUnreachable(RecoveryStrategy):
         self.moves = self.leaves = moves
 
     def leaves_before(self, operation: Operation[Any]) -> bool:
-        """Returns whether all episodes end with a request."""
+        """Returns whether a request resets all environments."""
         return isinstance(operation, Reset) and RESET_MASK not in (operation.options or {})
 
-    def concerns(self, error: RemoteError) -> bool:
-        """Returns whether the session is lost; without its server it is."""
+    def is_loss(self, error: RemoteError) -> bool:
+        """Returns whether the session is lost, or its server unreachable."""
         return is_lost(error)
 
 
@@ -148,22 +137,22 @@ class Truncate(RecoveryStrategy):
         self._last: Any = _NOTHING
         self._loss: RemoteError | None = None
 
-    def saw(self, observation: Any) -> None:
-        """Keeps an observation, which its user may change."""
+    def observe(self, observation: Any) -> None:
+        """Keeps a copy of the observation, since the user may change it."""
         self._last = _copied(observation)
 
-    def concerns(self, error: RemoteError) -> bool:
-        """Returns whether the session is lost; without its server it is."""
+    def is_loss(self, error: RemoteError) -> bool:
+        """Returns whether the session is lost, or its server unreachable."""
         return is_lost(error)
 
     def leaves_before(self, operation: Operation[Any]) -> bool:
-        """Returns whether the episode ends with a request."""
+        """Returns whether a request starts a new episode."""
         return isinstance(operation, Reset)
 
     def recover(
         self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
     ) -> Flow[None]:
-        """Makes the environment again for a reset; any other request raises, and the next step ends the episode."""
+        """Makes the environment again for a reset. Any other request raises, and the next step ends the episode."""
         if not isinstance(operation, Reset) or attempt > 1:
             self._loss = error
             raise error
@@ -171,8 +160,8 @@ class Truncate(RecoveryStrategy):
         self.begin()
         yield MakeAgain()
 
-    def ending(self, error: RemoteError) -> StepResult:
-        """Returns the end of the episode; raises when it had not begun, or was ended before."""
+    def final_step(self, error: RemoteError) -> StepResult:
+        """Returns the end of the episode; raises the error if no episode is under way."""
         loss, self._loss = self._loss, None
         if loss is None or self._last is _NOTHING:
             raise error
@@ -181,10 +170,10 @@ class Truncate(RecoveryStrategy):
 
 
 class Replay(RecoveryStrategy):
-    """The environment is made again, elsewhere if need be, and asked all that the lost one was asked.
+    """The environment is made again, on another server if necessary, and the recorded requests are repeated.
 
     Args:
-        recording: What it was asked.
+        recording: The recording of the environment's requests.
     """
 
     moves = leaves = True
@@ -196,40 +185,36 @@ class Replay(RecoveryStrategy):
         """Begins another recording."""
         self._recording.begin()
 
-    def concerns(self, error: RemoteError) -> bool:
-        """Returns whether the session is lost; without its server it is."""
+    def is_loss(self, error: RemoteError) -> bool:
+        """Returns whether the session is lost, or its server unreachable."""
         return is_lost(error)
 
-    def arrive(self) -> Flow[None]:
+    def arrive(self) -> Asking[None]:
         """Replays the recording."""
-        yield from arrived(self._recording)
+        yield from replay_first_tape(self._recording)
 
     def copy(self) -> RecoveryStrategy:
-        """Returns the strategy of a copy of the environment, whose recording goes on by itself."""
+        """Returns the strategy of a copy of the environment, with its own copy of the recording."""
         return Replay(self._recording.copy())
 
-    def root(self, seed: Any) -> Flow[spaces_pb2.RandomState | None]:
-        """Returns the generator's own state before a reset without a seed, so that a recording can begin there."""
-        if seed is not None:
-            return None
+    def generator_state(self) -> Flow[spaces_pb2.RandomState | None]:
+        """Returns the generator's current state, so that a recording can begin with the reset."""
         try:
             mirror = yield Ask(GetRandom(), recover=True)
         except RemoteError as error:
-            if self.concerns(error):
+            if self.is_loss(error):
                 raise
             return None
-        except (
-            Exception
-        ):  # an environment without such a generator; the digest tells whether it matters
+        except Exception:  # no such generator; the digest of the answers tells whether that matters
             return None
         return mirror.np_random if mirror.HasField("np_random") else None
 
     def recover(
         self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
     ) -> Flow[None]:
-        """Brings a new session to where the lost one was.
+        """Brings a new session to the state of the lost one.
 
-        A live server that ended a step for its time is believed: elsewhere the step would hang as well.
+        A step that exceeded a live server's timeout is not repeated: it would hang on another server as well.
         """
         del operation
         if attempt >= ATTEMPTS or isinstance(error, StepTimeoutError):
@@ -251,9 +236,9 @@ def _replay(options: ConnectionOptions, render_mode: str | None) -> RecoveryStra
     return Replay(Recording(options.replay_limit, render_mode))
 
 
-#: The strategies of single environments by name; each is made with the options and the render mode.
+#: Makes the strategies of single environments, by name, from the options and the render mode.
 STRATEGIES: dict[str, Maker] = {
-    "raise": lambda _, __: Raise(),
+    "raise": lambda _, __: RecoveryStrategy(),
     "truncate": lambda _, __: Truncate(),
     "replay": _replay,
 }
@@ -267,7 +252,8 @@ def _replay_members(
 
 ShardMaker = Callable[[ConnectionOptions, "str | None", int], RecoveryStrategy]
 
-#: Those of the shards of a vector environment, which ends episodes itself; each is told how many environments it has.
+#: Makes the strategies of shards, by name, from the options, the render mode and the number of environments. For
+#: "truncate", the vector environment itself ends the episodes.
 SHARD_STRATEGIES: dict[str, ShardMaker] = {
     "raise": lambda _, __, ___: RaiseUnreachable(moves=False),
     "truncate": lambda _, __, ___: RaiseUnreachable(moves=True),

@@ -36,7 +36,7 @@ def target_list(targets: Targets) -> tuple[str | None, ...]:
     one = isinstance(given, str) or not isinstance(given, Sequence)
     listed: tuple[str | None, ...] = (targets,) if one else tuple(targets)  # type: ignore[assignment, arg-type]  # pyright: ignore
     if not listed:
-        raise ValueError("the list of targets is empty; give at least one server, HOST:PORT")
+        raise ValueError("an empty list of targets; name at least one server, HOST:PORT")
     return listed
 
 

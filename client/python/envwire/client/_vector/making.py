@@ -6,7 +6,8 @@ import time
 from functools import partial
 
 from envwire.client._drivers.concurrently import at_once
-from envwire.client._recovery.making import SessionMaker, SessionPlan
+from envwire.client._recovery.making import SessionMaker
+from envwire.client._recovery.strategies import SHARD_STRATEGIES, RecoveryStrategy
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.servers import Servers, ServerSearch, Targets
 from envwire.client._transports.transport import Transport, call
@@ -42,8 +43,7 @@ class Fleet:
         self._family = family
 
     @property
-    def render_mode(self) -> str | None:
-        """The environments' render mode."""
+    def _render_mode(self) -> str | None:
         return self._request.render_mode if self._request.HasField("render_mode") else None
 
     def lay_out(self, num_envs: int, sessions: int | None, batch_size: int) -> list[ShardSpec]:
@@ -103,18 +103,24 @@ class Fleet:
         step_time = info.step_time.ToNanoseconds() / 1e9 if known else None
         return Capacity(processors, info.max_envs_per_session, step_time)
 
-    def plan(self, spec: ShardSpec) -> SessionPlan:
-        """Returns what the sessions of a shard are like."""
+    def maker(self, spec: ShardSpec, *, watch: bool = True) -> SessionMaker:
+        """Returns the maker of a shard's sessions, which tries the shard's own server first.
+
+        Args:
+            spec: The environments of the shard.
+            watch: As for `SessionMaker`.
+        """
         request = pb.MakeRequest()
         request.CopyFrom(self._request)
         request.vector.num_envs = spec.size
         request.vector.report_member_resets = self.options.on_lost == "replay"
-        return SessionPlan(request, self._family, self.options.timeout)
-
-    def maker(self, spec: ShardSpec, *, watch: bool = True) -> SessionMaker:
-        """Returns what makes the sessions of a shard: on its own server, or where there is room."""
         servers = self._servers.starting_at(spec.target_index)
-        return SessionMaker(servers, self.plan(spec), watch=watch)
+        return SessionMaker(servers, request, self._family, watch=watch)
+
+    def strategy(self, spec: ShardSpec) -> RecoveryStrategy:
+        """Returns the recovery strategy of a shard."""
+        make = SHARD_STRATEGIES[self.options.on_lost]
+        return make(self.options, self._render_mode, spec.size)
 
     def close(self) -> None:
         """Frees the transports that no session took."""

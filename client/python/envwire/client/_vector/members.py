@@ -49,11 +49,11 @@ class Members:
             ValueError: There are not as many values as environments.
         """
         if self._native:
-            self._each(lambda shard: shard.serve(SetAttribute(name, values)))
+            self._each(lambda shard: shard.handle.serve(SetAttribute(name, values)))
             return
         own = cut_values(name, values, self._calls.bounds)
         pairs = list(zip(self._calls.idle(), own, strict=True))
-        at_once(lambda pair: pair[0].serve(SetAttribute(name, pair[1])), pairs)
+        at_once(lambda pair: pair[0].handle.serve(SetAttribute(name, pair[1])), pairs)
 
     def call_on(
         self, indices: Sequence[int], name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -69,7 +69,7 @@ class Members:
     def set_attr_on(self, indices: Sequence[int], name: str, value: Any) -> None:
         """Sets an attribute of some of them."""
         for shard, members in self._chosen(indices):
-            shard.serve(SetAttribute(name, [value] * len(members), True, members))
+            shard.handle.serve(SetAttribute(name, [value] * len(members), True, members))
 
     def _chosen(self, indices: Sequence[int]) -> list[tuple[Shard, list[int]]]:
         """Returns the shards that have some of these, and which of their own they are."""
@@ -117,11 +117,11 @@ def joined(results: Sequence[Any], native: bool) -> Any:
 
 
 def _render(shard: Shard) -> Any:
-    return shard.serve(Render())
+    return shard.handle.serve(Render())
 
 
 def _generators(shard: Shard) -> list[Any]:
-    return shard.serve(GetGenerators())
+    return shard.handle.serve(GetGenerators())
 
 
 def _call(
@@ -131,5 +131,5 @@ def _call(
     shard: Shard,
     members: Sequence[int] = (),
 ) -> Any:
-    value, method = shard.serve(GetAttribute(name, members))
-    return shard.serve(CallMethod(name, args, kwargs, members)) if method else value
+    value, method = shard.handle.serve(GetAttribute(name, members))
+    return shard.handle.serve(CallMethod(name, args, kwargs, members)) if method else value

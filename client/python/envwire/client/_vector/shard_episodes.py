@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._recovery.flows import Flow, MakeNew
-from envwire.client._recovery.lives import Lives
 from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.batching.resets import ResetOptions
@@ -34,15 +34,15 @@ class ShardEpisodes:
 
     Args:
         spec: Which environments they are.
-        lives: Whichever session holds them now.
+        handle: Whichever session holds them now.
 
     Attributes:
         spec: Which environments they are.
     """
 
-    def __init__(self, spec: ShardSpec, lives: Lives[Any]) -> None:
+    def __init__(self, spec: ShardSpec, handle: BaseSessionHandle[Any]) -> None:
         self.spec = spec
-        self._lives = lives
+        self._handle = handle
         self._is_new = False
 
     def make(self) -> Flow[pb.MakeResponse]:
@@ -61,7 +61,7 @@ class ShardEpisodes:
 
     def reset(self, seed: Any, options: ResetOptions) -> Operation[Any]:
         """Returns a reset, all of which has to be reset when the session is new."""
-        recording = self._lives.strategy.recording
+        recording = self._handle.strategy.recording
         if recording is not None and not recording.rooted:
             seed = drawn_seeds(
                 seed, self.spec.size
@@ -95,7 +95,7 @@ class ShardEpisodes:
         Raises:
             RemoteError: That cannot be told.
         """
-        result = yield from self._lives.serve_again(operation, loss)
+        result = yield from self._handle.serve_again(operation, loss)
         return self.answered(operation, result)
 
 

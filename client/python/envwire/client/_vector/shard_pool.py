@@ -13,7 +13,6 @@ from envwire.client._drivers.concurrently import at_once
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.losses import not_live
 from envwire.client._recovery.session_handle import SessionHandle
-from envwire.client._recovery.strategies import SHARD_STRATEGIES
 from envwire.client._session.notices import Notice
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.layout import ShardSpec
@@ -68,11 +67,8 @@ class ShardPool:
         return at_once(_MAKE, self.shards)
 
     def _shard(self, spec: ShardSpec, fleet: Fleet) -> Shard:
-        options = fleet.options
-        strategy = SHARD_STRATEGIES[options.on_lost](options, fleet.render_mode, spec.size)
-        label = ShardLabel(self, spec)
-        handle = SessionHandle(fleet.maker(spec), strategy, label)
-        return Shard(EPISODES[options.on_lost](spec, handle), handle)
+        handle = SessionHandle(fleet.maker(spec), fleet.strategy(spec), ShardLabel(self, spec))
+        return Shard(EPISODES[fleet.options.on_lost](spec, handle), handle)
 
     def make_missing(self) -> None:
         """Makes the sessions that this process does not have."""
@@ -80,7 +76,7 @@ class ShardPool:
             for shard in self.shards:
                 shard.handle.kill()
             self._pid = THIS_PROCESS.pid
-        at_once(_MAKE, [shard for shard in self.shards if shard.handle.session is None])
+        at_once(_MAKE, [shard for shard in self.shards if shard.handle.driver is None])
         self.closed = False
 
     def check_live(self) -> None:
@@ -98,7 +94,7 @@ class ShardPool:
         Raises:
             SessionClosedError: A session was lost.
         """
-        if any(shard.handle.session is None for shard in self.shards):
+        if any(shard.handle.driver is None for shard in self.shards):
             raise not_live(self)
         return self.shards
 
@@ -108,7 +104,9 @@ class ShardPool:
 
     def stats(self) -> ConnectionStats:
         """Returns what connections and sessions of all shards went through."""
-        return ConnectionStats(*map(sum, zip(*(shard.stats for shard in self.shards), strict=True)))
+        return ConnectionStats(
+            *map(sum, zip(*(shard.handle.stats for shard in self.shards), strict=True))
+        )
 
     def close(self) -> None:
         """Closes the sessions of this process, and leaves a parent's to it.

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.operations import Operation, Reset, Step
-from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.batching.resets import ResetOptions
 from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area
-
-_T = TypeVar("_T")
 
 
 class Shard:
@@ -46,7 +43,7 @@ class Shard:
         Raises:
             SessionClosedError: There is no session.
         """
-        lost = self.handle.session is None
+        lost = self.handle.driver is None
         self._begin(self.handle.run(self.episodes.restart()) if lost else Step(actions))
 
     def begin_reset(self, seed: Any, options: ResetOptions) -> None:
@@ -64,7 +61,7 @@ class Shard:
 
     def await_reply(self) -> bool:
         """Waits until what was begun is answered, or the connection broke (see `BlockingDriver.await_reply`)."""
-        session = self.handle.session
+        session = self.handle.driver
         return self._failure is None and session is not None and session.await_reply()
 
     def finish(self) -> StepResult:
@@ -90,31 +87,18 @@ class Shard:
         """
         return self.handle.run(self.episodes.recovered(self._operation, loss))
 
-    def serve(self, operation: Operation[_T]) -> _T:
-        """Serves a request that is neither a step nor a reset.
-
-        Raises:
-            SessionClosedError: There is no session.
-            Exception: Whatever the environment raised.
-        """
-        return self.handle.serve(operation)
-
     def offer(self, buffer: Area) -> None:
-        """Says where observations may go (see `SessionHandle.offer`)."""
-        self.handle.offer(buffer)
+        """Offers a buffer for the observations of the next answer (see `InPlace.offer`)."""
+        if (driver := self.handle.driver) is not None:
+            driver.offer(buffer)
 
     def fileno(self) -> int:
         """Returns what is readable once `finish` need not wait; -1 where only `finish` can tell."""
-        session = self.handle.session
+        session = self.handle.driver
         return -1 if session is None or self._failure else session.fileno()
 
     @property
     def timeout(self) -> float:
         """Seconds to wait for a reply."""
-        session = self.handle.session
+        session = self.handle.driver
         return 0.0 if session is None else session.session.timeout
-
-    @property
-    def stats(self) -> ConnectionStats:
-        """What connections and sessions here went through."""
-        return self.handle.stats

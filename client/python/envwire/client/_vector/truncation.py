@@ -49,7 +49,7 @@ class TruncatedEpisodes(ShardEpisodes):
 
     def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
         """Ends all episodes (see `ShardEpisodes.recovered`)."""
-        yield from self._lives.lose()
+        yield from self._handle.lose()
         if self._last is None or not isinstance(operation, Step):
             raise loss
         return (yield from self._truncated(self._last, loss))

@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from envwire.client._drivers.turn import Turn
+from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.async_handle import AsyncSessionHandle
-from envwire.client._recovery.strategies import SHARD_STRATEGIES
 from envwire.client._session.attribute_operations import SetAttribute
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Render
@@ -116,7 +115,7 @@ class AsyncRemoteVectorEnv:
         self._fleet = Fleet(target, options, request, self._family)
         self._shards: list[AsyncShard] = []
         self._flights = AsyncFlights([], 0, self._family)
-        self._turn = Turn(self._family, self.__str__)
+        self._guard = CallGuard(self._family, self.__str__)
 
     @classmethod
     async def make(cls, target: Targets, env_id: str, num_envs: int = 1, **settings: Any) -> Self:
@@ -153,14 +152,13 @@ class AsyncRemoteVectorEnv:
         self._gatherer = Gatherer(self.single_observation_space, self._family, join_infos)
 
     def _shard(self, spec: ShardSpec) -> AsyncShard:
-        options = self._fleet.options
-        strategy = SHARD_STRATEGIES[options.on_lost](options, self._fleet.render_mode, spec.size)
+        fleet = self._fleet
         label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
-        handle = AsyncSessionHandle(self._fleet.maker(spec, watch=False), strategy, label)
-        return AsyncShard(EPISODES[options.on_lost](spec, handle), handle)
+        handle = AsyncSessionHandle(fleet.maker(spec, watch=False), fleet.strategy(spec), label)
+        return AsyncShard(EPISODES[fleet.options.on_lost](spec, handle), handle)
 
     async def __aenter__(self) -> Self:
-        with self._turn:
+        with self._guard:
             if not self._shards:
                 await self._make()
         return self
@@ -189,7 +187,7 @@ class AsyncRemoteVectorEnv:
         options: dict[str, Any] | Sequence[dict[str, Any] | None] | None = None,
     ) -> tuple[Any, Infos]:
         """Starts an episode in every environment, or in those that a mask chooses (see `RemoteVectorEnv.reset`)."""
-        with self._turn:
+        with self._guard:
             if not self._shards:
                 await self._make()
             self._flights.check_none("reset")
@@ -203,7 +201,7 @@ class AsyncRemoteVectorEnv:
 
     async def step(self, actions: Any) -> StepResult:
         """Steps every environment (see `VectorEnv.step`)."""
-        with self._turn:
+        with self._guard:
             self._flights.check_none("step")
             own = self._cut(actions, self.num_envs, self._bounds)
             parts = zip(self._shards, own, strict=True)
@@ -211,7 +209,7 @@ class AsyncRemoteVectorEnv:
 
     async def send(self, actions: Any, env_id: Any = None) -> None:
         """Sends actions to some of the environments (see `RemoteVectorEnv.send`); `recv` waits for what they led to."""
-        with self._turn:
+        with self._guard:
             shards = self._flights.chosen(env_id)
             bounds = side_by_side(shards)
             self._flights.begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
@@ -222,7 +220,7 @@ class AsyncRemoteVectorEnv:
 
         When it is cancelled, what was sent goes on, and is there for the next `recv`.
         """
-        with self._turn:
+        with self._guard:
             shards, results = await self._flights.first_finished()
             result = self._joined(results, shards)
             result[-1]["env_id"] = env_ids(shards)
@@ -235,7 +233,7 @@ class AsyncRemoteVectorEnv:
         return self._gatherer.joined(sizes, results)
 
     async def _each(self, ask: Callable[[AsyncShard], Awaitable[_T]]) -> list[_T]:
-        with self._turn:
+        with self._guard:
             self._flights.check_none("this")
             return await all_of([ask(shard) for shard in self._shards])
 
@@ -265,8 +263,8 @@ class AsyncRemoteVectorEnv:
 
     async def close(self) -> None:
         """Closes the environments on the servers and the connections to them. Closing twice is harmless."""
-        await self._turn.come()
-        with self._turn:
+        await self._guard.wait_free()
+        with self._guard:
             await self._close()
 
     async def _close(self) -> None:

@@ -47,7 +47,7 @@ class AsyncShard:
 
     async def step(self, actions: Any) -> StepResult:
         """Steps the environments."""
-        if self.handle.session is None:
+        if self.handle.driver is None:
             return await self._serve(await self.handle.run(self.episodes.restart()))
         return await self._serve(Step(actions))
 

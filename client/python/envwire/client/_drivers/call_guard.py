@@ -1,4 +1,4 @@
-"""One call at a time: a second one is an error, and `close` waits for the first."""
+"""Guards an asyncio environment against two calls at a time: the second one raises, and `close` waits for the first."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Callable
 from envwire.codec import Family
 
 
-class Turn:
-    """Whether a call is going on; calls are made inside `with turn`.
+class CallGuard:
+    """Allows one call at a time; calls are made inside `with guard`.
 
     Args:
-        family: Its error is raised.
-        label: Names whom the calls are made to.
+        family: The library whose AlreadyPendingCallError is raised.
+        label: Returns the name of the environment.
     """
 
     def __init__(self, family: Family, label: Callable[[], str]) -> None:
         self._family = family
         self._label = label
         self._busy = False
-        #: Where the call is made: one whose loop was closed never ends.
+        #: The loop of the call; a call whose loop was closed never ends, and counts as ended.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._free: asyncio.Future[None] | None = None
 
@@ -28,7 +28,7 @@ class Turn:
         """Begins a call.
 
         Raises:
-            AlreadyPendingCallError: Another one has not ended.
+            AlreadyPendingCallError: Another call has not ended.
         """
         if self._busy and self._loop is not None and not self._loop.is_closed():
             error: Exception = self._family.error.AlreadyPendingCallError(
@@ -44,8 +44,8 @@ class Turn:
         if free is not None and not free.done():
             free.set_result(None)
 
-    async def come(self) -> None:
-        """Waits until no call is going on."""
+    async def wait_free(self) -> None:
+        """Waits until no call is running."""
         while self._busy and self._loop is not None and not self._loop.is_closed():
             if self._free is None:
                 self._free = asyncio.get_running_loop().create_future()

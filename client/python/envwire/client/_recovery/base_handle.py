@@ -1,0 +1,175 @@
+"""The handle of one environment: its current session, and what follows when that session is lost.
+
+Handles of blocking and of asyncio clients add how sessions are made and how requests are served.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import Any, Generic, Protocol, TypeVar
+
+from envwire.client._drivers import keeper
+from envwire.client._drivers.blocking import BlockingDriver
+from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._errors.losses import not_live
+from envwire.client._recovery.departure import Departures
+from envwire.client._recovery.flows import Ask, Flow, Kill
+from envwire.client._recovery.making import Made, SessionMaker
+from envwire.client._recovery.strategies import RecoveryStrategy
+from envwire.client._session.client_session import ClientSession
+from envwire.client._session.notices import Notice
+from envwire.client._session.operations import Operation
+from envwire.client._session.stats import ConnectionStats
+from envwire.client.errors import RemoteError
+
+_log = logging.getLogger("envwire.client")
+
+
+class Driver(Protocol):
+    """The driver of a session, blocking or for asyncio."""
+
+    @property
+    def session(self) -> ClientSession:
+        """The session."""
+        ...
+
+    @property
+    def pid(self) -> int:
+        """The process that made the session."""
+        ...
+
+    @property
+    def blocking(self) -> BlockingDriver:
+        """The blocking driver that made the session."""
+        ...
+
+
+D = TypeVar("D", bound=Driver)
+
+
+class BaseSessionHandle(Generic[D]):
+    """A handle on one environment. Recovery replaces its session; the handle stays.
+
+    Args:
+        maker: Makes its sessions.
+        strategy: Decides what happens when its session is lost.
+        label: Names the environment in messages.
+
+    Attributes:
+        strategy: Decides what happens when its session is lost.
+        driver: The driver of the current session; None if it is closed or lost.
+        target: The server of the current session, or of the last one.
+        lineage: Identifies the environment; replaced whenever it is made as a new one.
+    """
+
+    def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
+        self.strategy = strategy
+        self.driver: D | None = None
+        self.target: str | None = None
+        self.lineage = object()
+        self._maker = maker
+        self._departures = Departures(maker, strategy)
+        self._label = label
+        self._stats = ConnectionStats()
+
+    def __str__(self) -> str:
+        return str(self._label)
+
+    @property
+    def stats(self) -> ConnectionStats:
+        """Counters of the environment's connections and sessions."""
+        resumed = 0 if self.driver is None else self.driver.session.resumed
+        return self._stats.plus(resumed=resumed)
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Notices of the session's server."""
+        return () if self.driver is None else self.driver.session.notices
+
+    @property
+    def recorded_as(self) -> str:
+        """Name of the recording that the server keeps of the session; empty if it keeps none."""
+        return "" if self.driver is None else self.driver.session.recorded_as
+
+    @property
+    def vacant(self) -> bool:
+        """Whether this process has no session: it is closed or lost, or belongs to a parent process."""
+        return self.driver is None or self.driver.pid != THIS_PROCESS.pid
+
+    def live(self) -> D:
+        """Returns the driver of this process's session.
+
+        Raises:
+            SessionClosedError: There is no session; `reset()` makes one.
+        """
+        driver = self.driver
+        if driver is None:
+            raise not_live(self)
+        if driver.pid != THIS_PROCESS.pid:
+            raise not_live(self, driver.pid)
+        return driver
+
+    def _start_over(self) -> None:
+        """Notes that the environment is made as a new one."""
+        self.strategy.begin()
+        self.lineage = object()
+
+    def _adopt(self, made: Made, driver: D) -> None:
+        """Makes a session the current one."""
+        self.driver, self.target = driver, made.target
+        # The session must not refer to the handle: it is closed when the handle is garbage-collected.
+        driver.session.on_notices = partial(_log_notices, str(self))
+        keeper.look_after(self, made.driver)
+
+    def release(self) -> D | None:
+        """Detaches and returns the driver; the caller closes its session."""
+        driver, self.driver = self.driver, None
+        self._departures.cancel()
+        if driver is not None:
+            keeper.release(driver.blocking)
+            self._stats = self._stats.plus(resumed=driver.session.resumed)
+        return driver
+
+    def _release_own(self) -> D | None:
+        """Detaches the driver; returns it unless its session belongs to a parent process."""
+        driver = self.release()
+        return None if driver is None or driver.pid != THIS_PROCESS.pid else driver
+
+    def is_loss(self, error: RemoteError) -> bool:
+        """Returns whether an error of a request means that the session is lost."""
+        return self.driver is not None and self.strategy.is_loss(error)
+
+    def serve_again(self, operation: Operation[Any], error: RemoteError) -> Flow[Any]:
+        """Recovers from a lost session as the strategy decides, and serves the request again.
+
+        Args:
+            operation: The request.
+            error: The error by which the loss was found.
+
+        Raises:
+            RemoteError: The strategy does not recover, or cannot.
+        """
+        attempt = 0
+        while True:
+            attempt += 1
+            yield from self.lose()
+            yield from self.strategy.recover(self._label, operation, error, attempt)
+            self._stats = self._stats.plus(recovered=1)
+            try:
+                return (yield Ask(operation))
+            except RemoteError as again:
+                if not self.is_loss(again):
+                    raise
+                error = again
+
+    def lose(self) -> Flow[None]:
+        """Discards a lost session without recovering it."""
+        yield Kill()
+        self._stats = self._stats.plus(lost=1)
+
+
+def _log_notices(label: str, notices: tuple[Notice, ...]) -> None:
+    """Logs what a server tells its clients, such as that it is about to stop."""
+    for notice in notices:
+        _log.warning("%s: its server is %s, %.1f s left", label, notice.kind, notice.time_left)
