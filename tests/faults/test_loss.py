@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +130,8 @@ def test_a_step_that_was_served_after_its_client_gave_up_is_replayed_as_well(
         env.step(int(Fault.SLEEP))
     assert env.step(0)[4] == {"steps": 2}
     kill_sessions(fragile)
-    env._handle._maker._plan._timeout = None
+    servers = env._handle._maker._servers
+    servers.options = replace(servers.options, timeout=None)
     assert env.step(0)[4] == {"steps": 3}
     env.close()
 

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Answered, Event, Refused, RetryAfter, SendAgain
+from envwire.client._session.events import Answered, Event, GivenUp, Refused, RetryAfter, SendAgain
 from envwire.client._session.operations import Operation
 from envwire.client._session.recording.recording import Recording
 from envwire.client.errors import ServerUnavailableError
@@ -121,6 +121,7 @@ class Link:
             failure.connected = True
             return self.client.connection_lost(failure)
         if answer is None or fate is Fate.UNANSWERED:
-            self._clock.now = self.client.next_deadline()
-            return self.client.timed_out()
+            self._clock.now = self.client.retries.deadline
+            self.client.give_up()
+            return GivenUp()
         return self.client.receive(answer.message, answer.area)

@@ -116,7 +116,7 @@ def test_each_connection_that_breaks_begins_the_lease_anew(
     outlived = driver(clock, line)
     assert exchange(outlived) == REPLY.message
     assert clock.now - 1000 > 3 * LEASE
-    assert outlived.session.resumed == 1
+    assert outlived.session.retries.resumed == 1
 
 
 def test_the_lease_begins_when_the_connection_breaks_not_when_it_comes_about(
@@ -167,7 +167,7 @@ def test_a_make_whose_connection_broke_is_repeated_for_a_moment(
     line = Line(clock, (0.0, True), (0.0, True), (0.0, None))
     made = driver(clock, line, lease=0.0)
     assert exchange(made) == REPLY.message
-    assert made.session.resumed == 0
+    assert made.session.retries.resumed == 0
     with pytest.raises(ServerUnavailableError):
         exchange(driver(clock, Line(clock, (0.0, True)), lease=0.0))
     assert clock.now - 1000 < 3

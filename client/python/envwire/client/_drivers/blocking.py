@@ -21,6 +21,7 @@ from envwire.client._session.repeating import (
     settled,
     tried_again,
 )
+from envwire.client._session.requests import GET_STATS, RENEW_LEASE
 from envwire.client._session.states import State
 from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._transports.transport import InPlace, Transport
@@ -196,12 +197,12 @@ class BlockingDriver:
 
     def keep_alive(self) -> None:
         """Renews the lease without waiting."""
-        self.transport.keep_alive(self.session.renewal(), self.session.header)
+        self.transport.keep_alive(RENEW_LEASE, self.session.header)
 
     def stats(self) -> pb.GetSessionStatsResponse:
         """Returns the server's statistics of the session."""
         session = self.session
-        reply = self.transport.exchange(session.stats_request(), session.timeout, session.header)
+        reply = self.transport.exchange(GET_STATS, session.timeout, session.header)
         return self._outcome.of_unnumbered(reply).get_session_stats
 
     def close(self, timeout: float | None = None) -> None:

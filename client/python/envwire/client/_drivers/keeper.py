@@ -65,7 +65,7 @@ def _keep() -> None:
             drivers = list(_open)
         now = time.monotonic()
         for driver in drivers:
-            if now - renewed.setdefault(driver, now) > driver.session.lease / 3:
+            if now - renewed.setdefault(driver, now) > driver.session.retries.lease / 3:
                 renewed[driver] = now
                 # A lost session is reported by its next request.
                 with contextlib.suppress(Exception):

@@ -79,7 +79,7 @@ class BaseSessionHandle(Generic[D]):
     @property
     def stats(self) -> ConnectionStats:
         """Counters of the environment's connections and sessions."""
-        resumed = 0 if self.driver is None else self.driver.session.resumed
+        resumed = 0 if self.driver is None else self.driver.session.retries.resumed
         return self._stats.plus(resumed=resumed)
 
     @property
@@ -128,7 +128,7 @@ class BaseSessionHandle(Generic[D]):
         self._departures.cancel()
         if driver is not None:
             keeper.release(driver.blocking)
-            self._stats = self._stats.plus(resumed=driver.session.resumed)
+            self._stats = self._stats.plus(resumed=driver.session.retries.resumed)
         return driver
 
     def _release_own(self) -> D | None:

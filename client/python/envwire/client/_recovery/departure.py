@@ -107,7 +107,8 @@ class Departures:
             target: Its server.
             operation: The request.
         """
-        if session.pending or not session.has_others or not self._strategy.leaves:
+        has_others = session.retries.refused_span is not None
+        if session.pending or not has_others or not self._strategy.leaves:
             return None
         if self._departure is None:
             if self._clock() >= self._not_before:

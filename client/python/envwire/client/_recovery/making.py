@@ -110,7 +110,7 @@ class SessionMaker:
             transport = WatchedTransport(transport)
         session = self._session(strategy)
         if moves:
-            session.expect_others(_REFUSED_ELSEWHERE_SECONDS)
+            session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
         driver = BlockingDriver(session, transport, self.label)
         try:
             made = Made(target, driver, driver.make(request))
@@ -119,7 +119,7 @@ class SessionMaker:
             note_making(error, request.env_id)
             raise
         if strategy.moves and made.relayed:
-            session.expect_others(_REFUSED_ELSEWHERE_SECONDS)
+            session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
         verdict = None if moves or not self._watch else self.verdict(strategy, made)
         if verdict is not None and isinstance(transport, Probeable):
             driver.use(WatchedTransport(transport, verdict))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from envwire.client._session.requests import encoded
 from envwire.codec import (
@@ -18,21 +19,19 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area
 
 
-class GetAttribute(NamedTuple):
-    """An attribute; read as (its value, whether it is a method instead).
+@dataclass(frozen=True, slots=True)
+class GetAttribute:
+    """Reads an attribute; its result is (the value, whether it is a method instead).
 
     Attributes:
         name: Its name.
-        members: Environments of a vector to look at, by index; empty for all.
+        members: Indices of the environments of a vector to read it from; empty for all.
     """
 
     name: str
     members: Sequence[int] = ()
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "get_attribute"
+    kind: ClassVar = "get_attribute"
 
     def write(self, body: pb.GetAttributeRequest) -> None:
         """Writes the request."""
@@ -47,51 +46,45 @@ class GetAttribute(NamedTuple):
         return (None if method else decode_value(answer.value, family, area=area)), method
 
 
-class HasAttribute(NamedTuple):
-    """Whether an attribute exists."""
+@dataclass(frozen=True, slots=True)
+class HasAttribute:
+    """Checks whether an attribute exists; its result is a bool."""
 
     name: str
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "get_attribute"
+    kind: ClassVar = "get_attribute"
 
     def write(self, body: pb.GetAttributeRequest) -> None:
         """Writes the request."""
         body.name, body.probe = self.name, True
 
     def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> bool:
-        """Reads whether it does."""
+        """Reads whether it exists."""
         return answer.exists
 
 
-class GetRandom(NamedTuple):
-    """The mirror of the environment's generator; reading "np_random" creates it when there is none."""
+@dataclass(frozen=True, slots=True)
+class GetRandom:
+    """Reads the state of the environment's generator; "np_random" creates the generator if there is none."""
 
     name: str = "np_random"
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "get_attribute"
+    kind: ClassVar = "get_attribute"
 
     def write(self, body: pb.GetAttributeRequest) -> None:
         """Writes the request."""
         body.name = self.name
 
     def read(self, answer: pb.GetAttributeResponse, _: Area | None, __: Family) -> pb.RandomMirror:
-        """Reads the mirror."""
+        """Reads the state."""
         return answer.random
 
 
-class GetGenerators(NamedTuple):
-    """Copies of the generators of a vector environment: one for each environment, or one for all."""
+@dataclass(frozen=True, slots=True)
+class GetGenerators:
+    """Copies the generators of a vector environment; its result has one for each environment, or one for all."""
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "get_attribute"
+    kind: ClassVar = "get_attribute"
 
     def write(self, body: pb.GetAttributeRequest) -> None:
         """Writes the request."""
@@ -103,14 +96,15 @@ class GetGenerators(NamedTuple):
         return [decode_random_state(mirror.np_random) for mirror in mirrors]
 
 
-class SetAttribute(NamedTuple):
-    """Sets an attribute; read as whether it was set.
+@dataclass(frozen=True, slots=True)
+class SetAttribute:
+    """Sets an attribute; its result is whether it was set.
 
     Attributes:
         name: Its name.
         value: Its value.
-        force: Whether to create it where there is none.
-        members: Environments of a vector to set it on, by index; empty for all.
+        force: Whether to create the attribute if it does not exist.
+        members: Indices of the environments of a vector to set it on; empty for all.
     """
 
     name: str
@@ -118,10 +112,7 @@ class SetAttribute(NamedTuple):
     force: bool = True
     members: Sequence[int] = ()
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "set_attribute"
+    kind: ClassVar = "set_attribute"
 
     def write(self, body: pb.SetAttributeRequest) -> None:
         """Writes the request."""
@@ -134,14 +125,15 @@ class SetAttribute(NamedTuple):
         return answer.set
 
 
-class CallMethod(NamedTuple):
-    """Calls a method; read as its result.
+@dataclass(frozen=True, slots=True)
+class CallMethod:
+    """Calls a method; its result is what the method returns.
 
     Attributes:
         name: Its name.
         args: Its arguments.
         kwargs: Its keyword arguments.
-        members: Environments of a vector to call it on, by index; empty for all.
+        members: Indices of the environments of a vector to call it on; empty for all.
     """
 
     name: str
@@ -149,10 +141,7 @@ class CallMethod(NamedTuple):
     kwargs: Mapping[str, Any]
     members: Sequence[int] = ()
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "call_method"
+    kind: ClassVar = "call_method"
 
     def write(self, body: pb.CallMethodRequest) -> None:
         """Writes the request."""

@@ -1,8 +1,8 @@
 """The client's side of one session, as a state machine without I/O: bytes to send, events from bytes received.
 
-A driver asks for the next request, sends it, and hands over what came of it: an answer, a broken connection, a
-timeout. The table of `envwire.client._session.states` rules what may follow what; an answer is never taken for another
-request's, and a request that was sent is never served twice.
+A driver asks for the next request, sends it, and reports the outcome: an answer, a broken connection or a timeout. The
+table in `envwire.client._session.states` defines which transitions are allowed. An answer is never taken for another
+request's, and a request is never served twice.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from envwire.client._errors.losses import ENDS
 from envwire.client._session.events import Answered, Event, GivenUp, Refused, RetryAfter, SendAgain
 from envwire.client._session.identity import SessionIdentity
 from envwire.client._session.notices import Notice, read_notices
-from envwire.client._session.operations import Close, Operation, Render, Step
+from envwire.client._session.operations import Close, Operation, Render, Step, numbered
 from envwire.client._session.recording.recording import Recording
 from envwire.client._session.resuming import RetrySchedule
 from envwire.client._session.states import (
@@ -39,11 +39,11 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import RESPONSES, STEP_RESPONSE
 from envwire.wire.frames import Area, Reply
 
-#: Seconds to wait for an environment to be made, when the caller sets no timeout: more than a server allows by default.
+#: Timeout of a Make, if the caller sets none: longer than a server allows by default.
 MAKE_SECONDS = 180.0
-#: Seconds to wait beyond the server's own limit, whose error says more than a timeout here.
+#: How much longer than the server's step timeout to wait: the server's error says more than a timeout here.
 _SLACK_SECONDS = 10.0
-#: A Make has an id, under which it is repeated when its answer was lost.
+#: Length of a Make's request id, by which the server recognises a repeated Make.
 _REQUEST_ID_BYTES = 16
 _NUMBERS = frozenset({Reason.SEQUENCE_GAP, Reason.SEQUENCE_REUSED})
 
@@ -53,21 +53,22 @@ class ClientSession:
 
     Args:
         family: Classes to build spaces and errors of.
-        timeout: Seconds to wait for an answer; None for a little more than the server allows itself.
-        recording: Takes what changes the environment; None to record nothing.
+        timeout: Seconds to wait for an answer; None for slightly longer than the server's step timeout.
+        recording: Records the requests that change the environment; None to record nothing.
         vector: Whether its steps return batches.
         clock: Monotonic time, in seconds.
 
     Attributes:
-        state: Where it stands.
+        state: Its state.
         timeout: Seconds that a request may take.
-        identity: Its name, and its secret.
-        header: Says whose the requests are; empty until the session is made.
-        capabilities: What the server can do with it besides, by name.
-        recorded_as: Name of the recording that the server keeps of it; empty when it keeps none.
+        retries: When, and for how long, a request is sent again after its connection broke.
+        identity: Its id and secret.
+        header: The session header of its requests; empty until the session is made.
+        capabilities: Names of the optional features that the server supports for it.
+        recorded_as: Name of the recording that the server keeps of it; empty if it keeps none.
         sequence: Number of the last numbered request.
-        notices: What the server told beside an answer, the last time that it did.
-        on_notices: Called when that is news.
+        notices: The last notices that the server sent.
+        on_notices: Called with the notices when their kinds change.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class ClientSession:
         self._family = family
         self._recording = recording
         self._clock = clock
-        self._retries = RetrySchedule()
+        self.retries = RetrySchedule()
         self.header = b""
         self.capabilities: frozenset[str] = frozenset()
         self.recorded_as = ""
@@ -97,42 +98,23 @@ class ClientSession:
         self._encode_step, self._decode_step = steps.encode_request, steps.decode_response
         self._operation: Operation[Any] = Render()
         self._request = b""
-        #: A request that was taken back, in case that it was served all the same.
+        #: A request that was taken back; the server may have served it nevertheless.
         self._taken_back = b""
 
     @property
-    def lease(self) -> float:
-        """Seconds that the session outlives its connection, or its client's last request."""
-        return self._retries.lease
-
-    @property
-    def resumed(self) -> int:
-        """How often it went on after its connection broke."""
-        return self._retries.resumed
-
-    @property
-    def has_others(self) -> bool:
-        """Whether there are other servers (see `expect_others`)."""
-        return self._retries.refused_span is not None
-
-    @property
     def pending(self) -> bool:
-        """Whether a numbered request is on its way, or to be repeated."""
+        """Whether a numbered request is unanswered: it was sent, or has to be sent again."""
         return self.state in PENDING
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a request was sent whose answer nobody waits for; it is to be repeated before the next one."""
+        """Whether a request was given up after it was sent; it has to be repeated before the next one."""
         return self.state is State.IN_DOUBT
 
     @property
     def closable(self) -> bool:
-        """Whether a Close can be asked for."""
+        """Whether a Close can be sent."""
         return self.state not in (State.UNMADE, *MAKING, State.ENDED)
-
-    def expect_others(self, seconds: float) -> None:
-        """Says that there are other servers: where nobody listens any more, it is tried for this long only."""
-        self._retries.refused_span = seconds
 
     def make_request(self, request: pb.MakeRequest) -> bytes:
         """Returns the request that makes the session."""
@@ -140,17 +122,17 @@ class ClientSession:
         named.make.request_id = token_bytes(_REQUEST_ID_BYTES)
         self.state = moved(self.state, Move.MAKE)
         self._request = named.SerializeToString()
-        self._retries.deadline = self._clock() + self.timeout
+        self.retries.deadline = self._clock() + self.timeout
         return self._request
 
     def next_request(self, operation: Operation[Any]) -> bytes:
-        """Numbers a request and returns it, to be sent.
+        """Returns the next numbered request, for the driver to send.
 
         Args:
-            operation: What is asked.
+            operation: The request.
 
         Raises:
-            InvalidRequestError: A value has no wire form; nothing is to be sent.
+            InvalidRequestError: A value cannot be encoded; the session is unchanged.
             ProtocolError: Another request is pending.
         """
         state = REQUESTED.get(self.state) or moved(self.state, Move.REQUEST)
@@ -161,30 +143,18 @@ class ClientSession:
             except CodecError as error:
                 raise InvalidRequestError(str(error)) from error
         else:
-            request = self._written(operation, number)
+            request = numbered(operation, number)
         self.state, self.sequence = state, number
         self._operation, self._request = operation, request
-        self._retries.deadline = self._clock() + self.timeout
+        self.retries.deadline = self._clock() + self.timeout
         return request
 
-    def _written(self, operation: Operation[Any], number: int) -> bytes:
-        request = pb.InteractRequest()
-        body = getattr(request, operation.kind)
-        body.SetInParent()
-        operation.write(body)
-        body.sequence = number
-        return request.SerializeToString()
-
-    def next_deadline(self) -> float:
-        """Returns when the time of the pending request is up, on the session's clock."""
-        return self._retries.deadline
-
     def receive(self, message: bytes, attachments: Area | None = None) -> Event:
-        """Takes the answer to the request that is pending.
+        """Processes the answer to the pending request.
 
         Args:
-            message: An InteractResponse.
-            attachments: What came beside it.
+            message: A serialised InteractResponse.
+            attachments: Its attachments.
 
         Raises:
             CodecError: The answer breaks the contract.
@@ -210,7 +180,7 @@ class ClientSession:
         return Answered(operation.read(answer, attachments, self._family), given)
 
     def _parsed(self, message: bytes) -> pb.InteractResponse:
-        """Reads an answer, and takes what the server tells beside it."""
+        """Parses an answer, and updates the notices."""
         response = pb.InteractResponse.FromString(message)
         if response.notices:
             before, self.notices = self.notices, read_notices(response.notices)
@@ -219,21 +189,21 @@ class ClientSession:
         return response
 
     def _answered(self, message: bytes, attachments: Area | None) -> None:
-        """Notes that the pending request used its number."""
+        """Notes that the pending request was answered under its number."""
         self.state = ANSWERED.get(self.state) or moved(self.state, Move.ANSWER)
-        if self._retries.late:
-            self._retries.answered()
+        if self.retries.late:
+            self.retries.answered()
         if self._recording is not None:
             self._recording.note(self._request, Reply(message, attachments))
 
     def _receive_make(self, made: pb.MakeResponse) -> Event:
         self.state = moved(self.state, Move.MADE)
-        self._retries.forget_cut()
+        self.retries.forget_cut()
         self.identity = SessionIdentity(made.session_id, made.secret)
         self.header = self.identity.header()
         self.capabilities = frozenset(made.capabilities)
         self.recorded_as = made.recording
-        self._retries.lease = _seconds(made.lease)
+        self.retries.lease = _seconds(made.lease)
         if not self._own_timeout:
             self.timeout = _seconds(made.step_timeout) + _SLACK_SECONDS
         return Answered(made, made.warnings)
@@ -251,7 +221,7 @@ class ClientSession:
         return Refused(exception(fault, self._family))
 
     def _renumbered(self, expected: str | None) -> Event:
-        """Takes the number that the server asks for; one that is used is followed by the next one.
+        """Sends the pending request again under the number that the server expects, or the next one if it was used.
 
         This happens after a request that could not be sent, or that was refused before it reached the session.
         """
@@ -263,80 +233,61 @@ class ClientSession:
             if self._recording is not None and self._taken_back:
                 self._recording.add_unseen(self._taken_back)
         self._taken_back = b""
-        self._request = self._written(self._operation, self.sequence)
+        self._request = numbered(self._operation, self.sequence)
         return SendAgain(self._request)
 
     def connection_lost(self, failure: ServerUnavailableError) -> Event:
-        """Takes a connection that broke before the answer came, or did not come about.
+        """Processes a connection that broke before the answer arrived, or that could not be made.
 
         Args:
-            failure: How.
+            failure: The error of the connection.
         """
         self.state = moved(self.state, Move.CUT)
         if isinstance(self._operation, Close):
-            pause = None if self._retries.late else 0.0
-            self._retries.note_cut(self._clock())
+            pause = None if self.retries.late else 0.0
+            self.retries.note_cut(self._clock())
         else:
-            pause = self._retries.failed(
+            pause = self.retries.failed(
                 self._clock(), refused=failure.refused, connected=failure.connected
             )
         if pause is None or failure.silent:
             self.give_up()
             return GivenUp()
-        return RetryAfter(pause, self._retries.left)
+        return RetryAfter(pause, self.retries.left)
 
     def repeat(self) -> bytes:
-        """Returns the pending request, to be sent on a new connection."""
+        """Returns the pending request, for the driver to send on a new connection."""
         if self.in_doubt:
-            self._retries.deadline = self._clock() + self.timeout
+            self.retries.deadline = self._clock() + self.timeout
         self.state = moved(self.state, Move.REPEAT)
         return self._request
 
     def time_left(self) -> float:
-        """Returns the seconds that the request which is repeated has."""
-        return self._retries.time_left(self._clock())
+        """Returns the seconds that are left for a repeated request."""
+        return self.retries.time_left(self._clock())
 
     @property
     def outage(self) -> float:
         """Seconds since the connection of the pending request broke."""
-        return max(0.0, self._clock() - self._retries.cut_at)
-
-    def timed_out(self) -> Event:
-        """Takes that the time of the pending request is up."""
-        self.give_up()
-        return GivenUp()
+        return max(0.0, self._clock() - self.retries.cut_at)
 
     def give_up(self) -> None:
-        """Notes that nobody waits for the pending answer any more: its number is in doubt from here on."""
-        if self.state in MAKING:  # whether it was made is unknown: its lease ends it
+        """Notes that the driver no longer waits for the pending answer: the request is in doubt."""
+        if self.state in MAKING:  # if the session was made, its lease ends it
             self.state = moved(self.state, Move.END)
             return
         self.state = moved(self.state, Move.GIVE_UP)
-        self._retries.forget_cut()
+        self.retries.forget_cut()
 
     def take_back(self) -> None:
-        """Notes that the pending request cannot be sent: the next one gets its number."""
+        """Notes that the pending request could not be sent: the next one gets its number."""
         if self.state in MAKING:
             self.state = moved(self.state, Move.END)
             return
         self.state = moved(self.state, Move.TAKE_BACK)
         self._taken_back = self._request
-        self._retries.forget_cut()
+        self.retries.forget_cut()
         self.sequence -= 1
-
-    def end(self) -> None:
-        """Notes that the session is no more."""
-        if self.state is not State.ENDED:
-            self.state = moved(self.state, Move.END)
-
-    def renewal(self) -> bytes:
-        """Returns the request that renews the lease; it has no number."""
-        return pb.InteractRequest(renew_lease=pb.RenewLeaseRequest()).SerializeToString()
-
-    def stats_request(self) -> bytes:
-        """Returns the request for how the session's time was spent; it has no number."""
-        request = pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest())
-        return request.SerializeToString()
 
 
 def _seconds(duration: Duration) -> float:

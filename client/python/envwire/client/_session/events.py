@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Answered:
     """The request was served.
 
-    There is one for each step, so it is not frozen: that would add 3,000 instructions to the 60,000 of a step.
+    One is made for each step, so it is not frozen: that would add 3,000 instructions to the 60,000 of a step.
 
     Attributes:
         result: The result that its operation reads from the answer.
@@ -27,7 +27,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The request was answered with an error: the environment's, or the server's.
+    """The request was answered with an error of the environment or the server.
 
     Attributes:
         error: The exception to raise.
@@ -38,10 +38,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class SendAgain:
-    """The server expects another number; the request has to be sent again under it.
+    """The server expects another number, under which the request has to be sent again.
 
     Attributes:
-        request: The request.
+        request: The request with that number.
     """
 
     request: bytes

@@ -1,6 +1,6 @@
-"""Flows: decisions without I/O, written once for blocking and asyncio clients.
+"""Flows: procedures without I/O, written once for blocking and asyncio clients.
 
-A flow is a generator. It yields effects, and is resumed with the result of each, or with the exception that it raised.
+A flow is a generator. It yields effects, and is resumed with the result of each or with the exception that it raised.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def run(flow: Generator[_E, Any, _T], perform: Callable[[_E], Any]) -> _T:
 
     running = run_async(flow, performed)
     try:
-        running.send(None)  # what never waits runs to its end at once
+        running.send(None)  # the coroutine never suspends, so it runs to its end
     except StopIteration as end:
         return end.value  # type: ignore[no-any-return]
     raise AssertionError("a flow of a blocking client waited for an event loop")
@@ -50,7 +50,7 @@ async def run_async(flow: Generator[_E, Any, _T], perform: Callable[[_E], Awaita
         while True:
             try:
                 value = await perform(effect)
-            except BaseException as error:  # noqa: PERF203 - it is the flow's to handle
+            except BaseException as error:  # noqa: PERF203 - the flow handles it
                 effect = flow.throw(error)
             else:
                 effect = flow.send(value)

@@ -9,23 +9,23 @@ from envwire.wire.envelope import session_header
 
 
 class SessionIdentity(NamedTuple):
-    """A session's name, and the secret that proves that a request comes from its owner."""
+    """A session's id, and the secret that proves that a request comes from its owner."""
 
     session_id: str
     secret: bytes
 
     def header(self) -> bytes:
-        """Returns the session header as bytes, which transports put before a request."""
+        """Returns the serialised session header, which transports insert into requests."""
         return session_header(self.session_id, self.secret)
 
     @property
     def reference(self) -> pb.SessionHeader:
-        """Sets the fields that refer to this session in a request of another session."""
+        """The session header as a message, for a request that refers to this session from another one."""
         return pb.SessionHeader(session_id=self.session_id, secret=self.secret)
 
 
 def without_number(raw: bytes) -> bytes:
-    """Returns a request as it is recorded: without session header and number."""
+    """Returns a request without session header and number, as a recording keeps it."""
     request = pb.InteractRequest.FromString(raw)
     getattr(request, request.WhichOneof("request") or "").ClearField("sequence")
     return request.SerializeToString()

@@ -1,4 +1,4 @@
-"""Notices that a server sends beside its answers."""
+"""Notices that a server attaches to its answers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Notice:
     """Something that a server tells all its clients.
 
     Attributes:
-        kind: "DRAINING": the server takes no new sessions, and ends this one when the time is over.
-        time_left: Seconds from when the notice was sent.
+        kind: "DRAINING": the server makes no new sessions, and ends this one when the time is over.
+        time_left: Seconds left when the notice was sent.
     """
 
     kind: str
@@ -25,7 +25,7 @@ _KINDS = {status_pb2.Notice.KIND_DRAINING: "DRAINING"}
 
 
 def read_notices(notices: Iterable[status_pb2.Notice]) -> tuple[Notice, ...]:
-    """Returns the notices of kinds that are known here."""
+    """Returns the notices whose kind this client knows."""
     return tuple(
         Notice(_KINDS[each.kind], each.time_left.seconds + each.time_left.nanos / 1e9)
         for each in notices

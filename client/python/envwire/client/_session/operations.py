@@ -1,15 +1,14 @@
 """The requests of a session that drive episodes: one class each, which writes the request and reads its answer.
 
-Those for attributes, methods and generators are in `attribute_operations`.
-Results have the names of `Env` and `VectorEnv`. An operation holds no state, and can be sent again, to the same session
-or to another.
+Requests for attributes, methods and generators are in `attribute_operations`. An operation holds no state of a session:
+it can be sent again, to the same session or to another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from envwire.client._errors.faults import exception
 from envwire.client._session.requests import encoded
@@ -35,7 +34,7 @@ class Operation(Protocol[T_co]):
 
     @property
     def kind(self) -> str:
-        """The field of InteractRequest that it goes in; its answer comes in the field of the same name."""
+        """Its field in InteractRequest; the answer is in the field of InteractResponse of the same name."""
         ...
 
     def write(self, body: Any, /) -> None:
@@ -51,26 +50,37 @@ class Operation(Protocol[T_co]):
         ...
 
 
+def numbered(operation: Operation[Any], number: int) -> bytes:
+    """Returns a request under a sequence number, serialised.
+
+    Raises:
+        InvalidRequestError: A value cannot be encoded.
+    """
+    request = pb.InteractRequest()
+    body = getattr(request, operation.kind)
+    body.SetInParent()
+    operation.write(body)
+    body.sequence = number
+    return request.SerializeToString()
+
+
 @dataclass(slots=True)
 class Step:
-    """One step; read as (the five of `step`, the generator's mirror or None).
+    """One step; its result is (the tuple that `step` returns, the generator's state or None).
 
-    A named tuple would take 1,500 instructions more to make, at every step.
+    It is not frozen: a frozen dataclass or a named tuple takes 1,500 instructions more to construct, at every step.
 
     Attributes:
-        action: The action, or a batch of them.
-        random_state: State to give the environment's generator first; None to leave it.
-        mirror: Whether to tell the generator's state afterwards.
+        action: The action, or a batch of actions.
+        random_state: State to set the environment's generator to first; None to leave it.
+        mirror: Whether the answer is to include the generator's state.
     """
 
     action: Any
     random_state: spaces_pb2.RandomState | None = None
     mirror: bool = False
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "step"
+    kind: ClassVar = "step"
 
     def write(self, body: pb.StepRequest) -> None:
         """Writes the request."""
@@ -80,22 +90,20 @@ class Step:
     def read(
         self, answer: pb.StepResponse, area: Area | None, family: Family
     ) -> tuple[StepResult, pb.RandomMirror | None]:
-        """Reads the answer; reward and flags have the types that the environment gave them."""
+        """Reads the answer; reward and flags have the types that the environment returned."""
         return read_step(answer, family, area), answer.random if self.mirror else None
 
 
-class StepMany(NamedTuple):
-    """Several steps in one request; read as (what each that was taken led to, what the next one failed with or None).
+@dataclass(frozen=True, slots=True)
+class StepMany:
+    """Several steps in one request; its result is (the results of the steps taken, the error of the next step or None).
 
-    Fewer may be taken than were asked for without an error: the rest is for another request.
+    The server may take fewer steps than there are actions without an error; the rest is for another request.
     """
 
     actions: Sequence[Any]
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "step"
+    kind: ClassVar = "step"
 
     def write(self, body: pb.StepRequest) -> None:
         """Writes the request."""
@@ -112,15 +120,16 @@ class StepMany(NamedTuple):
         return results, exception(decode_fault(answer.error, family), family)
 
 
-class Reset(NamedTuple):
-    """The start of an episode; read as ((observation, info), the generator's mirror or None).
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """The start of an episode; its result is ((observation, info), the generator's state or None).
 
     Attributes:
-        seed: None, a number (which grows by one from environment to environment of a vector), or one for each.
-        options: Options of all; None for none.
-        random_state: State to give the environment's generator first; None to leave it.
-        mirror: Whether to tell the generator's state afterwards.
-        member_options: Options of each environment of a vector, in place of those of all.
+        seed: None; a number, from which environment i of a vector gets `seed + i`; or one for each environment.
+        options: Options for all environments, or None.
+        random_state: State to set the environment's generator to first; None to leave it.
+        mirror: Whether the answer is to include the generator's state.
+        member_options: Options for each environment of a vector, instead of `options`.
     """
 
     seed: Any = None
@@ -129,10 +138,7 @@ class Reset(NamedTuple):
     mirror: bool = False
     member_options: Sequence[Mapping[Any, Any]] = ()
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "reset"
+    kind: ClassVar = "reset"
 
     def write(self, body: pb.ResetRequest) -> None:
         """Writes the request."""
@@ -154,13 +160,11 @@ class Reset(NamedTuple):
         return (observation, info), answer.random if self.mirror else None
 
 
-class Render(NamedTuple):
-    """A frame of the present state."""
+@dataclass(frozen=True, slots=True)
+class Render:
+    """Renders the current state; its result is the frame."""
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "render"
+    kind: ClassVar = "render"
 
     def write(self, body: pb.RenderRequest) -> None:
         """Writes the request, which is empty."""
@@ -170,32 +174,28 @@ class Render(NamedTuple):
         return decode_value(answer.frame, family, area=area)
 
 
-class Replay(NamedTuple):
-    """A part of a recording, to be served by another session."""
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A part of a recording, for a new session to replay; its result is the answer."""
 
     part: pb.ReplayRequest
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "replay"
+    kind: ClassVar = "replay"
 
     def write(self, body: pb.ReplayRequest) -> None:
         """Writes the request."""
         body.CopyFrom(self.part)
 
     def read(self, answer: pb.ReplayResponse, _: Area | None, __: Family) -> pb.ReplayResponse:
-        """Returns the answer, for the recording to check."""
+        """Returns the answer, which the recording checks."""
         return answer
 
 
-class SaveState(NamedTuple):
-    """Keeps the environment's state in the session; read as its number."""
+@dataclass(frozen=True, slots=True)
+class SaveState:
+    """Saves the environment's state in the session; its result is the number of the saved state."""
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "save_state"
+    kind: ClassVar = "save_state"
 
     def write(self, body: pb.SaveStateRequest) -> None:
         """Writes the request, which is empty."""
@@ -205,15 +205,13 @@ class SaveState(NamedTuple):
         return answer.state
 
 
-class RestoreState(NamedTuple):
-    """Brings the environment back to a state."""
+@dataclass(frozen=True, slots=True)
+class RestoreState:
+    """Restores a state that `SaveState` saved."""
 
     state: int
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "restore_state"
+    kind: ClassVar = "restore_state"
 
     def write(self, body: pb.RestoreStateRequest) -> None:
         """Writes the request."""
@@ -223,13 +221,11 @@ class RestoreState(NamedTuple):
         """Returns None: the answer is empty."""
 
 
-class Close(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Close:
     """Closes the environment."""
 
-    @property
-    def kind(self) -> str:
-        """The field of InteractRequest."""
-        return "close"
+    kind: ClassVar = "close"
 
     def write(self, body: pb.CloseRequest) -> None:
         """Writes the request, which is empty."""

@@ -1,4 +1,4 @@
-"""Decides how long a request is repeated after its connection broke, and logs it. No I/O."""
+"""Decides how long a request is repeated after its connection broke, and logs that. No I/O."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Outage:
     """One request whose connection broke.
 
     Args:
-        session: The session that has the request pending.
+        session: The session whose request is pending.
         label: Names the session in the log and in errors.
     """
 
@@ -24,13 +24,14 @@ class Outage:
         self._session = session
         self._label = label
         self._failures = 0
-        self._told: bool | None = None
+        #: `refused` of the failure that was logged last.
+        self._logged: bool | None = None
 
     def pause(self, failure: BaseException) -> float:
-        """Takes a failure; returns seconds to wait before the request is sent again, on a new connection.
+        """Returns how many seconds after a failure to send the request again, on a new connection.
 
         Raises:
-            BaseException: It is not sent again.
+            BaseException: The request is not sent again.
         """
         session = self._session
         if not isinstance(failure, ServerUnavailableError):
@@ -42,26 +43,27 @@ class Outage:
         event = session.connection_lost(failure)
         if not isinstance(event, RetryAfter):
             raise self._given_up(failure)
-        if session.lease:
-            self._tell(failure, event.left)
+        if session.retries.lease:
+            self._log_retry(failure, event.left)
         return event.pause
 
-    def _tell(self, failure: ServerUnavailableError, left: float) -> None:
-        """Logs how long attempts continue, once that is known, which it may not be at the first failure."""
+    def _log_retry(self, failure: ServerUnavailableError, left: float) -> None:
+        """Logs how long attempts continue; only from the second failure on, because the first retry is immediate."""
         self._failures += 1
-        if self._failures > 1 and self._told is not failure.refused:
-            self._told = failure.refused
+        if self._failures > 1 and self._logged is not failure.refused:
+            self._logged = failure.refused
             _log.warning("%s: %s; trying again for up to %.0f s", self._label, failure, left)
 
     def _given_up(self, failure: ServerUnavailableError) -> ServerUnavailableError:
         session = self._session
-        if not session.lease or failure.silent or not self._failures:
+        lease = session.retries.lease
+        if not lease or failure.silent or not self._failures:
             return failure
         if failure.refused:
             return server_gone(self._label, session.outage, failure)
-        return server_unreachable(self._label, session.outage, session.lease, failure)
+        return server_unreachable(self._label, session.outage, lease, failure)
 
     def over(self) -> None:
-        """Logs that the connection was restored, at the first attempt as well."""
+        """Logs that the connection was restored."""
         if self._failures:
             _log.info("%s: goes on after %.1f s", self._label, self._session.outage)

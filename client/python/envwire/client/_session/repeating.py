@@ -1,6 +1,6 @@
 """Flows for requests without a direct answer: send again, send under another number, or give up. No I/O.
 
-Both drivers run them; a request that is answered at once needs none.
+Both drivers run them; a request that is answered at once needs none of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from envwire.wire.frames import Reply
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a request; its reply comes back.
+    """Send a request; the reply is returned.
 
     Attributes:
         request: The request.
@@ -32,7 +32,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Take the reply to a request that was sent before, which has been waited for."""
+    """Return the reply to a request that was sent before, after waiting for it."""
 
 
 Effect: TypeAlias = Send | Take | Pause
@@ -40,7 +40,7 @@ Repeating: TypeAlias = Generator[Effect, Reply, Event]
 
 
 def settled(session: ClientSession, event: Event, label: str) -> Repeating:
-    """Sends the pending request under other numbers for as long as the server asks for them.
+    """Sends the pending request again under another number while the server asks for one.
 
     Args:
         session: The session.
@@ -58,11 +58,11 @@ def settled(session: ClientSession, event: Event, label: str) -> Repeating:
 
 
 def tried_again(session: ClientSession, failure: BaseException, label: str) -> Repeating:
-    """Sends the pending request again, on new connections, until it is answered or the time for it is over.
+    """Sends the pending request again, on new connections, until it is answered or its time is over.
 
     Args:
         session: The session.
-        failure: How it failed.
+        failure: The first failure.
         label: Names the session in the log.
 
     Raises:
@@ -86,7 +86,7 @@ def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeatin
 
     Args:
         session: The session.
-        effect: What gets the reply.
+        effect: The effect that gets the reply.
         label: Names the session in the log.
     """
     try:
@@ -99,21 +99,21 @@ def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeatin
 
 
 def discarded(session: ClientSession, label: str) -> Generator[Effect, Reply, None]:
-    """Discards the pending answer of a caller that was interrupted or gave up.
+    """Completes the request of a caller that was interrupted or gave up, and discards the answer.
 
     Args:
         session: The session.
         label: Names the session in the log.
 
     Raises:
-        RemoteError: It says that the session is no more, or there is none still.
+        RemoteError: The answer says that the session has ended, or there is still no answer.
     """
     effect = Send(session.repeat(), session.timeout) if session.in_doubt else Take()
     try:
         event = yield from awaited(session, effect, label)
     except (ServerUnavailableError, RequestTimeoutError):
         raise
-    except RemoteError:  # repeating it is useless
+    except RemoteError:  # sending it again cannot help
         if session.in_doubt:
             session.take_back()
         return

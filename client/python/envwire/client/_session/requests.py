@@ -9,16 +9,19 @@ from envwire.client.errors import InvalidRequestError
 from envwire.codec import CodecError, Family, encode_mapping
 from envwire.v1 import environment_pb2 as pb
 
-#: A wrapper to put around the environment on the server: its name, "TimeLimit" or "module:Class", alone or with its
-#: keyword arguments.
+#: A wrapper to apply on the server: its name, "TimeLimit" or "module:Class", or (name, keyword arguments).
 WrapperLike: TypeAlias = str | tuple[str, Mapping[str, Any]]
+
+#: The requests without a sequence number that drivers send beside those of the session.
+RENEW_LEASE = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest()).SerializeToString()
+GET_STATS = pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest()).SerializeToString()
 
 
 def encoded(encode: Callable[..., None], value: Any, message: Any, path: str) -> None:
-    """Writes a value into a request.
+    """Encodes a value into a request.
 
     Raises:
-        InvalidRequestError: It has no wire form.
+        InvalidRequestError: It cannot be encoded.
     """
     try:
         encode(value, message, path)
@@ -38,7 +41,7 @@ def make_request(
     """Returns the request for an environment.
 
     Raises:
-        InvalidRequestError: A keyword argument has no wire form, or a wrapper no name.
+        InvalidRequestError: A keyword argument cannot be encoded, or a wrapper is not given by name.
     """
     request = pb.MakeRequest(env_id=env_id, render_mode=render_mode)
     request.library = library or ""
@@ -53,13 +56,13 @@ def make_request(
 
 
 def listed(wrappers: Iterable[WrapperLike]) -> tuple[WrapperLike, ...]:
-    """Returns the wrappers of an environment.
+    """Returns the wrappers of an environment as a tuple.
 
     Raises:
-        InvalidRequestError: They are one text, whose letters would be taken for wrappers.
+        InvalidRequestError: They are given as one string, whose letters would be taken for wrappers.
     """
     if isinstance(wrappers, str):
-        raise InvalidRequestError(f"wrappers={wrappers!r} is one text; pass a list, [{wrappers!r}]")
+        raise InvalidRequestError(f"wrappers={wrappers!r} is a string; pass a list, [{wrappers!r}]")
     return tuple(wrappers)
 
 
@@ -67,7 +70,7 @@ def _wrapper(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:
     """Returns the name of a wrapper and its keyword arguments.
 
     Raises:
-        InvalidRequestError: It is neither a name nor a name with arguments.
+        InvalidRequestError: It is neither a name nor (name, keyword arguments).
     """
     if isinstance(wrapper, str):
         return wrapper, {}
@@ -84,11 +87,11 @@ def _wrapper(wrapper: WrapperLike) -> tuple[str, Mapping[str, Any]]:
 def set_vector(
     request: pb.MakeRequest, vectorization_mode: str | None, autoreset_mode: Any, family: Family
 ) -> None:
-    """Makes it the request for a vector environment, but for the number of environments.
+    """Turns a request into one for a vector environment; the number of environments is set later.
 
     Args:
         request: The request.
-        vectorization_mode: Its name; None for the server's default.
+        vectorization_mode: Name of the vectorization mode; None for the server's default.
         autoreset_mode: A member of `AutoresetMode`, its name or its value; None for the server's default.
         family: The library of the proxy.
 

@@ -1,33 +1,33 @@
 """Decides when, and for how long, a request is sent again after its connection broke.
 
-A session keeps its last answer, and answers a repeated request with it. So a request that got no answer because the
-connection broke is simply sent again, on a new connection, until the session's lease is over. The lease begins anew
-with each connection that comes about and breaks; the request's own timeout bounds them all. A Make whose connection
-broke is sent again under the same request id, for a moment only: there may be other servers.
+A session keeps its last answer and returns it for a repeated request. So a request without an answer is simply sent
+again, on a new connection, until the session's lease is over. The lease starts again with each connection that is made
+and breaks; the request's timeout bounds all attempts. A Make whose connection broke is sent again under the same
+request id, but only for a short time, because another server may make the session.
 """
 
 from __future__ import annotations
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
-#: However long it has tried, it sleeps through no more than this part of a lease.
+#: The pause between attempts is at most this part of the lease.
 _PART_OF_LEASE = 0.25
-#: Where nobody listens any more no session lives on; this is for a server that is just coming back.
+#: How long to retry while connections are refused. The session is gone then; the server may be restarting.
 _REFUSED_SECONDS = 2.0
-#: For how long a Make is repeated after its connection broke, while somebody listens there.
+#: How long to repeat a Make after its connection broke, while the server accepts connections.
 _MAKE_SECONDS = 2.0
 
 
 class RetrySchedule:
-    """The schedule of one session's retries. It has no clock of its own.
+    """The schedule of one session's retries. The caller passes the time.
 
     Attributes:
-        lease: Seconds for which the session outlives a connection; 0 until it is made.
-        deadline: When the time of the present request is up.
-        late: Whether its connection broke.
-        cut_at: When it first did.
-        refused_span: Seconds to try again where nobody listens.
-        left: Seconds for which it is tried, if the next failures are like the last one.
-        resumed: How often a request was answered after its connection broke.
+        lease: Seconds that the session outlives its connection, or its client's last request; 0 until it is made.
+        deadline: The time at which the current request times out.
+        late: Whether the connection of the current request broke.
+        cut_at: The time at which it first broke.
+        refused_span: Seconds to retry while connections are refused, if there are other servers; else None.
+        left: Seconds for which attempts continue, if they fail like the last one.
+        resumed: How many requests were answered after their connection broke.
     """
 
     def __init__(self) -> None:
@@ -41,15 +41,15 @@ class RetrySchedule:
         self._pause = 0.0
 
     def failed(self, now: float, *, refused: bool, connected: bool) -> float | None:
-        """Takes a connection that broke, or did not come about.
+        """Notes a connection that broke, or that could not be made.
 
         Args:
             now: The time.
-            refused: Whether nobody listens there any more.
-            connected: Whether a connection had come about.
+            refused: Whether the connection was refused.
+            connected: Whether a connection had been made.
 
         Returns:
-            Seconds to wait before the next try; None when there is none.
+            Seconds to wait before the next attempt; None if there is none.
         """
         longest = min(_LONGEST_PAUSE, (self.lease or _MAKE_SECONDS) * _PART_OF_LEASE)
         if not self.late:
@@ -64,13 +64,13 @@ class RetrySchedule:
         return min(pause, left)
 
     def note_cut(self, now: float) -> None:
-        """Takes the time at which the connection of a request first broke."""
+        """Notes the time at which the connection of a request first broke."""
         self.late = True
         self.cut_at = self._last_cut = now
         self._pause = _FIRST_PAUSE
 
     def forget_cut(self) -> None:
-        """Begins anew: nobody waits for that request any more."""
+        """Ends the retries of a request that was given up."""
         self.late = False
 
     def _span(self, refused: bool, connected: bool) -> float:
@@ -83,10 +83,10 @@ class RetrySchedule:
         return min(self.lease, span)
 
     def time_left(self, now: float) -> float:
-        """Returns the seconds that a repeated request has: once it is connected the lease stands still."""
+        """Returns the seconds left for a repeated request: its timeout, since a connection stops the lease."""
         return max(self.deadline - now, self._pause)
 
     def answered(self) -> None:
-        """Takes the answer to a request whose connection had broken."""
+        """Notes the answer to a request whose connection had broken."""
         self.late = False
         self.resumed += bool(self.lease)

@@ -1,8 +1,8 @@
 """The states of a client session and the transitions between them, as one table.
 
-A number is used up by the request that the server serves under it. A request that nobody waits for any more leaves its
-number in doubt: it is sent once more before the next one, and the answer tells nobody anything but that it was served.
-So numbers never run ahead of answers, and a request that arrives late finds its number used.
+The server serves one request under each number. If the client stops waiting for an answer, the request is in doubt: it
+is sent once more before the next one, only to make sure that it was served. So a number is never used before the
+request with the previous number was answered, and a request that arrives late finds its number used.
 """
 
 from __future__ import annotations
@@ -11,34 +11,36 @@ from enum import Enum
 
 
 class State(Enum):
-    """Where a session stands."""
+    """The states of a session."""
 
-    __hash__ = object.__hash__  # each member is one object; Enum would hash its name at every step
+    __hash__ = (
+        object.__hash__
+    )  # members are singletons; Enum's own hash of the name costs more at every step
 
     UNMADE = "nothing was sent yet"
     MAKING = "the Make is sent"
-    MAKE_BROKEN = "as MAKING, but the connection broke: the Make is to be repeated"
+    MAKE_BROKEN = "as MAKING, but the connection broke: the Make has to be repeated"
     READY = "every numbered request was answered"
-    AWAITING = "a numbered request is sent, its answer is to come"
-    BROKEN = "as AWAITING, but the connection broke: the request is to be repeated"
-    IN_DOUBT = "as BROKEN, but nobody waits for the answer any more"
-    ENDED = "closed, or no more; gone for good"
+    AWAITING = "a numbered request is sent and not answered"
+    BROKEN = "as AWAITING, but the connection broke: the request has to be repeated"
+    IN_DOUBT = "as BROKEN, but the caller has stopped waiting for the answer"
+    ENDED = "closed or lost"
 
 
 class Move(Enum):
-    """What moves a session."""
+    """The events that change the state of a session."""
 
     __hash__ = object.__hash__
 
     MAKE = "the Make is sent"
     MADE = "the Make is answered"
     REQUEST = "a numbered request is sent"
-    ANSWER = "it is answered, by a result or an error"
+    ANSWER = "it is answered, with a result or an error"
     RENUMBER = "the server asks for another number"
     CUT = "the connection breaks"
     REPEAT = "the same request is sent again"
-    GIVE_UP = "nobody waits for the answer any more"
-    TAKE_BACK = "the request cannot be sent at all"
+    GIVE_UP = "the caller stops waiting for the answer"
+    TAKE_BACK = "the request could not be sent"
     END = "the session is closed, lost, expired or drained, or was never made"
 
 
@@ -62,25 +64,25 @@ TRANSITIONS: dict[tuple[State, Move], State] = {
     (State.IN_DOUBT, Move.TAKE_BACK): State.READY,
 }
 
-#: What a request, and its answer, move a session to: for each step, as the columns of the table.
+#: The columns of the table for a request and its answer, which every step looks up.
 REQUESTED = {state: after for (state, move), after in TRANSITIONS.items() if move is Move.REQUEST}
 ANSWERED = {state: after for (state, move), after in TRANSITIONS.items() if move is Move.ANSWER}
 
-#: The Make is on its way, or to be repeated.
+#: The Make is unanswered.
 MAKING = frozenset({State.MAKING, State.MAKE_BROKEN})
-#: A numbered request is on its way, or to be repeated.
+#: A numbered request is unanswered.
 PENDING = frozenset({State.AWAITING, State.BROKEN, State.IN_DOUBT})
 
 
 class ProtocolError(RuntimeError):
-    """A driver did something out of turn: a fault in envwire, not in the program that uses it."""
+    """A driver broke the rules of the state table: a bug in envwire, not in the program that uses it."""
 
 
 def moved(state: State, move: Move) -> State:
-    """Returns the state after a move.
+    """Returns the state after an event.
 
     Raises:
-        ProtocolError: The table has no such move.
+        ProtocolError: The event is not allowed in this state.
     """
     try:
         return TRANSITIONS[state, move]

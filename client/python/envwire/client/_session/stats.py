@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 
 class ConnectionStats(NamedTuple):
-    """What an environment went through on its way here.
+    """Counters of one environment, since it was first made.
 
     Attributes:
-        resumed: How often a session went on after its connection broke.
+        resumed: How often a session continued after its connection broke.
         lost: How many sessions were lost.
-        recovered: How many of these were made again by the policy, so that the request went on.
+        recovered: How many of the lost sessions were replaced by recovery, so that the request was served.
     """
 
     resumed: int = 0
@@ -19,5 +19,5 @@ class ConnectionStats(NamedTuple):
     recovered: int = 0
 
     def plus(self, resumed: int = 0, lost: int = 0, recovered: int = 0) -> ConnectionStats:
-        """Returns the sums of these counts and others."""
+        """Returns the sums of these counters and others."""
         return ConnectionStats(self.resumed + resumed, self.lost + lost, self.recovered + recovered)

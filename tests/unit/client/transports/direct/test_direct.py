@@ -411,7 +411,7 @@ def test_a_request_is_sent_again_until_it_is_answered(
     else:
         assert driver.serve(ANYTHING) == DONE
     assert listener.taken == 5
-    assert driver.session.resumed == 1
+    assert driver.session.retries.resumed == 1
     driver.kill()
 
 

@@ -1,1 +1,1 @@
-"""What a session keeps of its requests, to be replayed after it was lost."""
+"""Recordings: the requests of a session that are replayed after it was lost."""

@@ -9,7 +9,7 @@ from envwire.wire.frames import Reply
 
 
 def split_chunk(request: bytes, reply: Reply) -> Iterator[tuple[bytes, Reply]]:
-    """Yields a Step with one action, and the answer to it, for each action of a chunk that was tried."""
+    """Yields a Step with one action and its answer, for each action of a chunk that was taken or failed."""
     asked = pb.InteractRequest.FromString(request).step
     answer = pb.InteractResponse.FromString(reply.message).step
     answers = [pb.InteractResponse(step=step) for step in answer.steps]

@@ -1,4 +1,4 @@
-"""The recording of a vector environment whose server tells the resets of its members: it costs an episode of each."""
+"""Records a vector environment whose server reports its members' resets: a replay takes one episode of each member."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class MemberRecording(Recording):
     """The recording of one session of a vector environment.
 
     Args:
-        limit: How many requests a tape takes at most.
-        size: How many members there are.
+        limit: Most requests on a tape.
+        size: Number of members.
         render_mode: The environments' render mode.
     """
 
@@ -32,12 +32,12 @@ class MemberRecording(Recording):
         super().__init__(limit, render_mode)
 
     def begin(self) -> None:
-        """Forgets everything: the environments are new ones."""
+        """Starts over: the environments are new ones."""
         super().begin()
         self._members = MemberTape(self._size, self._limit, self._lasting.copy())
 
     def tapes(self) -> Sequence[Replayable]:
-        """Returns the tapes that are whole, in the order to try."""
+        """Returns the tapes that can be replayed, in the order to try."""
         if self._saves or self._members.overflowed:
             return super().tapes()
         return [self._members, *super().tapes()]
@@ -60,7 +60,7 @@ class MemberRecording(Recording):
         self._members.add(request, answer, starts)
 
     def check_whole(self, loss: Exception) -> None:
-        """Refuses to replay a part, and says why it is not an episode that is replayed.
+        """Checks that the recording can be replayed; logs why if one episode of each member is not enough.
 
         Raises:
             ReplayError: There were more requests than are recorded.
@@ -68,8 +68,8 @@ class MemberRecording(Recording):
         super().check_whole(loss)
         if self._members.overflowed:
             _log.info(
-                "environments %s of the session cannot be brought back by an episode of theirs: since %d requests "
-                "their resets told no state of a NumPy generator. All requests since the last reset with seeds are "
+                "environments %s of the session cannot be replayed from their last episode: for %d requests their "
+                "resets reported no state of a NumPy generator. All requests since the last reset with seeds are "
                 "replayed",
                 self._members.unknown(),
                 len(self._members),
@@ -79,7 +79,7 @@ class MemberRecording(Recording):
 def _starts(
     raw: bytes, response: pb.InteractResponse, size: int
 ) -> dict[int, spaces_pb2.RandomState | None]:
-    """Returns the members that a request reset, with the state that their generators had before; None for a seed."""
+    """Returns the members that a request reset, with their generators' states before it; None for a seeded one."""
     kind = response.WhichOneof("response")
     if kind not in ("reset", "step"):
         return {}
@@ -93,7 +93,7 @@ def _starts(
 
 
 def _seeded(request: pb.ResetRequest, size: int) -> list[int]:
-    """Returns the members that a reset gave a seed."""
+    """Returns the members that a reset seeded."""
     if not request.HasField("seed"):
         return []
     seed = decode_value(request.seed, envwire_family())

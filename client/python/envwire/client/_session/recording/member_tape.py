@@ -1,9 +1,9 @@
-"""The tape of a vector environment: it begins with the present episode of each member, whose ends do not fall together.
+"""The tape of a vector environment: it begins with the current episode of each member.
 
-The requests begin with the earliest of those episodes. In each of them take part the members whose episode has begun by
-then: where that was, and the state of their generators before, goes with the requests (`MemberStart`). Answers to
-requests in which all take part are compared, as many as one block of them at least: a member whose episode began later
-than that begins with an episode before it.
+Members' episodes begin at different requests. The tape starts with the earliest of them, and a replay brings in each
+member at the start of its own episode: `MemberStart` holds that position, and the state of the member's generator
+before. Answers are compared from the request on in which all members take part. These have to be at least one block of
+requests; so a member whose current episode began too recently starts with an earlier one.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 
-#: States of generators by members that were reset; None for one that was seeded.
+#: For each member that was reset, the state of its generator before; None for a seeded one.
 Starts = Mapping[int, "spaces_pb2.RandomState | None"]
 
 
 class _Start(NamedTuple):
-    """A reset from which a member can be brought back."""
+    """A reset from which a replay can bring in a member."""
 
     position: int
     np_random: spaces_pb2.RandomState | None
@@ -40,12 +40,12 @@ class _Proof:
 
 
 class MemberTape:
-    """Requests to a vector environment since its members' present episodes began. Positions count all requests.
+    """Requests to a vector environment since its members' current episodes began. Positions count all requests.
 
     Args:
-        size: How many members there are.
-        limit: How many requests it takes at most. When there are more, it begins again, with the next episodes.
-        lasting: What goes before them, because it outlasts episodes.
+        size: Number of members.
+        limit: Most requests on the tape. If there are more, it starts over with the next episodes.
+        lasting: The requests whose effects outlast episodes, which precede the others.
     """
 
     def __init__(self, size: int, limit: int, lasting: Tape) -> None:
@@ -64,11 +64,11 @@ class MemberTape:
         return self._first + len(self._requests)
 
     def __len__(self) -> int:
-        """Returns how many requests would be replayed."""
+        """Returns how many requests a replay would repeat."""
         return len(self._lasting) + len(self._requests)
 
     def unknown(self) -> list[int]:
-        """Returns the members that it cannot bring back: no reset is on it from which they could begin."""
+        """Returns the members that cannot be replayed, because the tape has no reset from which they could start."""
         begin = self._proofs[0].begin
         return [
             index
@@ -78,11 +78,17 @@ class MemberTape:
 
     @property
     def overflowed(self) -> bool:
-        """Whether it cannot be replayed, for now."""
+        """Whether the tape cannot be replayed at present."""
         return self._lasting.overflowed or bool(self.unknown())
 
     def add(self, request: bytes, answer: Digested | None, starts: Starts) -> None:
-        """Takes a request, what counts of its answer (None when nobody saw it), and which members it reset."""
+        """Appends a request.
+
+        Args:
+            request: The request.
+            answer: The digest input of its answer; None if the client did not receive the answer.
+            starts: The members that it reset.
+        """
         for index, state in starts.items():
             self._starts[index].append(_Start(self._end, state))
         for proof in self._proofs:
@@ -97,7 +103,7 @@ class MemberTape:
             self._begin_again()
 
     def _begin_proof(self) -> None:
-        """Begins another digest; of two the older one has a whole block of answers at least."""
+        """Begins another digest, so that the older one of two always covers at least one block of answers."""
         self._proofs.append(_Proof(self._end))
         if len(self._proofs) > 2:
             self._proofs.popleft()
@@ -114,7 +120,7 @@ class MemberTape:
         self._proofs = deque([_Proof(self._end)])
 
     def _forget(self, begin: int) -> None:
-        """Forgets the requests before a position, but for what outlasts episodes."""
+        """Drops the requests before a position, except those whose effects outlast episodes."""
         while self._first < begin:
             request = self._requests.popleft()
             self._first += 1
@@ -152,7 +158,7 @@ class MemberTape:
         ]
 
     def check(self, position: int, answer: pb.ReplayResponse) -> None:
-        """Compares what the new environment answered with what the lost one did.
+        """Compares the digest of the new environment's answers with the recorded one.
 
         Raises:
             ReplayMismatchError: They differ.

@@ -1,11 +1,10 @@
 """Records the requests of an environment and digests of its answers, for replay.
 
-Only requests that change an environment are recorded, on two tapes. The long tape begins at the last reset with a seed;
-of the time before, it keeps the attributes that were set and the methods that were called, but no steps. The short tape
-begins at the last reset, if the state of the environment's generator at that moment is known; it also has the requests
-whose effects outlast an episode: the seeded reset, attributes and methods. Replaying the short tape costs one episode,
-however long the run. If the environment keeps other state from episode to episode, the short tape's digest differs, and
-the long tape is used.
+Only requests that change an environment are recorded, on two tapes. The long tape begins at the last reset with a seed,
+preceded by all earlier requests that set attributes or called methods. The short tape begins at the last reset, if the
+state of the environment's generator at that moment is known, preceded by the requests whose effects outlast an episode:
+the seeded reset, attributes and methods. Replaying the short tape takes one episode, however long the run. If the
+environment keeps other state from episode to episode, the short tape's digest differs, and the long tape is used.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ from envwire.wire.frames import Reply
 
 #: The option that says which members of a vector environment are reset.
 RESET_MASK = "reset_mask"
-#: Gymnasium's modes that collect frames: rendering empties the collection, which changes the environment.
+#: Suffix of Gymnasium's render modes that collect frames: rendering empties the list, which changes the environment.
 _COLLECTING = "_list"
 
 _RECORDED = frozenset({"reset", "step", "render", "save_state", "restore_state", *KEPT})
-#: Errors after which a request is recorded: it reached the environment, or would be refused again in the same way.
+#: Reasons of errors after which a request is recorded: it reached the environment, or would be refused again likewise.
 _SERVED = frozenset(
     {
         Reason.ATTRIBUTE_MISSING,
@@ -57,7 +56,7 @@ class Replayable(Protocol):
         ...
 
     def check(self, position: int, answer: pb.ReplayResponse, /) -> None:
-        """Compares the digest of the new environment's answers with that of the lost one's.
+        """Compares the digest of the new environment's answers with the recorded one.
 
         Raises:
             ReplayMismatchError: They differ.
@@ -66,10 +65,10 @@ class Replayable(Protocol):
 
 
 class Recording:
-    """The recording of one environment, whatever sessions it lives in.
+    """The recording of one environment, over all its sessions.
 
     Args:
-        limit: How many requests a tape takes at most.
+        limit: Most requests on a tape.
         render_mode: The environment's render mode.
 
     Attributes:
@@ -85,23 +84,23 @@ class Recording:
         """Starts over: the environment is a new one."""
         self._long = Tape(self._limit)
         self._short: Tape | None = None
-        #: Requests that every short tape begins with.
+        #: The requests that precede each short tape.
         self._lasting = Tape(self._limit)
         self._saves = False
         self.rooted = False
 
     def __len__(self) -> int:
-        """Returns how many requests would be replayed."""
+        """Returns how many requests a replay would repeat."""
         tapes = self.tapes()
         return len(tapes[0]) if tapes else 0
 
     @property
     def overflowed(self) -> bool:
-        """Whether there were more requests than are recorded: nothing can be replayed then."""
+        """Whether there were more requests than are recorded, so that nothing can be replayed."""
         return not self.tapes()
 
     def tapes(self) -> Sequence[Replayable]:
-        """Returns the tapes that are whole, in the order to try."""
+        """Returns the tapes that can be replayed, in the order to try."""
         tapes = (self._short, self._long)
         return [tape for tape in tapes if tape is not None and not tape.overflowed]
 
@@ -113,7 +112,7 @@ class Recording:
         return twin
 
     def become(self, other: Recording) -> None:
-        """Goes on as a copy of another recording of the same environment."""
+        """Replaces the content by a copy of another recording of the same environment."""
         self._long, self._lasting = other._long.copy(), other._lasting.copy()
         self._short = None if other._short is None else other._short.copy()
         self._saves, self.rooted = other._saves, other.rooted
@@ -142,18 +141,16 @@ class Recording:
                 self._add(*each)
             return
         self._saves = self._saves or kind == "save_state"
-        # An answer that was too large to send counts for nothing: where it is not sent, it is not too large.
+        # An answer that was too large to send is not compared: the replay does not send it, so it is not refused.
         self._add(request, None if reason is Reason.MESSAGE_TOO_LARGE else reply)
         if outlasts_episodes(request):
             self._lasting.add(request, None)
 
     def _reset(self, request: pb.ResetRequest) -> None:
-        """Begins a tape at a reset that makes everything before it irrelevant."""
+        """Begins a new tape, if a reset makes the requests before it irrelevant."""
         seeded, known = seeds_all(request), request.HasField("np_random")
         self.rooted = self.rooted or seeded or known
-        if (
-            self._saves
-        ):  # states that were saved are to be found again, so everything has to happen again
+        if self._saves:  # only a replay of everything creates the saved states again
             self._short = None
         elif seeded:
             self._short, self._long = None, self._lasting.lasting()
@@ -164,14 +161,14 @@ class Recording:
     def _add(self, request: bytes, reply: Reply | None) -> None:
         short, long = self._short, self._long
         if long.overflowed and (short is None or short.overflowed):
-            return  # what cannot be replayed any more needs no digest
+            return  # no digest is needed if nothing can be replayed
         answer = None if reply is None else digested(reply.message, reply.area)
         long.add(request, answer)
         if short is not None:
             short.add(request, answer)
 
     def check_whole(self, loss: Exception) -> None:
-        """Refuses to replay a part.
+        """Checks that the recording can be replayed.
 
         Raises:
             ReplayError: There were more requests than are recorded.
@@ -185,7 +182,7 @@ class Recording:
 
 
 def seeds_all(request: pb.ResetRequest) -> bool:
-    """Tells whether nothing that came before a reset matters: in a vector environment it may leave members out."""
+    """Returns whether a reset seeds all members, so that no request before it matters."""
     if not request.HasField("seed") or is_masked(request):
         return False
     seed = decode_value(request.seed, envwire_family())
@@ -193,12 +190,12 @@ def seeds_all(request: pb.ResetRequest) -> bool:
 
 
 def is_masked(request: pb.ResetRequest) -> bool:
-    """Returns whether a reset may leave out members of a vector environment."""
+    """Returns whether a reset has a mask, which may leave out members of a vector environment."""
     return any(entry.name == RESET_MASK for entry in request.options.entries)
 
 
 def outlasts_episodes(raw: bytes) -> bool:
-    """Tells whether a request has effects behind the end of an episode; of a seed that is `np_random_seed`."""
+    """Returns whether a request has effects beyond the end of an episode; for a seed, that is `np_random_seed`."""
     kind = REQUESTS.kind(raw)
     seeded = kind == "reset" and pb.InteractRequest.FromString(raw).reset.HasField("seed")
     return kind in KEPT or seeded

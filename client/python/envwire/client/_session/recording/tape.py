@@ -10,11 +10,11 @@ from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS
 
-#: Bytes of requests in one message; more go in further messages.
+#: Most bytes of requests in one message.
 _PART_BYTES = 1024 * 1024
-#: Bytes that the requests of one tape take at most, whatever their number.
+#: Most bytes of requests on one tape.
 MOST_BYTES = 256 * 1024 * 1024
-#: What Python adds to the content of a request in a list.
+#: Memory of a bytes object and its place in a list, beside the content.
 _OVERHEAD_BYTES = 48
 #: Requests whose effects outlast episodes.
 KEPT = ("set_attribute", "call_method")
@@ -24,10 +24,10 @@ class Tape:
     """Requests in order, and the digest of their answers.
 
     Args:
-        limit: How many requests it takes at most; they take no more than 256 MiB, either.
+        limit: Most requests on the tape; they take 256 MiB at most as well.
 
     Attributes:
-        overflowed: Whether there were more: it cannot be replayed then.
+        overflowed: Whether there were more requests, so that the tape cannot be replayed.
     """
 
     def __init__(self, limit: int) -> None:
@@ -43,7 +43,7 @@ class Tape:
         return len(self._requests)
 
     def copy(self) -> Tape:
-        """Returns a tape with the same content that goes on by itself."""
+        """Returns an independent copy."""
         twin = Tape(self._limit)
         twin._requests, twin._unseen = list(self._requests), set(self._unseen)
         twin._bytes = self._bytes
@@ -51,7 +51,7 @@ class Tape:
         return twin
 
     def add(self, request: bytes, answer: Digested | None) -> None:
-        """Takes a request, and what counts of its answer; None when nobody saw it."""
+        """Appends a request and the digest input of its answer; None if the client did not receive the answer."""
         self._bytes += memory_of(request)
         if len(self._requests) >= self._limit or self._bytes > MOST_BYTES or self.overflowed:
             self.overflowed = True
@@ -63,7 +63,7 @@ class Tape:
         self._requests.append(request)
 
     def lasting(self) -> Tape:
-        """Returns a tape with what outlasts episodes: what attributes were set to, and which methods were called."""
+        """Returns a tape with only the requests that set attributes or called methods."""
         kept = Tape(self._limit)
         kept.overflowed = self.overflowed
         for each in self._requests:
@@ -79,7 +79,7 @@ class Tape:
         body.unseen.extend(sorted(each for each in self._unseen if position <= each < end))
 
     def check(self, position: int, answer: pb.ReplayResponse) -> None:
-        """Compares what the new environment answered with what the lost one did.
+        """Compares the digest of the new environment's answers with the recorded one.
 
         Raises:
             ReplayMismatchError: They differ.
@@ -96,7 +96,7 @@ class Tape:
 
 
 def one_part(requests: Iterable[bytes]) -> Iterator[bytes]:
-    """Yields as many requests as go into one message, without what was the lost session's in them."""
+    """Yields as many requests as fit into one message, without session header and number."""
     total = 0
     for raw in requests:
         total += len(raw)
@@ -106,16 +106,16 @@ def one_part(requests: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def memory_of(request: bytes) -> int:
-    """Returns how many bytes a request takes on a tape."""
+    """Returns how many bytes of memory a request takes on a tape."""
     return len(request) + _OVERHEAD_BYTES
 
 
 def mismatch(first: int, end: int) -> ReplayMismatchError:
-    """Returns the error for answers that are not those of before, to the requests from `first` up to `end`."""
+    """Returns the error for answers to the requests from `first` up to `end` that differ from the recorded ones."""
     error = ReplayMismatchError(
         f"the replayed environment went another way: its answers to requests {first + 1} to {end} since the last reset "
-        "with a seed are not those of the lost one. It is not deterministic, or was made in another version; reset() "
-        "begins anew"
+        "with a seed differ from those of the lost one. It is not deterministic, or was made in another version; "
+        "reset() starts over"
     )
     error.first, error.last = first + 1, end
     return error
