@@ -1,1 +1,1 @@
-"""Remote vector environments: sharding, batches, infos and autoreset."""
+"""Remote vector environments: sharding, batches, infos and recovery."""

@@ -16,7 +16,7 @@ NATIVE = "vector_entry_point"
 
 
 class VectorEnvInfo(NamedTuple):
-    """What `VectorEnv` calls by these names, and the name of the autoreset mode."""
+    """The attributes of a `VectorEnv` by these names, and the name of its autoreset mode."""
 
     metadata: dict[str, Any]
     render_mode: str | None
@@ -30,16 +30,16 @@ class VectorEnvInfo(NamedTuple):
 def vector_env_info(
     made: Sequence[pb.MakeResponse], targets: Sequence[str | None], num_envs: int, family: Family
 ) -> VectorEnvInfo:
-    """Returns what is shown of environments.
+    """Returns the attributes of a vector environment.
 
     Args:
-        made: What each session says of its own.
-        targets: Where each session is.
-        num_envs: How many environments there are.
-        family: Classes to build of.
+        made: The answer to the Make of each session.
+        targets: The server of each session.
+        num_envs: Number of environments.
+        family: Classes to build values of.
 
     Raises:
-        RuntimeError: Sessions have environments with other spaces than the first.
+        RuntimeError: The environments of a session have other spaces than those of the first.
     """
     first = made[0]
     singles = _single_spaces(first.vector, family)
@@ -85,13 +85,13 @@ def vector_env_spec(
     family: Family,
     remake: Callable[..., Any],
 ) -> Any:
-    """Returns a specification of which `make_vec` makes the vector environment again; None when there is none.
+    """Returns a spec from which `make_vec` makes the vector environment again; None if the environments have none.
 
     Args:
-        made: What the first session says of its environments.
-        num_envs: How many environments there are.
+        made: The answer to the Make of the first session.
+        num_envs: Number of environments.
         render_mode: Their render mode.
-        family: Classes to build of.
+        family: Classes to build values of.
         remake: Makes the vector environment again.
     """
     if not made.HasField("spec"):
@@ -99,7 +99,7 @@ def vector_env_spec(
     spec = decode_env_spec(made.spec, family, remake)
     spec.entry_point = None
     spec.vector_entry_point = partial(_remake, remake)
-    spec.additional_wrappers = ()  # they are on the server
+    spec.additional_wrappers = ()  # the server applies them
     spec.kwargs = {"num_envs": num_envs, "vectorization_mode": NATIVE}
     if render_mode is not None:
         spec.kwargs["render_mode"] = render_mode
@@ -107,5 +107,5 @@ def vector_env_spec(
 
 
 def _remake(remake: Callable[..., Any], max_episode_steps: Any = None, **kwargs: Any) -> Any:
-    del max_episode_steps  # the server's own specification has it
+    del max_episode_steps  # the server's spec has it
     return remake(**kwargs)

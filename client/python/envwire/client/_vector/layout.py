@@ -17,9 +17,9 @@ class ShardSpec(NamedTuple):
     """The environments of one shard, which share a session: from `start` up to `stop`.
 
     Attributes:
-        target_index: Which of the targets holds it.
+        target_index: Index of its server in the list of targets.
         start: Index of its first environment.
-        stop: Index behind its last one.
+        stop: Index after its last environment.
     """
 
     target_index: int
@@ -28,12 +28,12 @@ class ShardSpec(NamedTuple):
 
     @property
     def size(self) -> int:
-        """How many environments it has."""
+        """Number of environments."""
         return self.stop - self.start
 
 
 class Capacity(NamedTuple):
-    """What a server says of itself.
+    """How much of a vector environment a server can hold.
 
     Attributes:
         processors: How many sessions are worth having.
@@ -58,18 +58,18 @@ def lay_out(
         capacities: What the servers say of themselves, one for each target.
 
     Raises:
-        ValueError: The numbers do not go together.
+        ValueError: The numbers do not fit together.
     """
     count = sessions or _default_sessions(num_envs, batch_size, capacities)
     if not len(capacities) <= count <= num_envs:
         raise ValueError(
             f"{num_envs} environments cannot be spread over {count} sessions on {len(capacities)} targets: each target "
-            "takes a session at least, and each session an environment"
+            "needs at least one session, and each session at least one environment"
         )
     if batch_size != num_envs and (num_envs % count or batch_size % (num_envs // count)):
         raise ValueError(
-            f"batch_size={batch_size} is not made up of whole sessions of {num_envs}/{count} environments each; "
-            "choose sessions= or batch_size= so that it is"
+            f"batch_size={batch_size} does not consist of whole sessions of {num_envs}/{count} environments each; "
+            "choose sessions= or batch_size= so that it does"
         )
     indices = _target_indices(count, capacities)
     bounds = _bounds(num_envs, count)
@@ -112,7 +112,7 @@ def _worthwhile_sessions(num_envs: int, capacities: Sequence[Capacity]) -> int:
 
 
 def _target_indices(count: int, capacities: Sequence[Capacity]) -> list[int]:
-    """Returns the target of each session: by their processors where there is a session for each, else evenly."""
+    """Returns the target of each session: one per processor if the numbers match, else evenly distributed."""
     by_processor = [
         index for index, capacity in enumerate(capacities) for _ in range(capacity.processors)
     ]
@@ -122,6 +122,6 @@ def _target_indices(count: int, capacities: Sequence[Capacity]) -> list[int]:
 
 
 def _bounds(num_envs: int, count: int) -> list[int]:
-    """Returns where each session begins, and the end; the first ones have one more when it does not come out even."""
+    """Returns the start of each session, and the end; the first sessions have one environment more if need be."""
     size, more = divmod(num_envs, count)
     return [session * size + min(session, more) for session in range(count + 1)]

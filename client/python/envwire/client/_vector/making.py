@@ -1,4 +1,4 @@
-"""Making the sessions of a vector environment, on one or many servers."""
+"""Makes the sessions of a vector environment, on one or several servers."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _INFO_SECONDS = 60.0
 
 
 class Fleet:
-    """The servers of a vector environment, and how its sessions are made there.
+    """The servers of a vector environment, and the makers of its sessions.
 
     Args:
-        targets: HOST:PORT of the server, or several.
-        options: How they are reached.
-        request: What to make, but for the number of environments.
-        family: Classes to build of.
+        targets: HOST:PORT of the server, or of several.
+        options: How to connect to them.
+        request: The Make of the sessions, without the number of environments.
+        family: Classes to build values of.
 
     Attributes:
-        options: How they are reached.
+        options: How to connect to the servers.
     """
 
     def __init__(
@@ -47,28 +47,31 @@ class Fleet:
         return self._request.render_mode if self._request.HasField("render_mode") else None
 
     def lay_out(self, num_envs: int, sessions: int | None, batch_size: int) -> list[ShardSpec]:
-        """Returns which environments each session is to have (see `envwire.client._vector.layout.lay_out`).
+        """Returns the environments of each session (see `envwire.client._vector.layout.lay_out`).
 
         Raises:
-            ValueError: The numbers do not go together.
+            ValueError: The numbers do not fit together.
             ServerUnavailableError: No server answers.
         """
-        found = self._unasked() if sessions is not None or self._shared else self._look_at_all()
+        known = sessions is not None or self._shared
+        found = self._assumed_capacities() if known else self._capacities()
         specs = lay_out(num_envs, sessions, batch_size, list(found.values()))
         if self._shared and len(specs) > 1:
-            raise ValueError("an open transport takes one session; name a transport for more")
+            raise ValueError(
+                "an open transport takes one session; pass the name of a transport for more"
+            )
         indices = list(found)
         return [spec._replace(target_index=indices[spec.target_index]) for spec in specs]
 
-    def _unasked(self) -> dict[int, Capacity]:
+    def _assumed_capacities(self) -> dict[int, Capacity]:
         return dict.fromkeys(range(len(self._servers.targets)), Capacity(1, 0))
 
-    def _look_at_all(self) -> dict[int, Capacity]:
-        """Returns what the servers that answer say of themselves, by their indices."""
+    def _capacities(self) -> dict[int, Capacity]:
+        """Returns the capacities of the servers that answer, by their index."""
         targets = self._servers.targets
         search = ServerSearch(targets, self._servers.wait())
         while True:
-            answers = at_once(partial(self._look, search.connect_wait), range(len(targets)))
+            answers = at_once(partial(self._ask_capacity, search.connect_wait), range(len(targets)))
             found = {
                 index: each for index, each in enumerate(answers) if isinstance(each, Capacity)
             }
@@ -79,8 +82,8 @@ class Fleet:
                 return found
             time.sleep(search.pause())
 
-    def _look(self, wait: ConnectWait, index: int) -> Capacity | Exception:
-        """Asks a server; the transport to it is kept for its first session."""
+    def _ask_capacity(self, wait: ConnectWait, index: int) -> Capacity | Exception:
+        """Asks a server for its capacity; keeps the transport for its first session."""
         target = self._servers.targets[index]
         try:
             transport = self._servers.open(target, wait)
@@ -95,7 +98,7 @@ class Fleet:
     def capacity(self, info: pb.GetServerInfoResponse) -> Capacity:
         """Returns how much of the vector environment a server can hold.
 
-        What steps as arrays steps many environments in hardly more time than one, and draws from one generator.
+        For environments that step as arrays one session is enough: many take hardly more time than one.
         """
         native = self._request.vector.vectorization_mode == NATIVE
         processors = 1 if native else max(1, info.cpu_count)
@@ -123,5 +126,5 @@ class Fleet:
         return make(self.options, self._render_mode, spec.size)
 
     def close(self) -> None:
-        """Frees the transports that no session took."""
+        """Closes the transports that no session uses."""
         self._servers.close()

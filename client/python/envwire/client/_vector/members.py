@@ -1,4 +1,4 @@
-"""Access to the members of a vector environment: frames, generators, attributes and methods."""
+"""Access to the environments of a vector environment: frames, generators, attributes and methods of each."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from envwire.client._session.attribute_operations import (
     GetGenerators,
     SetAttribute,
 )
+from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Render
+from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.async_calls import AsyncCalls
 from envwire.client._vector.batching.batches import Bounds
+from envwire.client._vector.shard_pool import ShardPool
 from envwire.client._vector.shards import Shard
 from envwire.envs.type_guards import is_tuple_or_list
 
@@ -23,27 +26,28 @@ _T = TypeVar("_T")
 
 
 class Members:
-    """The environments; `VectorProxy` says what its methods of the same names do.
+    """The part of a vector proxy that gives access to its environments."""
 
-    Args:
-        calls: Says which sessions they are in, when these are free to answer.
-        native: Whether those of a session are one that steps as arrays: what they have, they have once.
-    """
-
-    def __init__(self, calls: AsyncCalls, native: bool) -> None:
-        self._calls = calls
-        self._native = native
+    metadata: dict[str, Any]
+    _calls: AsyncCalls
+    _pool: ShardPool
+    #: Whether each session holds a native vector environment, which has one attribute instead of one per environment.
+    _native: bool
 
     def render(self) -> Any:
-        """Returns the frames."""
+        """Returns a tuple with a frame of each environment."""
         return self._joined(self._each(_render))
 
-    def call(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-        """Calls a method, or reads an attribute."""
+    def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
+        """Calls a method of each environment, or reads an attribute; returns a tuple with one result of each."""
         return self._joined(self._each(partial(_call, name, args, kwargs)))
 
+    def get_attr(self, name: str) -> Any:
+        """Returns a tuple with an attribute of each environment (or the result, if it is a method)."""
+        return self.call(name)
+
     def set_attr(self, name: str, values: Any) -> None:
-        """Sets an attribute.
+        """Sets an attribute of each environment: to its element of a list or tuple, or all to one value.
 
         Raises:
             ValueError: There are not as many values as environments.
@@ -55,10 +59,8 @@ class Members:
         pairs = list(zip(self._calls.idle(), own, strict=True))
         at_once(lambda pair: pair[0].handle.serve(SetAttribute(name, pair[1])), pairs)
 
-    def call_on(
-        self, indices: Sequence[int], name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
-    ) -> list[Any]:
-        """Calls a method, or reads an attribute, of some of them."""
+    def call_on(self, indices: Sequence[int], name: str, *args: Any, **kwargs: Any) -> list[Any]:
+        """Like `call`, for some of the environments; returns their results in the order of `indices`."""
         found: dict[int, Any] = {}
         for shard, members in self._chosen(indices):
             results = _call(name, args, kwargs, shard, members)
@@ -67,12 +69,46 @@ class Members:
         return [found[index] for index in indices]
 
     def set_attr_on(self, indices: Sequence[int], name: str, value: Any) -> None:
-        """Sets an attribute of some of them."""
+        """Sets an attribute of some of the environments to one value."""
         for shard, members in self._chosen(indices):
             shard.handle.serve(SetAttribute(name, [value] * len(members), True, members))
 
+    @property
+    def np_random(self) -> Any:
+        """Copies of the environments' generators, as a tuple; a native vector environment has one.
+
+        Drawing from a copy does not affect the environment.
+        """
+        generators = [each for one in self._each(_generators) for each in one]
+        return generators[0] if self._native and len(generators) == 1 else tuple(generators)
+
+    @property
+    def np_random_seed(self) -> Any:
+        """The seeds of the environments' generators, a tuple; a native vector environment has one."""
+        return self.call("np_random_seed")
+
+    @property
+    def connection_stats(self) -> ConnectionStats:
+        """Counters of the sessions and connections, summed."""
+        return self._pool.stats()
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Notices of the servers, such as that one is about to stop and in how many seconds."""
+        return self._pool.notices()
+
+    @property
+    def autoreset_mode(self) -> Any:
+        """When an environment whose episode ended is reset: a member of `AutoresetMode`."""
+        return self.metadata["autoreset_mode"]
+
+    @property
+    def observation_mode(self) -> str:
+        """How the observation spaces are related: all environments have the "same"."""
+        return "same"
+
     def _chosen(self, indices: Sequence[int]) -> list[tuple[Shard, list[int]]]:
-        """Returns the shards that have some of these, and which of their own they are."""
+        """Returns the shards of some environments, and the indices of these environments in each shard."""
         chosen: list[tuple[Shard, list[int]]] = []
         for shard in self._calls.idle():
             start, stop = shard.spec.start, shard.spec.stop
@@ -82,13 +118,8 @@ class Members:
         return chosen
 
     def _each(self, request: Callable[[Shard], _T]) -> list[_T]:
-        """Serves a request in every session, at the same time."""
+        """Sends a request to each session at the same time."""
         return at_once(request, self._calls.idle())
-
-    def generators(self) -> Any:
-        """Returns copies of the generators."""
-        generators = [each for one in self._each(_generators) for each in one]
-        return generators[0] if self._native and len(generators) == 1 else tuple(generators)
 
     def _joined(self, results: Sequence[Any]) -> Any:
         return joined(results, self._native)
@@ -110,7 +141,7 @@ def cut_values(name: str, values: Any, bounds: Bounds) -> list[list[Any]]:
 
 
 def joined(results: Sequence[Any], native: bool) -> Any:
-    """Joins what sessions returned: one for each environment, or, where it is native, for each session."""
+    """Joins the results of sessions: one per environment, or one per session if these are native vectors."""
     if native:
         return results[0] if len(results) == 1 else tuple(results)
     return tuple(one for result in results for one in result)

@@ -1,6 +1,6 @@
 """The remote vector environment: N environments in sessions on one or many servers, one message per session and step.
 
-Written once; each family of classes adds only its base class.
+The classes for envwire and Gymnasium add only their library's base class.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from envwire.client._env.viewer import HUMAN
 from envwire.client._session.requests import WrapperLike, listed, make_request, set_vector
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.async_calls import AsyncCalls
-from envwire.client._vector.attributes import MemberAttributes
 from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
 from envwire.client._vector.batching.infos import Infos, join_infos
@@ -29,12 +28,13 @@ from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
 
-class VectorProxy(MemberAttributes):
+class VectorProxy(Members):
     """Environments on servers, with the VectorEnv API.
 
-    They behave as a local `SyncVectorEnv` of all of them. The environments of one session step one after another in one
-    process; sessions step in parallel. `close()` may be called twice. `reset()` after `close()`, or after a session was
-    lost, makes the missing environments again. After a fork of this program, the child's first `reset()` makes others.
+    They behave like a local `SyncVectorEnv` of all of them. The environments of one session step one after another in
+    one process; sessions step in parallel. `close()` may be called twice. `reset()` after `close()`, or after a session
+    was lost, makes the missing environments again. After a fork of this program, the child's first `reset()` makes new
+    ones.
 
     Args:
         target: HOST:PORT of the server, or a list of these; environments are distributed evenly and in order.
@@ -51,8 +51,8 @@ class VectorProxy(MemberAttributes):
         transport: Name of a transport, or a `Transport`, which takes one session only.
         library: Library of the id; by default that of this class, then any other.
         timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
-        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for one that
-            is silent, and none where nothing listens.
+        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for a server
+            that does not answer, and none if connections are refused.
         credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environments outlive this program; by default the server's.
         on_lost: Recovery of the environments of a lost session. "raise" (the default): raise an error.
@@ -62,15 +62,15 @@ class VectorProxy(MemberAttributes):
         kwargs: Further keyword arguments of the environments.
 
     Raises:
-        ValueError: The numbers of environments, sessions and targets do not go together.
+        ValueError: The numbers of environments, sessions and targets do not fit together.
         RemoteError: As `RemoteEnv`.
         Exception: As `RemoteEnv`.
     """
 
     _family: Family
-    #: How infos of sessions become those that are returned.
+    #: Joins the infos of sessions.
     _join_infos: JoinInfos = staticmethod(join_infos)
-    # The base classes call these plain attributes; here they follow the environments'.
+    # The base classes declare these as plain attributes; here they are those of the environments.
     num_envs: int
     spec: Any
     render_mode: str | None
@@ -132,11 +132,11 @@ class VectorProxy(MemberAttributes):
         cut = cutter(self.single_action_space, self._family)
         gatherer = Gatherer(self.single_observation_space, self._family, self._join_infos)
         self._calls = AsyncCalls(self._pool, batch_size or num_envs, cut, gatherer, self._family)
-        self._members = Members(self._calls, vectorization_mode == NATIVE)
+        self._native = vectorization_mode == NATIVE
         self.closed = False
 
     def _make(self, fleet: Fleet, sessions: int | None, batch_size: int | None) -> pb.MakeResponse:
-        """Makes all sessions; returns what the first server says of its own."""
+        """Makes all sessions; returns the answer to the first Make."""
         try:
             specs = fleet.lay_out(self.num_envs, sessions, batch_size or self.num_envs)
             made = self._pool.make(specs, fleet)
@@ -150,7 +150,7 @@ class VectorProxy(MemberAttributes):
         return made[0]
 
     def _describe(self, of: VectorEnvInfo) -> None:
-        """Takes over what the environments are like."""
+        """Takes over the attributes of the environments."""
         self.metadata, self.render_mode = of.metadata, of.render_mode
         self.observation_space, self.action_space = of.observation_space, of.action_space
         self.single_observation_space = of.single_observation_space
@@ -166,12 +166,13 @@ class VectorProxy(MemberAttributes):
     ) -> tuple[Any, Infos]:
         """Starts an episode in every environment, or in those that a mask chooses.
 
-        Makes again what was closed or lost.
+        Environments that were closed or lost are made again.
 
         Args:
             seed: None; a number, from which environment i gets `seed + i`; or one for each.
             options: For every environment, or a list with one dict for each. A "reset_mask", a bool array of shape
-                (num_envs,), is taken out of a dict and says which are reset; the others keep their observation.
+                (num_envs,), is removed from a dict and selects the environments to reset; the others keep their
+                observation.
 
         Raises:
             ValueError: The number of seeds or options, or the shape of the mask, is not num_envs.
@@ -181,11 +182,11 @@ class VectorProxy(MemberAttributes):
         return self.reset_wait()
 
     def reset_async(self, *, seed: Any = None, options: Any = None) -> None:
-        """Sends a reset; `reset_wait`, or `recv`, returns what it led to. Arguments are those of `reset`."""
+        """Sends a reset; `reset_wait` or `recv` returns its result. Arguments are those of `reset`."""
         self._calls.reset_async(seed, options)
 
     def reset_wait(self) -> tuple[Any, Infos]:
-        """Waits for what `reset_async` began, and returns it as `reset` does."""
+        """Waits for the reset that `reset_async` sent, and returns its result like `reset`."""
         return self._calls.reset_wait()
 
     def step(self, actions: Any) -> StepResult:
@@ -195,22 +196,22 @@ class VectorProxy(MemberAttributes):
         return calls.step_wait()
 
     def step_async(self, actions: Any) -> None:
-        """Sends actions, one for each environment; `step_wait` returns what they led to."""
+        """Sends actions, one for each environment; `step_wait` returns the result."""
         self._calls.step_async(actions)
 
     def step_wait(self) -> StepResult:
-        """Waits for what `step_async` began, and returns it as `step` does."""
+        """Waits for the step that `step_async` sent, and returns its result like `step`."""
         return self._calls.step_wait()
 
     def send(self, actions: Any, env_id: Any = None) -> None:
-        """Sends actions to some of the environments; `recv` returns what they led to.
+        """Sends actions to some of the environments; `recv` returns the results.
 
         Args:
-            actions: One for each of them.
-            env_id: Which they are: the environments of whole sessions, as `recv` gave them; by default the last ones.
+            actions: One for each of these environments.
+            env_id: The environments, whole sessions as `recv` returned them; by default those of the last `recv`.
 
         Raises:
-            ValueError: They are not the environments of whole sessions, or the actions are not as many.
+            ValueError: They are not the environments of whole sessions, or there are not as many actions.
         """
         self._calls.send(actions, env_id)
 
@@ -218,17 +219,13 @@ class VectorProxy(MemberAttributes):
         """Waits for the first `batch_size` environments that finish what was sent to them.
 
         Returns:
-            What `step` returns, for these environments; `infos["env_id"]` says which they are, in order. A reset gives
-            rewards and flags of zero.
+            The result of `step` for these environments; `infos["env_id"]` holds their indices, in order. After a reset,
+            rewards and flags are zero.
 
         Raises:
-            NoAsyncCallError: Fewer of them have anything to finish.
+            NoAsyncCallError: Fewer environments have anything to finish.
         """
         return self._calls.recv()
-
-    def render(self) -> Any:
-        """Returns a tuple with a frame of each environment."""
-        return self._members.render()
 
     @property
     def closed(self) -> bool:

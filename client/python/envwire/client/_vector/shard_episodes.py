@@ -1,6 +1,6 @@
-"""What the environments of one session are asked, how its answers read, and what follows when it is lost. No I/O.
+"""The episodes of one shard: builds its requests, reads the answers, and recovers a lost session. No I/O.
 
-Written once for blocking and for asyncio vector environments.
+Blocking and asyncio vector environments share it.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from envwire.v1 import environment_pb2 as pb
 #: What `VectorEnv.step` returns.
 StepResult = tuple[Any, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Infos]
 
-#: Of a seed that every environment takes, and those that follow it.
+#: Size of drawn seeds: every environment accepts such a seed, and the numbers after it.
 _SEED_BITS = 30
 
 
 class ShardEpisodes:
-    """The episodes of the environments of one session.
+    """The episodes of the environments of one shard.
 
     Args:
-        spec: Which environments they are.
-        handle: Whichever session holds them now.
+        spec: The indices of the environments.
+        handle: The handle of their session.
 
     Attributes:
-        spec: Which environments they are.
+        spec: The indices of the environments.
     """
 
     def __init__(self, spec: ShardSpec, handle: BaseSessionHandle[Any]) -> None:
@@ -46,35 +46,33 @@ class ShardEpisodes:
         self._is_new = False
 
     def make(self) -> Flow[pb.MakeResponse]:
-        """Makes the session, and returns what the server says of it."""
+        """Makes the session; returns the answer to its Make."""
         self._is_new = True
         return (yield MakeNew())  # type: ignore[no-any-return]
 
     def follow(self, autoreset: str, space: Any, family: Family) -> None:
-        """Takes note of what the environments are like.
+        """Takes the attributes of the environments.
 
         Args:
             autoreset: Name of their autoreset mode.
             space: The space of one environment's observations.
-            family: Its library.
+            family: Classes to build values of.
         """
 
     def reset(self, seed: Any, options: ResetOptions) -> Operation[Any]:
-        """Returns a reset, all of which has to be reset when the session is new."""
+        """Returns the request for a reset; for a new session, of all its environments."""
         recording = self._handle.strategy.recording
         if recording is not None and not recording.rooted:
-            seed = drawn_seeds(
-                seed, self.spec.size
-            )  # one that was never given could not be given again
+            seed = drawn_seeds(seed, self.spec.size)  # a replay needs a seed that is known
         common, each = options.unmasked if self._is_new else options
         self._is_new = False
         return Reset(seed, common, member_options=each)
 
     def restart(self) -> Flow[Operation[Any]]:
-        """Returns what is asked instead of a step where the session was lost.
+        """Returns the request to send instead of a step after the session was lost.
 
         Raises:
-            SessionClosedError: Nothing is.
+            SessionClosedError: There is none; the caller has to reset.
         """
         raise SessionClosedError(
             f"the session of environments {self.spec.start} to {self.spec.stop - 1} was lost; reset() makes "
@@ -83,24 +81,24 @@ class ShardEpisodes:
         yield
 
     def answered(self, operation: Operation[Any], result: Any) -> StepResult:
-        """Returns what an answer says; a reset gives rewards and flags of zero."""
+        """Returns the result of an answer; after a reset, rewards and flags are zero."""
         if isinstance(operation, Step):
             step: StepResult = result[0]
             return step
         return reset_as_step(result[0], self.spec.size)
 
     def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
-        """Returns what the answer would have said, had the session not been lost.
+        """Returns the result of a request by which the session was lost.
 
         Raises:
-            RemoteError: That cannot be told.
+            RemoteError: The session is not recovered.
         """
         result = yield from self._handle.serve_again(operation, loss)
         return self.answered(operation, result)
 
 
 def reset_as_step(result: tuple[Any, Infos], size: int) -> StepResult:
-    """Returns what a reset led to in the form of a step, with rewards and flags of zero."""
+    """Returns the result of a reset in the form of a step, with rewards and flags of zero."""
     observations, infos = result
     return (
         observations,
@@ -112,7 +110,7 @@ def reset_as_step(result: tuple[Any, Infos], size: int) -> StepResult:
 
 
 def drawn_seeds(seed: Any, size: int) -> Any:
-    """Returns a seed for each environment, as `reset` takes them: its own, or one that is drawn for it."""
+    """Returns seeds in a form that `reset` takes; draws one for each environment that has none."""
     first = secrets.randbits(_SEED_BITS)
     if seed is None:
         return first

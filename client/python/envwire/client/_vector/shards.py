@@ -17,13 +17,13 @@ class Shard:
     """The environments of one session.
 
     Args:
-        episodes: What they are asked.
-        handle: Whichever session holds them now.
+        episodes: Builds their requests and reads the answers.
+        handle: The handle of their session.
 
     Attributes:
-        episodes: What they are asked.
-        spec: Which environments they are.
-        handle: Whichever session holds them now.
+        episodes: Builds their requests and reads the answers.
+        spec: The indices of the environments.
+        handle: The handle of their session.
     """
 
     def __init__(self, episodes: ShardEpisodes, handle: SessionHandle) -> None:
@@ -34,7 +34,7 @@ class Shard:
         self._failure: RemoteError | None = None
 
     def make(self) -> pb.MakeResponse:
-        """Makes the session, and returns what the server says of it."""
+        """Makes the session; returns the answer to its Make."""
         return self.handle.run(self.episodes.make())
 
     def begin_step(self, actions: Any) -> None:
@@ -47,7 +47,7 @@ class Shard:
         self._begin(self.handle.run(self.episodes.restart()) if lost else Step(actions))
 
     def begin_reset(self, seed: Any, options: ResetOptions) -> None:
-        """Sends a reset, all of which has to be reset when the session is new."""
+        """Sends a reset; for a new session, of all its environments."""
         self._begin(self.episodes.reset(seed, options))
 
     def _begin(self, operation: Operation[Any]) -> None:
@@ -57,33 +57,33 @@ class Shard:
         except RemoteError as error:
             if not self.handle.is_loss(error):
                 raise
-            self._failure = error  # told when it is waited for, as any loss
+            self._failure = error  # `finish` raises it, like a loss that it finds itself
 
     def await_reply(self) -> bool:
-        """Waits until what was begun is answered, or the connection broke (see `BlockingDriver.await_reply`)."""
+        """Waits until the request is answered, or the connection broke (see `BlockingDriver.await_reply`)."""
         session = self.handle.driver
         return self._failure is None and session is not None and session.await_reply()
 
     def finish(self) -> StepResult:
-        """Waits for what was begun; a reset gives rewards and flags of zero.
+        """Waits for the result of the request; after a reset, rewards and flags are zero.
 
         Raises:
-            RemoteError: The session was lost, if `is_loss` says so: `recover` goes on from there.
-            Exception: Whatever an environment raised.
+            RemoteError: If `is_loss` of it, the session was lost, and `recover` may return the result.
+            Exception: Any exception of an environment.
         """
         if self._failure is not None:
             raise self._failure
         return self.episodes.answered(self._operation, self.handle.finish())
 
     def is_loss(self, error: Exception) -> bool:
-        """Returns whether the session was lost, by what `finish` raised."""
+        """Returns whether an exception of `finish` means that the session was lost."""
         return isinstance(error, RemoteError) and self.handle.is_loss(error)
 
     def recover(self, loss: RemoteError) -> StepResult:
-        """Returns what `finish` would have returned, had the session not been lost.
+        """Returns the result of the request after the session was lost.
 
         Raises:
-            RemoteError: That cannot be told.
+            RemoteError: The session is not recovered.
         """
         return self.handle.run(self.episodes.recovered(self._operation, loss))
 
@@ -93,12 +93,12 @@ class Shard:
             driver.offer(buffer)
 
     def fileno(self) -> int:
-        """Returns what is readable once `finish` need not wait; -1 where only `finish` can tell."""
+        """Returns a descriptor that is readable once `finish` need not wait; -1 if only `finish` can tell."""
         session = self.handle.driver
         return -1 if session is None or self._failure else session.fileno()
 
     @property
     def timeout(self) -> float:
-        """Seconds to wait for a reply."""
+        """Timeout of a request, in seconds."""
         session = self.handle.driver
         return 0.0 if session is None else session.session.timeout
