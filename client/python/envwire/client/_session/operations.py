@@ -32,10 +32,8 @@ T_co = TypeVar("T_co", covariant=True)
 class Operation(Protocol[T_co]):
     """A request of a session, and how its answer is read."""
 
-    @property
-    def kind(self) -> str:
-        """Its field in InteractRequest; the answer is in the field of InteractResponse of the same name."""
-        ...
+    #: Its field in InteractRequest; the answer is in the field of InteractResponse of the same name.
+    kind: ClassVar[str]
 
     def write(self, body: Any, /) -> None:
         """Writes the request, except for its session and number.

@@ -1,6 +1,6 @@
-"""Asynchronous calls of a vector environment: requests are sent first and waited for later, per shard.
+"""Asynchronous calls of a vector environment: sends requests to its shards, and waits for the answers later.
 
-In between, its sessions work at the same time.
+Meanwhile the sessions work at the same time.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from envwire.client._vector.batching.batches import Bounds, Cut
 from envwire.client._vector.batching.gathering import Gatherer
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.batching.resets import cut_options, cut_seeds
-from envwire.client._vector.chosen import env_ids, shards_of, side_by_side
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
+from envwire.client._vector.shard_selection import compact_bounds, env_ids, shards_of
 from envwire.client._vector.shards import Shard
 from envwire.client._vector.waiting import first_finished
 from envwire.codec import Family
 
 
 class AsyncCalls:
-    """The asynchronous calls of `VectorProxy`, whose methods of the same names say what they do.
+    """The asynchronous calls of `VectorProxy`, whose methods of the same names document them.
 
     Args:
-        pool: The sessions.
+        pool: The shards.
         batch_size: How many environments `recv` waits for.
-        cut: Cuts actions.
-        gatherer: Waits for what sessions return.
-        family: Its errors are raised.
+        cut: Splits a batch of actions.
+        gatherer: Waits for the results of shards and joins them.
+        family: The library whose errors are raised.
 
     Attributes:
-        bounds: Which environments are in each session.
+        bounds: The environments of each shard.
     """
 
     def __init__(
@@ -45,14 +45,15 @@ class AsyncCalls:
         self._cut = cut
         self._gatherer = gatherer
         self._error = family.error
-        #: Which were sent something, and whom `recv` returned last.
+        #: The shards with an unanswered request, the earliest first.
         self._flying: list[Shard] = []
+        #: The shards that `recv` returned last.
         self._received: list[Shard] = []
-        #: The half that was called and still lacks the other; "" when there is none.
+        #: The call that waits for its counterpart, such as "step_async" for `step_wait`; "" if there is none.
         self._pending = ""
 
     def reset_async(self, seed: Any, options: Any) -> None:
-        """Sends a reset, after what is missing was made again."""
+        """Sends a reset, after missing sessions were made again."""
         if self._pending:
             raise self._untimely("reset_async")
         seeds = cut_seeds(seed, self._num_envs, self.bounds)
@@ -90,7 +91,7 @@ class AsyncCalls:
         if self._pending == "step_async":
             raise self._untimely("send")
         shards = self._received if env_id is None else shards_of(self._shards, env_id)
-        bounds = side_by_side(shards)
+        bounds = compact_bounds(shards)
         self._begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
         self._pending = "send"
 
@@ -109,11 +110,11 @@ class AsyncCalls:
         return result
 
     def idle(self) -> list[Shard]:
-        """Returns all shards, none of which has anything to finish.
+        """Returns all shards, none of which has an unanswered request.
 
         Raises:
-            SessionClosedError: The session of one was lost, or all are closed.
-            AlreadyPendingCallError: One has.
+            SessionClosedError: A session was lost, or the environments are closed.
+            AlreadyPendingCallError: A request is unanswered.
         """
         self._pool.check_live()
         if self._pending:
@@ -121,7 +122,7 @@ class AsyncCalls:
         return self._pool.live()
 
     def clear(self) -> None:
-        """Forgets what was sent: nobody waits for it any more."""
+        """Drops the unanswered requests, since the sessions are closed."""
         self._flying, self._pending = [], ""
 
     def _begin(self, shards: Sequence[Shard], actions: Sequence[Any]) -> None:
@@ -133,7 +134,7 @@ class AsyncCalls:
         self._flying += shards
 
     def _untimely(self, asked: str) -> Exception:
-        """Returns the error for a half that was called out of turn."""
+        """Returns the error for a call in the wrong order."""
         kind = (
             self._error.AlreadyPendingCallError if self._pending else self._error.NoAsyncCallError
         )

@@ -5,10 +5,11 @@ Those of the first session are used; the other sessions' must be equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from envwire.client._vector.shard_episodes import ShardEpisodes
 from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space
 from envwire.v1 import environment_pb2 as pb
 
@@ -25,6 +26,46 @@ class VectorEnvInfo(NamedTuple):
     single_observation_space: Any
     single_action_space: Any
     autoreset: str
+
+
+class VectorAttributes:
+    """The attributes of a vector environment that do not change, for blocking and asyncio proxies.
+
+    The base classes of proxies declare them as plain attributes; here they are those of the environments.
+    """
+
+    _family: Family
+    metadata: dict[str, Any]
+    num_envs: int
+    render_mode: str | None
+    observation_space: Any
+    action_space: Any
+    single_observation_space: Any
+    single_action_space: Any
+
+    def _describe(
+        self,
+        made: Sequence[pb.MakeResponse],
+        targets: Sequence[str | None],
+        episodes: Iterable[ShardEpisodes],
+    ) -> None:
+        """Takes the attributes from the answers to the Makes.
+
+        Args:
+            made: The answer to the Make of each session.
+            targets: The server of each session.
+            episodes: The episodes of each session, which take what they need of the attributes.
+
+        Raises:
+            RuntimeError: The environments of a session have other spaces than those of the first.
+        """
+        of = vector_env_info(made, targets, self.num_envs, self._family)
+        self.metadata, self.render_mode = of.metadata, of.render_mode
+        self.observation_space, self.action_space = of.observation_space, of.action_space
+        self.single_observation_space = of.single_observation_space
+        self.single_action_space = of.single_action_space
+        for each in episodes:
+            each.follow(of.autoreset, of.single_observation_space, self._family)
 
 
 def vector_env_info(

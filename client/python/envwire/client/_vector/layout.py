@@ -1,6 +1,6 @@
-"""Distributes the environments of a vector environment over sessions and servers: evenly, and in order.
+"""Distributes the environments of a vector environment over sessions and servers, evenly and in order.
 
-Sessions step side by side, and each costs a message. How many are worth having follows from what a step costs.
+Sessions step in parallel, but each costs a message per step, so the best number of sessions depends on the step time.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 #: Seconds that one more session adds to a step of all: its message, and waking its process. Measured with CartPole on
-#: two cores: 8 of them take 112 us in one session and 155 in two, 64 take 576 and 458.
+#: two cores: 8 environments take 112 us in one session and 155 in two, 64 take 576 and 458.
 _SESSION_SECONDS = 60e-6
 
 
@@ -36,9 +36,9 @@ class Capacity(NamedTuple):
     """How much of a vector environment a server can hold.
 
     Attributes:
-        processors: How many sessions are worth having.
-        envs_per_session: How many environments one session takes at most; 0 when it does not say.
-        step_time: Seconds that a step of one environment takes there; None when it does not know.
+        processors: Number of sessions that can work at the same time.
+        envs_per_session: Most environments of one session; 0 for no limit.
+        step_time: Seconds that a step of one environment takes there; None if unknown.
     """
 
     processors: int
@@ -53,9 +53,9 @@ def lay_out(
 
     Args:
         num_envs: How many environments there are.
-        sessions: How many sessions; None for as many as make a step of all quickest.
-        batch_size: Environments of one batch; whole sessions have to make it up.
-        capacities: What the servers say of themselves, one for each target.
+        sessions: How many sessions; None for the number with which a step of all is fastest.
+        batch_size: Number of environments in a batch, which must consist of whole sessions.
+        capacities: The capacity of each target.
 
     Raises:
         ValueError: The numbers do not fit together.
@@ -87,7 +87,7 @@ def _default_sessions(num_envs: int, batch_size: int, capacities: Sequence[Capac
         return min(num_envs, max(worthwhile, needed, len(capacities)))
     processors = sum(capacity.processors for capacity in capacities)
     wanted = min(num_envs, max(processors, needed, len(capacities)))
-    # Every session the same number of environments, and a batch whole sessions: `num_envs` sessions always are.
+    # All sessions need the same size, and a batch whole sessions; with `num_envs` sessions both are true.
     return next(
         (
             count
@@ -99,7 +99,7 @@ def _default_sessions(num_envs: int, batch_size: int, capacities: Sequence[Capac
 
 
 def _worthwhile_sessions(num_envs: int, capacities: Sequence[Capacity]) -> int:
-    """Returns how many sessions make a step of all quickest: one for each processor where steps are dear or unknown."""
+    """Returns the number of sessions with which a step of all is fastest; one per processor if that is unknown."""
     processors = sum(capacity.processors for capacity in capacities)
     if any(capacity.step_time is None for capacity in capacities):
         return processors

@@ -16,7 +16,7 @@ from envwire.client._vector.async_calls import AsyncCalls
 from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
 from envwire.client._vector.batching.infos import Infos, join_infos
-from envwire.client._vector.env_info import NATIVE, VectorEnvInfo, vector_env_info, vector_env_spec
+from envwire.client._vector.env_info import NATIVE, VectorAttributes, vector_env_spec
 from envwire.client._vector.making import Fleet
 from envwire.client._vector.members import Members
 from envwire.client._vector.shard_episodes import StepResult
@@ -24,11 +24,10 @@ from envwire.client._vector.shard_pool import ShardPool
 from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError
 from envwire.client.options import ConnectionOptions
-from envwire.codec import Family
 from envwire.v1 import environment_pb2 as pb
 
 
-class VectorProxy(Members):
+class VectorProxy(Members, VectorAttributes):
     """Environments on servers, with the VectorEnv API.
 
     They behave like a local `SyncVectorEnv` of all of them. The environments of one session step one after another in
@@ -40,8 +39,8 @@ class VectorProxy(Members):
         target: HOST:PORT of the server, or a list of these; environments are distributed evenly and in order.
         env_id: Id of the environments.
         num_envs: How many.
-        sessions: How many sessions; by default as many as make a step of all quickest, by what a step costs: at most
-            one for each processor of the servers, and one for each server where the environments step as arrays.
+        sessions: How many sessions; by default the number with which a step of all is fastest: at most one for each
+            processor of the servers, and one for each server if the environments step as arrays.
         batch_size: How many environments `recv` waits for; by default all.
         autoreset_mode: When an environment whose episode ended is reset, a member of `AutoresetMode` or its name; by
             default "NEXT_STEP", or what a native vector environment does.
@@ -67,17 +66,9 @@ class VectorProxy(Members):
         Exception: As `RemoteEnv`.
     """
 
-    _family: Family
     #: Joins the infos of sessions.
     _join_infos: JoinInfos = staticmethod(join_infos)
-    # The base classes declare these as plain attributes; here they are those of the environments.
-    num_envs: int
     spec: Any
-    render_mode: str | None
-    observation_space: Any
-    action_space: Any
-    single_observation_space: Any
-    single_action_space: Any
 
     def __init__(
         self,
@@ -140,23 +131,15 @@ class VectorProxy(Members):
         try:
             specs = fleet.lay_out(self.num_envs, sessions, batch_size or self.num_envs)
             made = self._pool.make(specs, fleet)
-            targets = [shard.handle.target for shard in self._pool.shards]
-            self._describe(vector_env_info(made, targets, self.num_envs, self._family))
+            shards = self._pool.shards
+            targets = [shard.handle.target for shard in shards]
+            self._describe(made, targets, [shard.episodes for shard in shards])
         except BaseException:
             self._pool.kill()
             raise
         finally:
             fleet.close()
         return made[0]
-
-    def _describe(self, of: VectorEnvInfo) -> None:
-        """Takes over the attributes of the environments."""
-        self.metadata, self.render_mode = of.metadata, of.render_mode
-        self.observation_space, self.action_space = of.observation_space, of.action_space
-        self.single_observation_space = of.single_observation_space
-        self.single_action_space = of.single_action_space
-        for shard in self._pool.shards:
-            shard.episodes.follow(of.autoreset, of.single_observation_space, self._family)
 
     def reset(
         self,

@@ -1,4 +1,4 @@
-"""The shards of a vector environment: made together, made again when closed or lost, closed."""
+"""The shards of a vector environment: makes them together, makes lost ones again, and closes them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from envwire.client._vector.shards import Shard
 from envwire.client._vector.truncation import EPISODES
 from envwire.v1 import environment_pb2 as pb
 
-#: Shards differ in how they do it.
 _MAKE: Callable[[Shard], pb.MakeResponse] = methodcaller("make")
 
 
 class ShardLabel(NamedTuple):
-    """Names a shard in messages, as its vector environment prints by then."""
+    """Names a shard in messages; it uses the vector environment's `str` at the time of the message."""
 
     pool: ShardPool
     spec: ShardSpec
@@ -36,10 +35,10 @@ class ShardLabel(NamedTuple):
 
 
 class ShardPool:
-    """The shards.
+    """All shards of a vector environment.
 
     Args:
-        env: The vector environment. It is not kept alive.
+        env: The vector environment; only a weak reference to it is kept.
 
     Attributes:
         shards: The shards in the order of their environments.
@@ -54,14 +53,14 @@ class ShardPool:
 
     def __str__(self) -> str:
         env = self._env()
-        return "a vector environment that is gone" if env is None else str(env)
+        return "a collected vector environment" if env is None else str(env)
 
     def make(self, specs: Sequence[ShardSpec], fleet: Fleet) -> list[pb.MakeResponse]:
-        """Makes every session, and returns what the servers say of them.
+        """Makes all sessions; returns the answers to their Makes.
 
         Args:
-            specs: The environments of each.
-            fleet: Makes sessions.
+            specs: The environments of each shard.
+            fleet: The servers.
         """
         self.shards = [self._shard(spec, fleet) for spec in specs]
         return at_once(_MAKE, self.shards)
@@ -80,16 +79,16 @@ class ShardPool:
         self.closed = False
 
     def check_live(self) -> None:
-        """Checks that this process has what it needs to step.
+        """Checks that the environments can step in this process.
 
         Raises:
-            SessionClosedError: The environments are closed, or a parent process's.
+            SessionClosedError: The environments are closed, or belong to a parent process.
         """
         if self.closed or self._pid != THIS_PROCESS.pid:
             raise not_live(self, None if self.closed else self._pid)
 
     def live(self) -> list[Shard]:
-        """Returns the shards, each of which has a session.
+        """Returns the shards, all of which have a session.
 
         Raises:
             SessionClosedError: A session was lost.
@@ -99,26 +98,26 @@ class ShardPool:
         return self.shards
 
     def notices(self) -> tuple[Notice, ...]:
-        """Returns what the servers told beside their answers, each session's."""
+        """Returns the notices of the servers of all sessions."""
         return tuple(notice for shard in self.shards for notice in shard.handle.notices)
 
     def stats(self) -> ConnectionStats:
-        """Returns what connections and sessions of all shards went through."""
+        """Returns the counters of all shards, summed."""
         return ConnectionStats(
             *map(sum, zip(*(shard.handle.stats for shard in self.shards), strict=True))
         )
 
     def close(self) -> None:
-        """Closes the sessions of this process, and leaves a parent's to it.
+        """Closes the sessions of this process, but not those of a parent process.
 
         Raises:
-            Exception: The first of what the environments raised.
+            Exception: The first exception of the environments.
         """
         sessions = [shard.handle.release() for shard in self.shards]
         close_all([each for each in sessions if each is not None and each.pid == THIS_PROCESS.pid])
 
     def kill(self) -> None:
-        """Closes what was made of environments that could not all be made."""
+        """Closes the sessions that were made, after others could not be made."""
         for shard in self.shards:
             with contextlib.suppress(Exception):
                 shard.handle.kill(close=True)

@@ -1,4 +1,4 @@
-"""`on_lost="truncate"` for vector environments: episodes of a lost shard end as truncated."""
+"""`on_lost="truncate"` for vector environments: the episodes of a lost shard end as truncated."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from envwire.envs.type_guards import is_array, is_dict, is_tuple
 
 
 class TruncatedEpisodes(ShardEpisodes):
-    """Episodes that end with the session. For arguments see `ShardEpisodes`."""
+    """Episodes that end when their session is lost; for arguments see `ShardEpisodes`."""
 
     _last: tuple[Any, npt.NDArray[Any]] | None = None
     _autoreset: str
     _split: Callable[[Any], list[Any]]
 
     def follow(self, autoreset: str, space: Any, family: Family) -> None:
-        """Takes note of what the environments are like (see `ShardEpisodes.follow`)."""
+        """Takes the attributes of the environments (see `ShardEpisodes.follow`)."""
         self._autoreset = autoreset
         self._split = partial(_split, family, space, self.spec.size)
 
     def restart(self) -> Flow[Operation[Any]]:
-        """Begins the next episodes, in environments that are made again (see `ShardEpisodes.restart`)."""
+        """Makes the environments again and starts their next episodes (see `ShardEpisodes.restart`)."""
         if self._autoreset == "DISABLED":
             yield from super().restart()
         yield from self.make()
         return self.reset(None, ResetOptions())
 
     def answered(self, operation: Operation[Any], result: Any) -> StepResult:
-        """Returns what an answer says (see `ShardEpisodes.answered`)."""
+        """Returns the result of an answer (see `ShardEpisodes.answered`)."""
         step = super().answered(operation, result)
         if self._last is not None and not isinstance(operation, Step):
             step = (step[0], np.zeros_like(self._last[1]), *step[2:])
-        # Shown once more should the session be lost, so that nobody else may change it.
+        # Returned again if the session is lost; a copy, because the user may change the observations.
         self._last = _copy(step[0]), step[1]
         return step
 
@@ -55,7 +55,7 @@ class TruncatedEpisodes(ShardEpisodes):
         return (yield from self._truncated(self._last, loss))
 
     def _truncated(self, last: tuple[Any, npt.NDArray[Any]], error: Exception) -> Flow[StepResult]:
-        """Returns the end of every episode, and begins the next ones where that belongs to the same step."""
+        """Returns the end of every episode; in mode SAME_STEP, starts the next ones in the same step."""
         size = self.spec.size
         infos = _loss_infos(error, size)
         ended = np.zeros_like(last[1]), np.zeros(size, np.bool_), np.ones(size, np.bool_)
@@ -72,12 +72,12 @@ class TruncatedEpisodes(ShardEpisodes):
         return (observations, *ended, {**ending, **infos, **first})
 
 
-#: The class of a shard's episodes by the name of its recovery.
+#: The class of a shard's episodes, by `on_lost`.
 EPISODES = {"raise": ShardEpisodes, "replay": ShardEpisodes, "truncate": TruncatedEpisodes}
 
 
 def _split(family: Family, space: Any, size: int, observations: Any) -> list[Any]:
-    """Takes a batch of observations apart."""
+    """Splits a batch into the observations of each environment."""
     utils = family.vector.utils
     return list(utils.iterate(utils.batch_space(space, size), observations))
 

@@ -1,4 +1,4 @@
-"""Waits for the first of several sessions that finish."""
+"""Waits for the first of several shards whose answers arrive."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from envwire.client._vector.shards import Shard
 
 
 def first_finished(flying: Sequence[Shard], count: int) -> list[Shard]:
-    """Returns the first shards whose replies have come, in the order of their environments.
+    """Returns the first shards whose answers have arrived, in the order of their environments.
 
-    Where only waiting can tell, a shard counts as finished: those are served in the order in which they were sent.
+    A shard without a descriptor to poll counts as finished, so such shards are taken in the order of sending.
 
     Args:
-        flying: Shards that something was sent to, the earliest first.
+        flying: The shards with an unanswered request, the earliest first.
         count: How many to wait for.
     """
     finished = [shard for shard in flying if shard.fileno() < 0][:count]
@@ -23,7 +23,7 @@ def first_finished(flying: Sequence[Shard], count: int) -> list[Shard]:
     for descriptor in waiting:
         poll.register(descriptor, POLLIN)
     while len(finished) < count:
-        # Among those that are ready the earliest comes first, so that none waits for ever.
+        # Of the shards that are ready, the earliest is taken first, so that none is left waiting.
         timeout = min(shard.timeout for shard in waiting.values())
         ready = {descriptor for descriptor, _ in poll.poll(timeout * 1000)} or set(waiting)
         for descriptor in [each for each in waiting if each in ready][: count - len(finished)]:

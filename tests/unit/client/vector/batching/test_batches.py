@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import envwire.envs as gym
-from envwire.client._vector.batching.batches import Room, cutter, merger, row_bytes
+from envwire.client._vector.batching.batches import BatchBuffer, cutter, merger, row_bytes
 from envwire.client._vector.batching.infos import merge_infos
 from envwire.client._vector.batching.rows import rows
 from envwire.codec import envwire_family
@@ -45,7 +45,7 @@ def test_observations_and_actions_of_every_space(space: Any) -> None:
 
 def test_a_room_says_whether_all_landed_in_it() -> None:
     space = gym.spaces.Box(0, 1, (3, 4), np.float32)
-    room = Room(space, [2, 1])
+    room = BatchBuffer(space, [2, 1])
     batches: list[Any] = [RANDOM.random((size, 3, 4), np.float32) for size in (2, 1)]
     landed: list[Any] = []
     places: list[Any] = room.buffers

@@ -16,18 +16,18 @@ from envwire.client._session.requests import WrapperLike, make_request, set_vect
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.aio.async_flights import AsyncFlights
 from envwire.client._vector.aio.async_shards import AsyncShard, all_of
+from envwire.client._vector.aio.pending_steps import PendingSteps
 from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer
 from envwire.client._vector.batching.infos import Infos, join_infos
 from envwire.client._vector.batching.resets import cut_options, cut_seeds
-from envwire.client._vector.chosen import env_ids, side_by_side
-from envwire.client._vector.env_info import NATIVE, vector_env_info
+from envwire.client._vector.env_info import NATIVE, VectorAttributes
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import Fleet
 from envwire.client._vector.members import cut_values, joined
 from envwire.client._vector.shard_episodes import StepResult
+from envwire.client._vector.shard_selection import compact_bounds, env_ids
 from envwire.client._vector.truncation import EPISODES
 from envwire.client.credentials import Credentials
 from envwire.client.errors import InvalidRequestError
@@ -40,42 +40,36 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class AsyncRemoteVectorEnv:
-    """Environments on servers, for programs with an event loop: the VectorEnv API, each call awaited.
+class AsyncRemoteVectorEnv(VectorAttributes):
+    """Environments on servers, for asyncio programs: the VectorEnv API, with coroutines as methods.
 
-    They behave as those of `envwire.client.RemoteVectorEnv`; sessions work at the same time. `reset()` after `close()`,
-    or after a session was lost, makes what is missing again.
+    They behave like those of `envwire.client.RemoteVectorEnv`; sessions work at the same time. `reset()` after
+    `close()`, or after a session was lost, makes the missing environments again.
 
     Args:
-        target: As for `envwire.client.RemoteVectorEnv`, as all that follow.
+        target: As for `envwire.client.RemoteVectorEnv`, like all the following arguments.
         env_id: Id of the environments.
         num_envs: How many.
         sessions: How many sessions.
         batch_size: How many environments `recv` waits for; by default all.
         autoreset_mode: When an environment whose episode ended is reset.
         vectorization_mode: "sync" (the default), or "vector_entry_point".
-        render_mode: Render mode, fixed from now on; not "human".
-        wrappers: Wrappers to put around each on the server.
+        render_mode: Render mode for the life of the proxy; not "human".
+        wrappers: Wrappers to apply to each on the server.
         transport: As for `envwire.client.aio.RemoteEnv`.
-        library: Library to take the id from.
+        library: Library of the id.
         timeout: Seconds to wait for an answer.
-        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for one that
-            is silent, and none where nothing listens.
+        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for a server
+            that does not answer, and none if connections are refused.
         credentials: Certificates and token.
         lease: Seconds that the environments outlive this program.
         on_lost: "raise", "truncate" or "replay".
-        replay_limit: How many requests of each session "replay" records at most.
-        env_kwargs: Keyword arguments of the environments, for names that are taken here.
+        replay_limit: Most requests per session that "replay" records since the last reset with seeds.
+        env_kwargs: Keyword arguments of the environments whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environments.
     """
 
     _family = envwire_family()
-    metadata: dict[str, Any]
-    render_mode: str | None
-    observation_space: Any
-    action_space: Any
-    single_observation_space: Any
-    single_action_space: Any
 
     def __init__(
         self,
@@ -101,7 +95,9 @@ class AsyncRemoteVectorEnv:
         **kwargs: Any,
     ) -> None:
         if render_mode == HUMAN:
-            raise InvalidRequestError("render_mode='human' shows one environment")
+            raise InvalidRequestError(
+                "render_mode='human' shows one environment; give a vector environment 'rgb_array'"
+            )
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
@@ -114,7 +110,7 @@ class AsyncRemoteVectorEnv:
         self._label = f"{type(self).__name__}({env_id}, num_envs={num_envs})"
         self._fleet = Fleet(target, options, request, self._family)
         self._shards: list[AsyncShard] = []
-        self._flights = AsyncFlights([], 0, self._family)
+        self._pending = PendingSteps([], 0, self._family)
         self._guard = CallGuard(self._family, self.__str__)
 
     @classmethod
@@ -124,7 +120,7 @@ class AsyncRemoteVectorEnv:
         return await envs.__aenter__()
 
     async def _make(self) -> None:
-        """Makes every session; closes those that were made when one cannot be."""
+        """Makes all sessions; if one cannot be made, closes the others."""
         fleet = self._fleet
         try:
             specs = await asyncio.to_thread(
@@ -133,21 +129,15 @@ class AsyncRemoteVectorEnv:
             self._shards = [self._shard(spec) for spec in specs]
             made = await all_of([shard.make() for shard in self._shards])
             targets = [shard.handle.target for shard in self._shards]
-            info = vector_env_info(made, targets, self.num_envs, self._family)
+            self._describe(made, targets, [shard.episodes for shard in self._shards])
         except BaseException:
             await self._close()
             self._shards = []
             raise
         finally:
             fleet.close()
-        self.metadata, self.render_mode = info.metadata, info.render_mode
-        self.observation_space, self.action_space = info.observation_space, info.action_space
-        self.single_observation_space = info.single_observation_space
-        self.single_action_space = info.single_action_space
-        for shard in self._shards:
-            shard.episodes.follow(info.autoreset, info.single_observation_space, self._family)
         self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
-        self._flights = AsyncFlights(self._shards, self._batch_size, self._family)
+        self._pending = PendingSteps(self._shards, self._batch_size, self._family)
         self._cut = cutter(self.single_action_space, self._family)
         self._gatherer = Gatherer(self.single_observation_space, self._family, join_infos)
 
@@ -171,7 +161,7 @@ class AsyncRemoteVectorEnv:
 
     @property
     def connection_stats(self) -> ConnectionStats:
-        """What sessions and connections went through so far."""
+        """Counters of the sessions and connections, summed."""
         every = [shard.handle.stats for shard in self._shards]
         return ConnectionStats(*map(sum, zip(*every, strict=True)))
 
@@ -186,42 +176,42 @@ class AsyncRemoteVectorEnv:
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | Sequence[dict[str, Any] | None] | None = None,
     ) -> tuple[Any, Infos]:
-        """Starts an episode in every environment, or in those that a mask chooses (see `RemoteVectorEnv.reset`)."""
+        """Starts an episode in every environment, or in those that a mask selects (see `RemoteVectorEnv.reset`)."""
         with self._guard:
             if not self._shards:
                 await self._make()
-            self._flights.check_none("reset")
+            self._pending.check_none("reset")
             seeds = cut_seeds(seed, self.num_envs, self._bounds)
             told = cut_options(options, self.num_envs, self._bounds)
             parts = zip(self._shards, seeds, told, strict=True)
             results = await all_of([shard.reset(own, each) for shard, own, each in parts])
-            self._flights.received = list(self._shards)
+            self._pending.received = list(self._shards)
         observations, *_, infos = self._joined(results)
         return observations, infos
 
     async def step(self, actions: Any) -> StepResult:
         """Steps every environment (see `VectorEnv.step`)."""
         with self._guard:
-            self._flights.check_none("step")
+            self._pending.check_none("step")
             own = self._cut(actions, self.num_envs, self._bounds)
             parts = zip(self._shards, own, strict=True)
             return self._joined(await all_of([shard.step(each) for shard, each in parts]))
 
     async def send(self, actions: Any, env_id: Any = None) -> None:
-        """Sends actions to some of the environments (see `RemoteVectorEnv.send`); `recv` waits for what they led to."""
+        """Sends actions to some of the environments (see `RemoteVectorEnv.send`); `recv` returns the results."""
         with self._guard:
-            shards = self._flights.chosen(env_id)
-            bounds = side_by_side(shards)
-            self._flights.begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
-            await asyncio.sleep(0)  # in which they are sent
+            shards = self._pending.chosen(env_id)
+            bounds = compact_bounds(shards)
+            self._pending.begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
+            await asyncio.sleep(0)  # lets the tasks send them
 
     async def recv(self) -> StepResult:
         """Waits for the first `batch_size` environments that finish (see `RemoteVectorEnv.recv`).
 
-        When it is cancelled, what was sent goes on, and is there for the next `recv`.
+        If it is cancelled, the steps go on, and the next `recv` returns their results.
         """
         with self._guard:
-            shards, results = await self._flights.first_finished()
+            shards, results = await self._pending.first_finished()
             result = self._joined(results, shards)
             result[-1]["env_id"] = env_ids(shards)
             return result
@@ -234,7 +224,7 @@ class AsyncRemoteVectorEnv:
 
     async def _each(self, ask: Callable[[AsyncShard], Awaitable[_T]]) -> list[_T]:
         with self._guard:
-            self._flights.check_none("this")
+            self._pending.check_none("this")
             return await all_of([ask(shard) for shard in self._shards])
 
     async def render(self) -> Any:
@@ -268,5 +258,5 @@ class AsyncRemoteVectorEnv:
             await self._close()
 
     async def _close(self) -> None:
-        await self._flights.end()
+        await self._pending.end()
         await all_of([shard.handle.close() for shard in self._shards])

@@ -21,13 +21,13 @@ class AsyncShard:
     """The environments of one session.
 
     Args:
-        episodes: What they are asked.
-        handle: Whichever session holds them now.
+        episodes: Builds their requests and reads the answers.
+        handle: The handle of their session.
 
     Attributes:
-        episodes: What they are asked.
-        spec: Which environments they are.
-        handle: Whichever session holds them now.
+        episodes: Builds their requests and reads the answers.
+        spec: The indices of the environments.
+        handle: The handle of their session.
     """
 
     def __init__(self, episodes: ShardEpisodes, handle: AsyncSessionHandle) -> None:
@@ -36,11 +36,11 @@ class AsyncShard:
         self.handle = handle
 
     async def make(self) -> pb.MakeResponse:
-        """Makes the session, and returns what the server says of it."""
+        """Makes the session; returns the answer to its Make."""
         return await self.handle.run(self.episodes.make())
 
     async def reset(self, seed: Any, options: ResetOptions) -> StepResult:
-        """Resets the environments; all of them where they have to be made again."""
+        """Resets the environments; all of them if they have to be made again."""
         if self.handle.vacant:
             await self.make()
         return await self._serve(self.episodes.reset(seed, options))
@@ -69,10 +69,10 @@ class AsyncShard:
 
 
 async def all_of(calls: Sequence[Awaitable[_T]]) -> list[_T]:
-    """Awaits calls at the same time, all of them whatever one raises, and returns their results.
+    """Awaits all calls at the same time, whatever each raises, and returns their results.
 
     Raises:
-        Exception: The first of what they raised.
+        Exception: The first exception of the calls.
     """
     if len(calls) == 1:
         return [await calls[0]]

@@ -1,1 +1,1 @@
-"""Batches of vector environments: actions cut for sessions, and observations and infos put together."""
+"""Batches of vector environments: splits actions for sessions, and joins observations and infos."""

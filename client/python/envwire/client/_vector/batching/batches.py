@@ -1,4 +1,4 @@
-"""Splits actions into parts for each session and joins observations, by rules compiled once for a space."""
+"""Splits batches of actions for each session and joins observations, by functions built once for a space."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy.typing as npt
 from envwire.codec import Family
 from envwire.wire.frames import Area
 
-#: Where sessions begin and end in a batch.
+#: The start and stop of each session in a batch.
 Bounds = Sequence[tuple[int, int]]
 #: Splits a batch of actions at the given bounds.
 Cut = Callable[[Any, int, Bounds], list[Any]]
-#: Puts batches of observations together.
+#: Joins batches of observations.
 Merge = Callable[[Sequence[Any]], Any]
 
 
-class Room:
-    """Memory for a large batch of observations, into which sessions receive theirs: copying costs as much again.
+class BatchBuffer:
+    """Memory for a large batch of observations, into which sessions receive theirs; copying would double the cost.
 
     Args:
         space: The space of one environment's observations, of a fixed shape.
-        sizes: How many environments each session has.
+        sizes: Number of environments of each session.
     """
 
     def __init__(self, space: Any, sizes: Sequence[int]) -> None:
@@ -42,9 +42,9 @@ class Room:
         return [np.ndarray(part.nbytes, np.uint8, part.data) for part in self._parts]
 
     def merged(self, batches: Sequence[Any]) -> npt.NDArray[Any]:
-        """Returns the whole batch, copied if any of it came to lie elsewhere."""
-        landed = all(map(_is_same, batches, self._parts))
-        return self._whole if landed else np.concatenate(batches)
+        """Returns the whole batch; copies it if any part was received elsewhere."""
+        in_place = all(map(_is_same, batches, self._parts))
+        return self._whole if in_place else np.concatenate(batches)
 
 
 def _is_same(array: npt.NDArray[Any], part: npt.NDArray[Any]) -> bool:
@@ -52,7 +52,7 @@ def _is_same(array: npt.NDArray[Any], part: npt.NDArray[Any]) -> bool:
 
 
 def row_bytes(space: Any, family: Family) -> int:
-    """Returns how long an observation is; 0 where batches are not arrays."""
+    """Returns the bytes of one observation; 0 if batches of them are not arrays."""
     if not isinstance(space, _numeric(family)):
         return 0
     length: int = math.prod(space.shape) * space.dtype.itemsize
@@ -60,11 +60,11 @@ def row_bytes(space: Any, family: Family) -> int:
 
 
 def merger(space: Any, family: Family) -> Merge:
-    """Returns the rule for the batches of a space.
+    """Returns the function that joins batches of observations.
 
     Args:
         space: The space of one environment's observations.
-        family: Its library.
+        family: The library of the space.
     """
     spaces = family.spaces
     if isinstance(space, spaces.Dict):
@@ -83,17 +83,17 @@ def merger(space: Any, family: Family) -> Merge:
 
 
 def _numeric(family: Family) -> tuple[type[Any], ...]:
-    """Returns the spaces whose elements are arrays or numbers, and their batches arrays."""
+    """Returns the classes of spaces whose batches are arrays."""
     spaces = family.spaces
     return spaces.Box, spaces.Discrete, spaces.MultiBinary, spaces.MultiDiscrete
 
 
 def cutter(space: Any, family: Family) -> Cut:
-    """Returns the rule for batches of actions.
+    """Returns the function that splits batches of actions.
 
     Args:
         space: The space of one environment's actions.
-        family: Its library.
+        family: The library of the space.
     """
     spaces = family.spaces
     if isinstance(space, spaces.Dict):
@@ -118,7 +118,7 @@ def _tuples(columns: list[list[Any]], count: int) -> list[Any]:
 
 
 def _slices(actions: Any, size: int, bounds: Bounds) -> list[Any]:
-    """Cuts an array or a sequence.
+    """Splits an array or a sequence.
 
     Raises:
         ValueError: There is not one action for each environment.

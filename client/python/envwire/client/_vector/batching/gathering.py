@@ -1,4 +1,4 @@
-"""Waits for the replies of sessions and joins them into the batch of one vector environment."""
+"""Waits for the results of shards and joins them into one batch."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from envwire.client._drivers.concurrently import at_once
-from envwire.client._vector.batching.batches import Merge, Room, merger, row_bytes
+from envwire.client._vector.batching.batches import BatchBuffer, Merge, merger, row_bytes
 from envwire.client._vector.batching.infos import Infos
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shards import Shard
@@ -16,17 +16,17 @@ from envwire.client.errors import RemoteError
 from envwire.codec import Family
 from envwire.wire.frames import ATTACHED_FROM
 
-#: Puts infos together: how many environments each session has, and the infos of each.
+#: Joins infos, given the number of environments of each session and the infos of each.
 JoinInfos = Callable[[Sequence[int], Sequence[Infos]], Any]
 
 
 class Gatherer:
-    """Waits for sessions.
+    """Waits for shards and joins their results.
 
     Args:
         space: The space of one environment's observations.
-        family: Its library.
-        join_infos: The rule for infos.
+        family: The library of the space.
+        join_infos: Joins the infos of sessions.
     """
 
     def __init__(self, space: Any, family: Family, join_infos: JoinInfos) -> None:
@@ -36,38 +36,38 @@ class Gatherer:
         self._join_infos = join_infos
 
     def gather(self, shards: Sequence[Shard]) -> StepResult:
-        """Waits for shards, all of them whatever one answers, and returns their batch.
+        """Waits for all shards, whatever each answers, and returns their batch.
 
         Raises:
-            Exception: The first of what they raised.
+            Exception: The first exception of the shards.
         """
         sizes = [shard.spec.size for shard in shards]
         merge = self._merge_in_place(shards, sizes)
         here = [shard.await_reply() for shard in shards]
-        # Connecting again and recovering take their time, so that is done side by side.
+        # Reconnecting and recovering take long, so they run in parallel.
         answers = list(map(_finished, shards)) if all(here) else at_once(_finished, shards)
         if any(isinstance(answer, Exception) for answer in answers):
             answers = at_once(_recovered, list(zip(shards, answers, strict=True)))
         return self.joined(sizes, _whole(answers), merge)
 
     def _merge_in_place(self, shards: Sequence[Shard], sizes: Sequence[int]) -> Merge:
-        """Returns the rule for observations; large ones are received where they stay."""
+        """Returns the function that joins the observations; large ones are received in one buffer."""
         if len(sizes) == 1 or self._row_bytes * min(sizes) < ATTACHED_FROM:
             return self._merge
-        room = Room(self._space, sizes)
-        for shard, buffer in zip(shards, room.buffers, strict=True):
+        batch = BatchBuffer(self._space, sizes)
+        for shard, buffer in zip(shards, batch.buffers, strict=True):
             shard.offer(buffer)
-        return room.merged
+        return batch.merged
 
     def joined(
         self, sizes: Sequence[int], results: Sequence[StepResult], merge: Merge | None = None
     ) -> StepResult:
-        """Puts results together.
+        """Joins results.
 
         Args:
-            sizes: How many environments each is of.
+            sizes: Number of environments of each result.
             results: The results.
-            merge: The rule for observations; by default that of the space.
+            merge: Joins the observations; by default the function for the space.
         """
         if len(results) == 1:
             only = results[0]
@@ -83,7 +83,7 @@ class Gatherer:
 
 
 def _finished(shard: Shard) -> StepResult | Exception:
-    """Finishes a shard; what it raises must not keep the others from being finished."""
+    """Returns the result of a shard or the exception, so that the other shards are finished as well."""
     try:
         return shard.finish()
     except Exception as error:
@@ -91,7 +91,7 @@ def _finished(shard: Shard) -> StepResult | Exception:
 
 
 def _recovered(answered: tuple[Shard, StepResult | Exception]) -> StepResult | Exception:
-    """Recovers a shard that turned out to be lost."""
+    """Recovers a shard if its answer is a loss."""
     shard, answer = answered
     if not isinstance(answer, RemoteError) or not shard.is_loss(answer):
         return answer
@@ -105,7 +105,7 @@ def _whole(answers: Sequence[StepResult | Exception]) -> list[StepResult]:
     """Returns the results.
 
     Raises:
-        Exception: The first of what shards raised.
+        Exception: The first exception among the answers.
     """
     results: list[StepResult] = []
     for answer in answers:

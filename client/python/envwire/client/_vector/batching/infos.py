@@ -1,8 +1,7 @@
 """Merges the infos of sessions into those of one vector environment, with masks.
 
-A session sends columns of one type as arrays and columns of several as objects
-(`envwire.server._hosting.vector.columns`). The first value of all decides on the type of a column, here as in a
-`SyncVectorEnv`.
+A session sends columns of one type as arrays, and columns of several types as object arrays
+(`envwire.server._hosting.vector.columns`). As in a `SyncVectorEnv`, the first value determines a column's type.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ def merge_infos(parts: Iterable[tuple[int, int, Infos]], num_envs: int) -> Infos
     """Merges the infos of several sessions.
 
     Args:
-        parts: Where each session begins in the batch, how many environments it has, and its infos.
-        num_envs: How many environments the batch has.
+        parts: For each session, its start in the batch, its number of environments, and its infos.
+        num_envs: Number of environments in the batch.
     """
     merged: Infos = {}
     for start, size, infos in parts:
@@ -36,7 +35,7 @@ def merge_infos(parts: Iterable[tuple[int, int, Infos]], num_envs: int) -> Infos
 
 
 def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
-    """Returns the infos of sessions with so many environments each as those of one batch."""
+    """Joins the infos of sessions with the given numbers of environments."""
     if not any(infos):
         return {}
     if len(sizes) == 1:
@@ -46,14 +45,14 @@ def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
 
 
 def _restored(infos: Infos, num_envs: int) -> Infos:
-    """Gives the columns of one session that is all of the batch the types that they have."""
+    """Returns the infos of the only session, with object columns and nested infos converted."""
     if any(_is_raw(column) or is_dict(column) for column in infos.values()):
         return merge_infos([(0, num_envs, infos)], num_envs)
     return infos
 
 
 def _is_raw(column: Any) -> bool:
-    """Tells whether a column holds the values as they were."""
+    """Returns whether a column is an object array, which holds the values as they were."""
     return is_array(column) and column.dtype == object and column.ndim == 1
 
 
@@ -88,7 +87,7 @@ def _put_values(
     start: int,
     num_envs: int,
 ) -> None:
-    """Puts values one by one, as their environments would have."""
+    """Writes values one by one, as a `SyncVectorEnv` does."""
     for index in np.flatnonzero(mask).tolist():
         value = column[index]
         if key not in merged:
@@ -97,7 +96,7 @@ def _put_values(
 
 
 def _empty(key: Any, value: Any, num_envs: int) -> npt.NDArray[Any]:
-    """Returns a column for values like this one."""
+    """Returns an empty column for values of this type."""
     numeric = _is_number(value) or is_array(value)
     if key == "final_obs" or not numeric:
         return np.full(num_envs, None, dtype=object)
@@ -116,7 +115,7 @@ def _put_array(
     start: int,
     num_envs: int,
 ) -> None:
-    """Puts a column of one type: at once where the batch has that type, else one by one."""
+    """Writes a column of one type: at once if the batch has that type, else one by one."""
     if key not in merged:
         merged[key] = np.zeros((num_envs, *column.shape[1:]), column.dtype)
     whole: npt.NDArray[Any] = merged[key]

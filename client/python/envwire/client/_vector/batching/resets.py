@@ -14,14 +14,14 @@ _MASK = "reset_mask"
 
 
 class ResetOptions(NamedTuple):
-    """The options of one session: for all its environments, or for each."""
+    """The options of one session: the same for all its environments, or one dict for each."""
 
     common: Mapping[Any, Any] | None = None
     each: Sequence[Mapping[Any, Any]] = ()
 
     @property
     def unmasked(self) -> ResetOptions:
-        """The options for a session that is new, so that all of it has to be reset."""
+        """The options without a mask, for a new session, all of which has to be reset."""
         if self.common is None:
             return self
         common = {key: value for key, value in self.common.items() if key != _MASK}
@@ -29,15 +29,15 @@ class ResetOptions(NamedTuple):
 
 
 def cut_seeds(seed: Any, num_envs: int, bounds: Bounds) -> list[Any]:
-    """Returns the seed of each session: None, a number that grows from environment to environment, or one for each.
+    """Returns the seed of each session: None, the number for its first environment, or one for each environment.
 
     Args:
-        seed: As `SyncVectorEnv.reset` takes it.
-        num_envs: How many environments there are.
-        bounds: Which of them are in each session.
+        seed: The seed, as `SyncVectorEnv.reset` takes it.
+        num_envs: Number of environments.
+        bounds: The environments of each session.
 
     Raises:
-        ValueError: There is not one for each environment.
+        ValueError: There are not as many seeds as environments.
     """
     if seed is None:
         return [None] * len(bounds)
@@ -54,14 +54,14 @@ def cut_options(options: Any, num_envs: int, bounds: Bounds) -> list[ResetOption
     """Returns the options of each session.
 
     Args:
-        options: A dict for all environments, or a list with one for each. A mask is taken out of a dict, as a
+        options: A dict for all environments, or a list with one for each. A mask is removed from the dict, as
             `SyncVectorEnv` does.
-        num_envs: How many environments there are.
-        bounds: Which of them are in each session.
+        num_envs: Number of environments.
+        bounds: The environments of each session.
 
     Raises:
         TypeError: The mask is not a bool array.
-        ValueError: The mask, or the list, is not as long as there are environments; or the mask chooses none.
+        ValueError: The mask or the list does not have one element per environment; or the mask selects none.
     """
     if is_tuple_or_list(options):
         return _cut_each(options, num_envs, bounds)

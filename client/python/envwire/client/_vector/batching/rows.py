@@ -17,8 +17,8 @@ def rows(infos: Infos, size: int) -> list[Infos]:
     """Returns the info of each environment.
 
     Args:
-        infos: Columns, each `key` beside `_key`, the mask of who has it.
-        size: How many environments there are.
+        infos: Columns: each `key` with `_key`, the mask of the environments that have it.
+        size: Number of environments.
     """
     taken: list[Infos] = [{} for _ in range(size)]
     masks = {f"_{key}" for key in infos}

@@ -1,4 +1,4 @@
-"""Which shards some environments are in, and which environments are in some shards."""
+"""Maps environments to their shards, and shards to their environments."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _S = TypeVar("_S", bound=AnyShard)
 
 
 def shards_of(shards: Sequence[_S], env_id: Any) -> list[_S]:
-    """Returns the shards that have these environments, in the order in which they are given.
+    """Returns the shards of some environments, in the given order.
 
     Raises:
-        ValueError: They are not all environments of these shards.
+        ValueError: They are not the environments of whole shards.
     """
     chosen: list[_S] = []
     left = np.asarray(env_id).tolist()
@@ -44,12 +44,12 @@ def shards_of(shards: Sequence[_S], env_id: Any) -> list[_S]:
     return chosen
 
 
-def side_by_side(shards: Sequence[AnyShard]) -> Bounds:
-    """Returns where each shard's rows are in a batch for these shards alone."""
+def compact_bounds(shards: Sequence[AnyShard]) -> Bounds:
+    """Returns the bounds of each shard in a batch of only these shards."""
     stops = list(accumulate([shard.spec.size for shard in shards]))
     return list(zip([0, *stops], stops, strict=False))
 
 
 def env_ids(shards: Sequence[AnyShard]) -> npt.NDArray[np.int64]:
-    """Returns the environments of these shards."""
+    """Returns the indices of the environments of some shards."""
     return np.concatenate([np.arange(shard.spec.start, shard.spec.stop) for shard in shards])

@@ -1,4 +1,4 @@
-"""Steps of an asyncio vector environment that are under way: sent to some shards, and received as they finish."""
+"""Pending steps of an asyncio vector environment: sent to some shards, and received as they finish."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from envwire.client._vector.aio.async_shards import AsyncShard, all_of
-from envwire.client._vector.chosen import shards_of
 from envwire.client._vector.shard_episodes import StepResult
+from envwire.client._vector.shard_selection import shards_of
 from envwire.codec import Family
 
 
-class AsyncFlights:
-    """The steps that are under way, at most one for each shard.
+class PendingSteps:
+    """The pending steps, at most one for each shard.
 
     Args:
         shards: All shards.
         batch_size: How many environments are received at once.
-        family: Its errors are raised.
+        family: The library whose errors are raised.
 
     Attributes:
         received: The shards that were received last.
@@ -33,10 +33,10 @@ class AsyncFlights:
         self._flying: dict[AsyncShard, asyncio.Task[StepResult]] = {}
 
     def check_none(self, asked: str) -> None:
-        """Checks that nothing is under way.
+        """Checks that no step is pending.
 
         Raises:
-            AlreadyPendingCallError: Something is.
+            AlreadyPendingCallError: A step is pending.
         """
         if self._flying:
             error: Exception = self._error.AlreadyPendingCallError(
@@ -45,11 +45,11 @@ class AsyncFlights:
             raise error
 
     def chosen(self, env_id: Any) -> list[AsyncShard]:
-        """Returns the shards of these environments; those that were received last if none are given.
+        """Returns the shards of some environments; by default those that were received last.
 
         Raises:
             ValueError: They are not the environments of whole shards.
-            AlreadyPendingCallError: A step of one is under way.
+            AlreadyPendingCallError: A step of one of them is pending.
         """
         chosen = self.received if env_id is None else shards_of(self._shards, env_id)
         if any(shard in self._flying for shard in chosen):
@@ -57,15 +57,15 @@ class AsyncFlights:
         return chosen
 
     def begin(self, shards: Sequence[AsyncShard], actions: Sequence[Any]) -> None:
-        """Begins a step of some shards."""
+        """Starts a step of some shards."""
         for shard, own in zip(shards, actions, strict=True):
             self._flying[shard] = asyncio.ensure_future(shard.step(own))
 
     async def first_finished(self) -> tuple[list[AsyncShard], list[StepResult]]:
-        """Waits for a batch, and returns its shards in order and what their steps led to.
+        """Waits for a batch; returns its shards in order and the results of their steps.
 
         Raises:
-            NoAsyncCallError: Fewer shards have a step under way.
+            NoAsyncCallError: Fewer shards have a pending step.
         """
         if len(self._flying) < self._batch_shards:
             error: Exception = self._error.NoAsyncCallError(
@@ -84,7 +84,7 @@ class AsyncFlights:
         return [shard for shard, task in self._flying.items() if task.done()]
 
     async def end(self) -> None:
-        """Cancels what is under way."""
+        """Cancels the pending steps."""
         flying, self._flying = list(self._flying.values()), {}
         for task in flying:
             task.cancel()
