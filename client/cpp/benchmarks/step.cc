@@ -1,4 +1,5 @@
-// Prints the microseconds of a step of CartPole on the direct channel, once for each line on standard input.
+// Prints the microseconds of a step on the direct channel, once for each line on standard input:
+// step HOST:PORT [ID [tcp]]
 #include <chrono>
 #include <iostream>
 #include <string>
@@ -8,8 +9,9 @@
 int main(int argc, char** argv) {
   constexpr int kSteps = 3000;
   envwire::ConnectOptions connect;
-  connect.transport = envwire::TransportKind::kDirect;
-  auto env = envwire::Env::Make(argc > 1 ? argv[1] : "localhost:50051", "CartPole-v1", {}, connect);
+  connect.transport = argc > 3 ? envwire::TransportKind::kDirectTcp : envwire::TransportKind::kDirect;
+  auto env =
+      envwire::Env::Make(argc > 1 ? argv[1] : "localhost:50051", argc > 2 ? argv[2] : "CartPole-v1", {}, connect);
   for (std::string line; std::getline(std::cin, line);) {
     env.Reset(1);
     const auto start = std::chrono::steady_clock::now();

@@ -24,7 +24,7 @@ class Connection;
 
 struct ResetResult {
   Value observation;
-  Dict info;
+  Dict info = {};
 };
 
 struct StepResult {
@@ -32,8 +32,11 @@ struct StepResult {
   double reward = 0;  // NaN when it is no number; `typed_reward` has it exactly
   bool terminated = false;
   bool truncated = false;
-  Dict info;
-  std::optional<Value> typed_reward;  // absent for a plain float
+  Dict info = {};
+  // Exactly what the environment returned; absent for a plain float and plain booleans.
+  std::optional<Value> typed_reward = std::nullopt;
+  std::optional<Value> typed_terminated = std::nullopt;
+  std::optional<Value> typed_truncated = std::nullopt;
 
   bool done() const { return terminated || truncated; }
 };

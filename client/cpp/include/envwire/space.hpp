@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -80,6 +81,10 @@ class Space {
 
   Space() : kind_(Discrete{}) {}
   Space(Kind kind) : kind_(std::move(kind)) {}  // NOLINT: implicit on purpose
+  // Takes each of the kinds: Discrete{2}, TextSpace{0, 10, "ab"}.
+  template <class T,
+            class = std::enable_if_t<!std::is_same_v<std::decay_t<T>, Space> && !std::is_same_v<std::decay_t<T>, Kind>>>
+  Space(T&& kind) : kind_(std::forward<T>(kind)) {}  // NOLINT: implicit on purpose
   // A box whose elements all lie between two numbers: Space::Uniform<float>({84, 84}, 0, 1).
   template <class T>
   static Space Uniform(std::vector<std::size_t> shape, T low, T high) {

@@ -61,6 +61,8 @@ class Dict {
 
   // The value at a text key, or nullptr.
   const Value* Find(std::string_view key) const;
+  // The value at a key of any kind, or nullptr.
+  const Value* FindKey(const Value& key) const;
   // The value at a text key. Throws std::out_of_range, which names the key.
   const Value& at(std::string_view key) const;
   bool Has(std::string_view key) const { return Find(key) != nullptr; }

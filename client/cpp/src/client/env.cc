@@ -35,7 +35,10 @@ StepResult ReadStep(v1::StepResponse* step, const internal::Attachments& attachm
   result.terminated = step->terminated();
   result.truncated = step->truncated();
   if (step->has_info()) result.info = internal::Decode(step->mutable_info(), attachments);
-  if (step->has_typed_reward()) result.typed_reward = internal::Decode(step->mutable_typed_reward(), attachments);
+  const auto read = [&](v1::Value* typed) { return internal::Decode(typed, attachments); };
+  if (step->has_typed_reward()) result.typed_reward = read(step->mutable_typed_reward());
+  if (step->has_typed_terminated()) result.typed_terminated = read(step->mutable_typed_terminated());
+  if (step->has_typed_truncated()) result.typed_truncated = read(step->mutable_typed_truncated());
   return result;
 }
 

@@ -81,10 +81,7 @@ struct Contained {
     const auto* dict = value.If<Dict>();
     if (dict == nullptr || dict->size() != space.entries.size()) return false;
     return std::all_of(space.entries.begin(), space.entries.end(), [&](const auto& entry) {
-      const Value* part = nullptr;
-      for (const auto& [key, each] : dict->entries()) {
-        if (EncodeValue(key) == EncodeValue(entry.first)) part = &each;
-      }
+      const Value* part = dict->FindKey(entry.first);
       return part != nullptr && entry.second->Contains(*part);
     });
   }

@@ -2,35 +2,12 @@
 #include <cmath>
 #include <limits>
 
-#include "envwire/error.hpp"
 #include "envwire/space.hpp"
 #include "spaces/text.h"
+#include "values/elements.h"
 
 namespace envwire {
 namespace {
-
-template <class T>
-void Append(std::string* bytes, double number) {
-  const T typed = static_cast<T>(number);
-  bytes->append(reinterpret_cast<const char*>(&typed), sizeof(T));
-}
-
-void Append(std::string* bytes, DType dtype, double number) {
-  switch (dtype) {
-    case DType::kBool:
-    case DType::kUint8: return Append<std::uint8_t>(bytes, number);
-    case DType::kInt8: return Append<std::int8_t>(bytes, number);
-    case DType::kInt16: return Append<std::int16_t>(bytes, number);
-    case DType::kInt32: return Append<std::int32_t>(bytes, number);
-    case DType::kInt64: return Append<std::int64_t>(bytes, number);
-    case DType::kUint16: return Append<std::uint16_t>(bytes, number);
-    case DType::kUint32: return Append<std::uint32_t>(bytes, number);
-    case DType::kUint64: return Append<std::uint64_t>(bytes, number);
-    case DType::kFloat32: return Append<float>(bytes, number);
-    case DType::kFloat64: return Append<double>(bytes, number);
-    default: throw Error("UNSUPPORTED", std::string("cannot sample arrays of ") + DTypeName(dtype));
-  }
-}
 
 std::int64_t Integer(std::mt19937_64& random, std::int64_t low, std::int64_t high) {
   return std::uniform_int_distribution<std::int64_t>(low, high)(random);
@@ -56,14 +33,16 @@ struct Sampled {
     for (std::size_t i = 0; i < box.low.size(); ++i) {
       const double low = box.low.Number(i);
       const double high = box.high.Number(i);
-      Append(&bytes, dtype, real ? Number(random, low, high) : std::floor(Number(random, low, high + 1)));
+      internal::AppendElement(&bytes, dtype,
+                              real ? Number(random, low, high) : std::floor(Number(random, low, high + 1)));
     }
     return NdArray(dtype, box.low.shape(), std::move(bytes));
   }
 
   Value operator()(const Discrete& space) const {
     std::string bytes;
-    Append(&bytes, space.dtype, static_cast<double>(Integer(random, space.start, space.start + space.n - 1)));
+    internal::AppendElement(&bytes, space.dtype,
+                            static_cast<double>(Integer(random, space.start, space.start + space.n - 1)));
     return Scalar{NdArray(space.dtype, {}, std::move(bytes))};
   }
 
@@ -80,7 +59,7 @@ struct Sampled {
     for (std::size_t i = 0; i < space.nvec.size(); ++i) {
       const auto start = static_cast<std::int64_t>(space.start.Number(i));
       const auto n = static_cast<std::int64_t>(space.nvec.Number(i));
-      Append(&bytes, space.nvec.dtype(), static_cast<double>(Integer(random, start, start + n - 1)));
+      internal::AppendElement(&bytes, space.nvec.dtype(), static_cast<double>(Integer(random, start, start + n - 1)));
     }
     return NdArray(space.nvec.dtype(), space.nvec.shape(), std::move(bytes));
   }

@@ -9,7 +9,6 @@ namespace {
 
 // Before the welcome tells the server's limit: more than a hello's answer needs.
 constexpr std::size_t kFirstLimit = 64 * 1024;
-constexpr std::size_t kBufferBytes = 64 * 1024;
 // A firewall that drops packets must not cost a client long; a server that is there answers in milliseconds.
 constexpr std::chrono::seconds kDial{3};
 constexpr char kUnix[] = "unix-abstract:";
@@ -44,63 +43,37 @@ std::string HelloFrame(const v1::HelloRequest& hello) {
 
 DirectChannel::DirectChannel(const std::string& address, const std::optional<Tls>& tls, const v1::HelloRequest& hello,
                              Clock::time_point deadline)
-    : socket_(Connect(address, tls, deadline)), buffer_(kBufferBytes, '\0'), limit_(kFirstLimit) {
+    : socket_(Connect(address, tls, deadline)), reader_(*socket_, kFirstLimit) {
   const std::string frame = HelloFrame(hello);
   socket_->Write(frame.data(), frame.size(), deadline);
-  const Header header = ReadHeader(deadline);
+  const FrameReader::Header header = reader_.ReadHeader(deadline);
   v1::HelloResponse response;
   ReadMessage(header.message, deadline, &response);
   if (response.has_error()) throw ErrorFrom(response.error());
   if (!response.has_welcome()) throw ConnectionError(address + " does not speak envwire", false, true);
   limit_ = response.welcome().max_message_bytes();
-}
-
-// Has at least `bytes` bytes in the buffer.
-void DirectChannel::Fill(std::size_t bytes, Clock::time_point deadline) {
-  if (buffer_.size() - begin_ < bytes) {
-    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
-              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
-    end_ -= begin_;
-    begin_ = 0;
-    if (buffer_.size() < bytes) buffer_.resize(bytes);
-  }
-  while (end_ - begin_ < bytes) end_ += socket_->Read(&buffer_[end_], buffer_.size() - end_, deadline);
-}
-
-DirectChannel::Header DirectChannel::ReadHeader(Clock::time_point deadline) {
-  if (begin_ == end_) begin_ = end_ = 0;
-  Fill(kFrameHeaderBytes, deadline);
-  const char* at = &buffer_[begin_];
-  const Header header{GetNumber<std::uint32_t>(at), GetNumber<std::uint32_t>(at + 4), GetNumber<std::uint64_t>(at + 8)};
-  begin_ += kFrameHeaderBytes;
-  if (header.slot != 0 || header.attachments > limit_ || header.message > limit_ - header.attachments) {
-    throw ConnectionError("the server announced a frame that is larger than its own limit", false, true);
-  }
-  return header;
+  reader_.set_limit(limit_);
 }
 
 template <class Message>
 void DirectChannel::ReadMessage(std::size_t size, Clock::time_point deadline, Message* message) {
-  Fill(size, deadline);
-  const bool read = message->ParseFromArray(&buffer_[begin_], static_cast<int>(size));
-  begin_ += size;
-  if (!read) throw ConnectionError("the server sent a frame that cannot be read", false, true);
+  const std::string_view bytes = reader_.Read(size, deadline);
+  if (!message->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    throw ConnectionError("the server sent a frame that cannot be read", false, true);
+  }
 }
 
 // Receives elements where they stay: arrays share this memory.
 Attachments DirectChannel::ReadAttachments(std::size_t size, Clock::time_point deadline) {
   if (size == 0) return {};
   std::shared_ptr<char> data(new char[size], std::default_delete<char[]>());
-  std::size_t got = std::min(size, end_ - begin_);
-  std::memcpy(data.get(), &buffer_[begin_], got);
-  begin_ += got;
-  while (got < size) got += socket_->Read(data.get() + got, size - got, deadline);
+  reader_.ReadInto(data.get(), size, deadline);
   return {data, size};
 }
 
 void DirectChannel::Exchange(const std::string& frame, Clock::time_point deadline, Answer* answer) {
   socket_->Write(frame.data(), frame.size(), deadline);
-  const Header header = ReadHeader(deadline);
+  const FrameReader::Header header = reader_.ReadHeader(deadline);
   ReadMessage(header.message, deadline, &answer->message);
   answer->attachments = ReadAttachments(header.attachments, deadline);
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "envwire/v1/direct.pb.h"
+#include "transports/frame_reader.h"
 #include "transports/socket.h"
 #include "transports/transport.h"
 
@@ -23,23 +24,13 @@ class DirectChannel {
   std::size_t max_message_bytes() const { return limit_; }
 
  private:
-  struct Header {
-    std::uint32_t message;
-    std::uint32_t slot;
-    std::uint64_t attachments;
-  };
-
-  void Fill(std::size_t bytes, Clock::time_point deadline);
-  Header ReadHeader(Clock::time_point deadline);
   Attachments ReadAttachments(std::size_t size, Clock::time_point deadline);
   template <class Message>
   void ReadMessage(std::size_t size, Clock::time_point deadline, Message* message);
 
   std::unique_ptr<Socket> socket_;
-  std::string buffer_;
-  std::size_t begin_ = 0;
-  std::size_t end_ = 0;
-  std::size_t limit_;
+  FrameReader reader_;
+  std::size_t limit_ = 0;
 };
 
 // Carries requests on a direct channel, which is opened again when it broke; what is too large for it goes over gRPC.

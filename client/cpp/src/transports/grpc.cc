@@ -1,19 +1,10 @@
 #include "transports/grpc.h"
 
-#include <array>
-
 #include "transports/frames.h"
+#include "transports/methods.h"
 
 namespace envwire::internal {
 namespace {
-
-constexpr char kService[] = "/envwire.v1.EnvironmentService/";
-
-// Names of methods, by the number of their field in InteractRequest.
-constexpr std::array<const char*, 17> kMethods = {
-    "",       "ListEnvironments", "Make",         "Reset",      "Step",           "Render",
-    "Close",  "GetAttribute",     "SetAttribute", "CallMethod", "RenewLease",     "GetServerInfo",
-    "Replay", "SaveState",        "RestoreState", "",           "GetSessionStats"};
 
 std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const std::optional<Tls>& tls) {
   if (!tls) return grpc::InsecureChannelCredentials();

@@ -83,30 +83,16 @@ class PlainSocket : public Socket {
     }
     spin_.Woke();
     if (count < 0) Broke("the connection to " + address_ + " broke", errno, true);
-    if (count == 0) throw ConnectionError("the server closed the connection to " + address_, false, true);
+    if (count == 0) throw ConnectionError("the peer closed the connection to " + address_, false, true);
     return static_cast<std::size_t>(count);
   }
+
+  void Shutdown() override { shutdown(fd_, SHUT_RDWR); }
 
  private:
   int fd_;
   std::string address_;
   Spin spin_;
-};
-
-// A descriptor that is closed unless it was released.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  int Release() { return std::exchange(fd_, -1); }
-
- private:
-  int fd_;
 };
 
 // Connects one socket; returns errno, 0 for success.
@@ -132,17 +118,6 @@ int ConnectUnix(const std::string& name, Clock::time_point deadline) {
   return fd.Release();
 }
 
-void SetTcpOptions(int fd) {
-  const int on = 1;
-  const int idle = 15;  // seconds of silence after which the kernel asks whether the peer is there
-  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-#ifdef TCP_KEEPIDLE
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
-  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
-#endif
-}
-
 int ConnectTcp(const std::string& target, Clock::time_point deadline) {
   const auto [host, port] = SplitAddress(target);
   addrinfo hints{};
@@ -165,6 +140,23 @@ int ConnectTcp(const std::string& target, Clock::time_point deadline) {
 }
 
 }  // namespace
+
+Descriptor::~Descriptor() {
+  if (fd_ >= 0) close(fd_);
+}
+
+void SetTcpOptions(int fd) {
+  const int on = 1;
+  const int idle = 15;  // seconds of silence after which the kernel asks whether the peer is there
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+#ifdef TCP_KEEPIDLE
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &idle, sizeof(idle));
+#endif
+}
+
+std::unique_ptr<Socket> Adopt(int fd, const std::string& peer) { return std::make_unique<PlainSocket>(fd, peer); }
 
 void WaitFor(int fd, short events, Clock::time_point deadline) {
   pollfd polled{fd, events, 0};
@@ -189,10 +181,10 @@ HostPort SplitAddress(const std::string& address) {
 
 std::unique_ptr<Socket> Connect(const std::string& address, const std::optional<Tls>& tls, Clock::time_point deadline) {
   if (address.rfind(kUnix, 0) == 0) {
-    return std::make_unique<PlainSocket>(ConnectUnix(address.substr(sizeof(kUnix) - 1), deadline), address);
+    return Adopt(ConnectUnix(address.substr(sizeof(kUnix) - 1), deadline), address);
   }
   const int fd = ConnectTcp(address, deadline);
-  if (!tls) return std::make_unique<PlainSocket>(fd, address);
+  if (!tls) return Adopt(fd, address);
   return ConnectTls(fd, *tls, SplitAddress(address).host, deadline);
 }
 

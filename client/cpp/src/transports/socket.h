@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "envwire/options.hpp"
 #include "session/retry_schedule.h"
@@ -20,10 +21,35 @@ class Socket {
   virtual void Write(const char* data, std::size_t size, Clock::time_point deadline) = 0;
   // Reads at least one byte, at most `size`.
   virtual std::size_t Read(char* data, std::size_t size, Clock::time_point deadline) = 0;
+  // Ends what another thread waits for here. The peer gets what was written before.
+  virtual void Shutdown() = 0;
 };
 
 // Connects to "HOST:PORT" or "unix-abstract:NAME"; the latter never speaks TLS.
 std::unique_ptr<Socket> Connect(const std::string& address, const std::optional<Tls>& tls, Clock::time_point deadline);
+
+// Takes over a connected descriptor; `peer` is its name in errors.
+std::unique_ptr<Socket> Adopt(int fd, const std::string& peer);
+
+// Options of every TCP connection: no delays, and a kernel that asks after silent peers.
+void SetTcpOptions(int fd);
+
+// Waits until a descriptor can be read or written (POLLIN, POLLOUT). Throws Error (DEADLINE_EXCEEDED).
+void WaitFor(int fd, short events, Clock::time_point deadline);
+
+// A descriptor that is closed unless it was released.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  ~Descriptor();
+  Descriptor(Descriptor&& other) noexcept : fd_(other.Release()) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  int get() const { return fd_; }
+  int Release() { return std::exchange(fd_, -1); }
+
+ private:
+  int fd_;
+};
 
 struct HostPort {
   std::string host;

@@ -5,7 +5,11 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #include <poll.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
 
 #include "errors.h"
 
@@ -16,7 +20,7 @@ template <class T, void (*Free)(T*)>
 struct Freed {
   void operator()(T* object) const { Free(object); }
 };
-using ContextPtr = std::unique_ptr<SSL_CTX, Freed<SSL_CTX, SSL_CTX_free>>;
+using ContextPtr = std::shared_ptr<SSL_CTX>;
 using SslPtr = std::unique_ptr<SSL, Freed<SSL, SSL_free>>;
 using X509Ptr = std::unique_ptr<X509, Freed<X509, X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY, EVP_PKEY_free>>;
@@ -70,8 +74,9 @@ class TlsSocket : public Socket {
     close(fd_);
   }
 
-  void Handshake(Clock::time_point deadline) {
-    Until(deadline, [this] { return SSL_connect(ssl_.get()); });
+  // `shake` is SSL_connect or SSL_accept.
+  void Handshake(int (*shake)(SSL*), Clock::time_point deadline) {
+    Until(deadline, [this, shake] { return shake(ssl_.get()); });
   }
   void Write(const char* data, std::size_t size, Clock::time_point deadline) override {
     while (size > 0) {
@@ -85,6 +90,7 @@ class TlsSocket : public Socket {
     const auto part = static_cast<int>(std::min<std::size_t>(size, 1U << 30U));
     return static_cast<std::size_t>(Until(deadline, [&] { return SSL_read(ssl_.get(), data, part); }));
   }
+  void Shutdown() override { shutdown(fd_, SHUT_RDWR); }
 
  private:
   template <class Call>
@@ -97,7 +103,7 @@ class TlsSocket : public Socket {
         case SSL_ERROR_WANT_READ: WaitFor(fd_, POLLIN, deadline); break;
         case SSL_ERROR_WANT_WRITE: WaitFor(fd_, POLLOUT, deadline); break;
         case SSL_ERROR_SSL: Refuse("TLS failed");
-        default: throw ConnectionError("the server closed the TLS connection", false, true);
+        default: throw ConnectionError("the peer closed the TLS connection", false, true);
       }
     }
   }
@@ -107,32 +113,80 @@ class TlsSocket : public Socket {
   SslPtr ssl_;
 };
 
+ContextPtr ContextOf(const SSL_METHOD* method, const Tls& tls, int verify) {
+  ContextPtr context(SSL_CTX_new(method), SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_verify(context.get(), verify, nullptr);
+  if (verify != SSL_VERIFY_NONE) TrustRoots(context.get(), tls.root_certificates);
+  UseCertificate(context.get(), tls);
+  return context;
+}
+
+// Notes why a call on a socket did not move anything, as a BIO has to.
+int Moved(BIO* bio, ssize_t count, int retry) {
+  BIO_clear_retry_flags(bio);
+  if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) {
+    BIO_set_flags(bio, retry | BIO_FLAGS_SHOULD_RETRY);
+  }
+  return static_cast<int>(count);
+}
+
+int FdOf(BIO* bio) { return static_cast<int>(reinterpret_cast<std::intptr_t>(BIO_get_data(bio))); }
+
+// OpenSSL's own writes to a socket raise SIGPIPE where the peer is gone, which ends a program that did not foresee it.
+BIO_METHOD* QuietMethod() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "envwire socket");
+    BIO_meth_set_write(made, [](BIO* bio, const char* data, int size) {
+      return Moved(bio, send(FdOf(bio), data, static_cast<std::size_t>(size), MSG_NOSIGNAL | MSG_DONTWAIT),
+                   BIO_FLAGS_WRITE);
+    });
+    BIO_meth_set_read(made, [](BIO* bio, char* data, int size) {
+      return Moved(bio, recv(FdOf(bio), data, static_cast<std::size_t>(size), MSG_DONTWAIT), BIO_FLAGS_READ);
+    });
+    BIO_meth_set_ctrl(made, [](BIO*, int command, long, void*) -> long { return command == BIO_CTRL_FLUSH ? 1 : 0; });
+    return made;
+  }();
+  return method;
+}
+
+void SetSocket(SSL* ssl, int fd) {
+  BIO* bio = BIO_new(QuietMethod());
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl, bio, bio);  // takes it over
+}
+
+std::unique_ptr<Socket> Shaken(int fd, ContextPtr context, SslPtr ssl, int (*shake)(SSL*), Clock::time_point deadline) {
+  SetSocket(ssl.get(), fd);
+  auto socket = std::make_unique<TlsSocket>(fd, std::move(context), std::move(ssl));
+  socket->Handshake(shake, deadline);
+  return socket;
+}
+
 }  // namespace
 
 std::unique_ptr<Socket> ConnectTls(int fd, const Tls& tls, const std::string& host, Clock::time_point deadline) {
-  ContextPtr context(SSL_CTX_new(TLS_client_method()));
-  SslPtr ssl;
-  try {
-    SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
-    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-    TrustRoots(context.get(), tls.root_certificates);
-    UseCertificate(context.get(), tls);
-    ssl.reset(SSL_new(context.get()));
-    const std::string& name = tls.server_name.empty() ? host : tls.server_name;
-    X509_VERIFY_PARAM* verified = SSL_get0_param(ssl.get());
-    if (X509_VERIFY_PARAM_set1_ip_asc(verified, name.c_str()) != 1) {
-      ERR_clear_error();  // a name, not an address
-      SSL_set_tlsext_host_name(ssl.get(), name.c_str());
-      if (SSL_set1_host(ssl.get(), name.c_str()) != 1) Refuse("the server's name cannot be verified");
-    }
-    SSL_set_fd(ssl.get(), fd);
-  } catch (...) {
-    close(fd);
-    throw;
+  Descriptor descriptor(fd);
+  ContextPtr context = ContextOf(TLS_client_method(), tls, SSL_VERIFY_PEER);
+  SslPtr ssl(SSL_new(context.get()));
+  const std::string& name = tls.server_name.empty() ? host : tls.server_name;
+  X509_VERIFY_PARAM* verified = SSL_get0_param(ssl.get());
+  if (X509_VERIFY_PARAM_set1_ip_asc(verified, name.c_str()) != 1) {
+    ERR_clear_error();  // a name, not an address
+    SSL_set_tlsext_host_name(ssl.get(), name.c_str());
+    if (SSL_set1_host(ssl.get(), name.c_str()) != 1) Refuse("the server's name cannot be verified");
   }
-  auto socket = std::make_unique<TlsSocket>(fd, std::move(context), std::move(ssl));
-  socket->Handshake(deadline);
-  return socket;
+  return Shaken(descriptor.Release(), std::move(context), std::move(ssl), SSL_connect, deadline);
+}
+
+ServerTls::ServerTls(const Tls& tls)
+    : context_(ContextOf(
+          TLS_server_method(), tls,
+          tls.root_certificates.empty() ? SSL_VERIFY_NONE : SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT)) {}
+
+std::unique_ptr<Socket> ServerTls::Accept(int fd, Clock::time_point deadline) const {
+  return Shaken(fd, context_, SslPtr(SSL_new(context_.get())), SSL_accept, deadline);
 }
 
 }  // namespace envwire::internal

@@ -1,6 +1,8 @@
 // TLS on a connected socket, by OpenSSL.
 #pragma once
 
+#include <openssl/ssl.h>
+
 #include <memory>
 #include <string>
 
@@ -11,7 +13,16 @@ namespace envwire::internal {
 // Takes over `fd` and verifies the server's certificate for `host`, or for `tls.server_name`.
 std::unique_ptr<Socket> ConnectTls(int fd, const Tls& tls, const std::string& host, Clock::time_point deadline);
 
-// Waits until a descriptor can be read or written (POLLIN, POLLOUT). Throws Error (DEADLINE_EXCEEDED).
-void WaitFor(int fd, short events, Clock::time_point deadline);
+// What a server shows and asks of its clients: `tls` holds its certificate and key, and with `root_certificates`
+// clients have to show a certificate as well. Throws Error (UNAVAILABLE) for what cannot be read.
+class ServerTls {
+ public:
+  explicit ServerTls(const Tls& tls);
+  // Takes over `fd` and waits for the client's handshake.
+  std::unique_ptr<Socket> Accept(int fd, Clock::time_point deadline) const;
+
+ private:
+  std::shared_ptr<SSL_CTX> context_;
+};
 
 }  // namespace envwire::internal

@@ -201,6 +201,14 @@ const Value* Dict::Find(std::string_view key) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
+const Value* Dict::FindKey(const Value& key) const {
+  if (const auto* name = key.If<std::string>()) return Find(*name);
+  const std::string bytes = EncodeValue(key);
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return EncodeValue(entry.first) == bytes; });
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
 const Value& Dict::at(std::string_view key) const {
   if (const Value* found = Find(key)) return *found;
   throw std::out_of_range("the dictionary has no \"" + std::string(key) + "\"");

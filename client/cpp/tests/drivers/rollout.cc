@@ -1,12 +1,14 @@
 // Takes the actions that a test wrote on standard input, and tells what came of each, as the bytes of values.
 //
 // Input, a line each: target, transport, id, kwargs, num_envs, seed, chunk, and then the actions, values in
-// hexadecimal. Output: "made"; an outcome a line, its parts apart by spaces; then "resumed N TRANSPORT".
+// hexadecimal. Output: "made"; an outcome a line, its parts apart by spaces; then "resumed N TRANSPORT". An error is
+// "refused REASON".
 #include <iostream>
 #include <map>
 #include <sstream>
 
 #include "envwire/envwire.hpp"
+#include "secured.h"
 
 namespace {
 
@@ -72,9 +74,7 @@ std::string Line() {
   return line;
 }
 
-}  // namespace
-
-int main() {
+void Roll() {
   const std::map<std::string, TransportKind> kinds = {{"unary", TransportKind::kUnary},
                                                       {"stream", TransportKind::kStream},
                                                       {"direct", TransportKind::kDirect},
@@ -82,6 +82,8 @@ int main() {
   const std::string target = Line();
   ConnectOptions connect;
   connect.transport = kinds.at(Line());
+  connect.tls = TlsOfVariables();
+  connect.token = Token();
   const std::string id = Line();
   const Dict kwargs = DecodeValue(Unhex(Line())).dict();
   const auto num_envs = static_cast<std::uint32_t>(std::stoul(Line()));
@@ -106,5 +108,15 @@ int main() {
     std::cout << "made" << std::endl;
     Single(env, seed, actions, chunk);
     finish(env);
+  }
+}
+
+}  // namespace
+
+int main() {
+  try {
+    Roll();
+  } catch (const Error& error) {
+    std::cout << "refused " << error.reason() << std::endl;
   }
 }

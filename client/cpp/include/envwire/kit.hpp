@@ -1,0 +1,150 @@
+// Environments of your own, served to clients in any language.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "envwire/env.hpp"
+#include "envwire/random.hpp"
+
+namespace envwire {
+
+// Throw it, or any other std::exception, for what Python code would raise: its class, text and arguments travel.
+class Raised : public std::runtime_error {
+ public:
+  Raised(std::string type_name, const std::string& text, std::vector<Value> args = {})
+      : std::runtime_error(text), type_name(std::move(type_name)), args(std::move(args)) {}
+  std::string type_name;  // "ValueError"
+  std::vector<Value> args;
+};
+
+struct ResetContext {
+  // The session's generator, seeded as Gymnasium seeds `np_random`. It is the same object for the whole session: keep a
+  // reference to it for the steps of an episode.
+  Generator& random;
+  const std::optional<Dict>& options;
+};
+
+// An environment. One thread at a time calls it; those of a session may be different ones.
+class Environment {
+ public:
+  Environment(Space observation_space, Space action_space) : Environment(observation_space, action_space, {}) {}
+  // `metadata` is {{"render_modes", List{{"ansi"}}}, {"render_fps", 4}} for instance.
+  Environment(Space observation_space, Space action_space, Dict metadata)
+      : observation_space_(std::move(observation_space)),
+        action_space_(std::move(action_space)),
+        metadata_(std::move(metadata)) {}
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  virtual ~Environment() = default;
+
+  virtual ResetResult Reset(const ResetContext& context) = 0;
+  // The action is in the action space, and there was a reset, unless `lenient`.
+  virtual StepResult Step(const Value& action) = 0;
+  // A frame: NdArray of uint8 (height, width, 3), a text, or None.
+  virtual Value Render() { return None{}; }
+  virtual void Close() {}
+  // What the next observation depends on, besides the generator; nothing where states cannot be saved.
+  virtual std::optional<Value> SaveState() { return std::nullopt; }
+  virtual void RestoreState(const Value& /*state*/) {}
+
+  const Space& observation_space() const { return observation_space_; }
+  const Space& action_space() const { return action_space_; }
+  const Dict& metadata() const { return metadata_; }
+
+  struct Attribute {
+    std::function<Value()> get;
+    std::function<void(const Value&)> set;  // empty where it cannot be set
+  };
+  using Method = std::function<Value(const std::vector<Value>& args, const Dict& kwargs)>;
+  const std::map<std::string, Attribute>& attributes() const { return attributes_; }
+  const std::map<std::string, Method>& methods() const { return methods_; }
+
+  bool lenient() const { return lenient_; }
+  // The warnings since they were last taken: category and text.
+  std::vector<std::pair<std::string, std::string>> TakeWarnings() { return std::exchange(warnings_, {}); }
+
+ protected:
+  // Lets clients reach an attribute or a method. Nothing else of an environment can be reached.
+  void Expose(const std::string& name, std::function<Value()> get, std::function<void(const Value&)> set = nullptr) {
+    attributes_[name] = {std::move(get), std::move(set)};
+  }
+  void ExposeMethod(const std::string& name, Method method) { methods_[name] = std::move(method); }
+  // Tells the client, with the next answer, as Python's warnings.warn does.
+  void Warn(std::string text, std::string category = "UserWarning") {
+    warnings_.emplace_back(std::move(category), std::move(text));
+  }
+  // Has Step called with every action, and before the first reset as well.
+  void set_lenient() { lenient_ = true; }
+
+ private:
+  Space observation_space_;
+  Space action_space_;
+  Dict metadata_;
+  std::map<std::string, Attribute> attributes_;
+  std::map<std::string, Method> methods_;
+  std::vector<std::pair<std::string, std::string>> warnings_;
+  bool lenient_ = false;
+};
+
+// What a client asked for.
+struct MakeContext {
+  std::optional<std::string> render_mode;
+  Dict kwargs;
+};
+
+// Makes environments, by their ids: {{"Counter-v0", [](const MakeContext&) { return std::make_unique<Counter>(); }}}.
+using Registry = std::map<std::string, std::function<std::unique_ptr<Environment>(const MakeContext&)>>;
+
+struct ServeOptions {
+  // The address to listen on. Others than this machine reach "0.0.0.0"; give them `tls` and a `token` then.
+  std::string host = "127.0.0.1";
+  int port = 50051;     // of gRPC; 0 for any free one
+  int direct_port = 0;  // of the direct channel; 0 for any free one
+  bool direct = true;
+  // PEM texts: `certificate_chain` and `private_key`, and `root_certificates` where clients have to show a certificate.
+  std::optional<Tls> tls;
+  // What clients have to show, as "authorization: Bearer TOKEN".
+  std::string token;
+  std::uint32_t max_sessions = 64;
+  std::uint32_t max_envs_per_session = 1024;
+  // Seconds that a session outlives its client, when the client does not say; and at most.
+  double default_lease = 60;
+  double max_lease = 3600;
+  // Seconds after which clients give up a request. Nothing here stops a step that takes longer.
+  double step_timeout = 60;
+  std::size_t max_message_bytes = std::size_t{256} << 20U;
+};
+
+// A server that listens until it is destroyed. Everything runs in this process, each session in the threads of its
+// clients: an environment that crashes the process ends them all.
+class Server {
+ public:
+  // Throws Error (UNAVAILABLE) where a port cannot be had.
+  explicit Server(Registry registry, const ServeOptions& options = {});
+  // Ends all sessions; a step that is being taken is waited for.
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // HOST:PORT of gRPC.
+  const std::string& target() const;
+
+ private:
+  class Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+// Serves until the process is told to end (SIGINT, SIGTERM). Call it before other threads are started: they inherit
+// that these signals wait for it. `listening` is called with HOST:PORT.
+void Serve(Registry registry, const ServeOptions& options = {},
+           const std::function<void(const std::string& target)>& listening = nullptr);
+
+}  // namespace envwire

@@ -1,0 +1,212 @@
+#include "kit/batching.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "values/elements.h"
+
+namespace envwire::internal {
+namespace {
+
+std::vector<std::size_t> WithAxis(std::size_t count, const std::vector<std::size_t>& shape) {
+  std::vector<std::size_t> batched{count};
+  batched.insert(batched.end(), shape.begin(), shape.end());
+  return batched;
+}
+
+NdArray Repeated(const NdArray& one, std::size_t count) {
+  std::string bytes;
+  for (std::size_t i = 0; i < count; ++i) bytes.append(one.bytes(), one.byte_size());
+  return NdArray(one.dtype(), WithAxis(count, one.shape()), std::move(bytes));
+}
+
+NdArray Filled(DType dtype, const std::vector<std::size_t>& shape, std::int64_t number) {
+  std::size_t size = 1;
+  for (const std::size_t length : shape) size *= length;
+  std::string bytes;
+  for (std::size_t i = 0; i < size; ++i) AppendElement(&bytes, dtype, number);
+  return NdArray(dtype, shape, std::move(bytes));
+}
+
+NdArray Last(const MultiDiscrete& space) {
+  std::string bytes;
+  for (std::size_t i = 0; i < space.nvec.size(); ++i) {
+    AppendElement(&bytes, space.nvec.dtype(), space.nvec.Number(i) + space.start.Number(i) - 1);
+  }
+  return NdArray(space.nvec.dtype(), space.nvec.shape(), std::move(bytes));
+}
+
+SpacePtr Shared(Space space) { return std::make_shared<const Space>(std::move(space)); }
+
+struct BatchedSpace {
+  std::size_t count;
+
+  Space operator()(const Box& box) const { return Box{Repeated(box.low, count), Repeated(box.high, count)}; }
+  Space operator()(const Discrete& space) const {
+    return MultiDiscrete{Filled(space.dtype, {count}, space.n), Filled(space.dtype, {count}, space.start)};
+  }
+  Space operator()(const MultiBinary& space) const {
+    return Box{Repeated(Filled(DType::kInt8, space.shape, 0), count),
+               Repeated(Filled(DType::kInt8, space.shape, 1), count)};
+  }
+  Space operator()(const MultiDiscrete& space) const {
+    return Box{Repeated(space.start, count), Repeated(Last(space), count)};
+  }
+  Space operator()(const DictSpace& space) const {
+    DictSpace batched;
+    batched.sort_keys = space.sort_keys;
+    for (const auto& [key, part] : space.entries) batched.entries.emplace_back(key, Shared(BatchSpace(*part, count)));
+    return batched;
+  }
+  Space operator()(const TupleSpace& space) const {
+    TupleSpace batched;
+    for (const SpacePtr& part : space.spaces) batched.spaces.push_back(Shared(BatchSpace(*part, count)));
+    return batched;
+  }
+  template <class Other>
+  Space operator()(const Other& space) const {
+    return TupleSpace{std::vector<SpacePtr>(count, Shared(space))};
+  }
+};
+
+using Samples = std::vector<const Value*>;
+
+struct Batched {
+  const Samples& samples;
+
+  Value operator()(const Discrete& space) const {
+    std::string bytes;
+    for (const Value* each : samples) AppendElement(&bytes, space.dtype, each->AsInt());
+    return NdArray(space.dtype, {samples.size()}, std::move(bytes));
+  }
+  Value operator()(const Box&) const { return Stacked(); }
+  Value operator()(const MultiBinary&) const { return Stacked(); }
+  Value operator()(const MultiDiscrete&) const { return Stacked(); }
+  Value operator()(const DictSpace& space) const {
+    Dict batched;
+    for (const auto& [key, part] : space.entries) {
+      batched.Add(key, Batch(*part, Parts([name = &key](const Value& each) { return each.dict().FindKey(*name); })));
+    }
+    return batched;
+  }
+  Value operator()(const TupleSpace& space) const {
+    Tuple batched;
+    for (std::size_t i = 0; i < space.spaces.size(); ++i) {
+      batched.values.push_back(Batch(*space.spaces[i], Parts([i](const Value& each) { return &each.tuple().at(i); })));
+    }
+    return batched;
+  }
+  template <class Other>
+  Value operator()(const Other&) const {
+    Tuple all;
+    for (const Value* each : samples) all.values.push_back(*each);
+    return all;
+  }
+
+ private:
+  Value Stacked() const {
+    const NdArray& first = samples.front()->array();
+    std::string bytes;
+    bytes.reserve(first.byte_size() * samples.size());
+    for (const Value* each : samples) bytes.append(each->array().bytes(), each->array().byte_size());
+    return NdArray(first.dtype(), WithAxis(samples.size(), first.shape()), std::move(bytes));
+  }
+  template <class Part>
+  Samples Parts(Part part) const {
+    Samples parts;
+    for (const Value* each : samples) {
+      parts.push_back(part(*each));
+      if (parts.back() == nullptr) throw Error("UNSUPPORTED", "an observation lacks a part of its space");
+    }
+    return parts;
+  }
+};
+
+// The rows of an array along its first axis.
+std::vector<Value> Rows(const Space& space, const NdArray& array, std::size_t count) {
+  const std::vector<std::size_t> shape(array.shape().begin() + 1, array.shape().end());
+  const std::size_t bytes = array.byte_size() / count;
+  std::vector<Value> rows;
+  for (std::size_t i = 0; i < count; ++i) {
+    NdArray row(array.dtype(), shape, std::string(array.bytes() + i * bytes, bytes));
+    rows.push_back(space.If<Discrete>() != nullptr ? Value(Scalar{std::move(row)}) : Value(std::move(row)));
+  }
+  return rows;
+}
+
+std::vector<Value> UnbatchDict(const DictSpace& space, const Dict& batch, std::size_t count) {
+  std::vector<Dict> members(count);
+  for (const auto& [key, part] : space.entries) {
+    const std::vector<Value> values = Unbatch(*part, *batch.FindKey(key), count);
+    for (std::size_t i = 0; i < count; ++i) members[i].Add(key, values[i]);
+  }
+  return std::vector<Value>(members.begin(), members.end());
+}
+
+std::vector<Value> UnbatchTuple(const TupleSpace& space, const std::vector<Value>& batch, std::size_t count) {
+  std::vector<Tuple> members(count);
+  for (std::size_t part = 0; part < space.spaces.size(); ++part) {
+    const std::vector<Value> values = Unbatch(*space.spaces[part], batch.at(part), count);
+    for (std::size_t i = 0; i < count; ++i) members[i].values.push_back(values[i]);
+  }
+  return std::vector<Value>(members.begin(), members.end());
+}
+
+// The values of one key, nullptr for members without it, as an array where all are of one numeric type.
+Value ColumnOf(const Samples& values) {
+  const auto all = [&](auto is) {
+    return std::all_of(values.begin(), values.end(), [&](const Value* each) { return each == nullptr || is(*each); });
+  };
+  const auto numbers = [&](DType dtype) {
+    std::string bytes;
+    for (const Value* each : values) AppendElement(&bytes, dtype, each == nullptr ? 0 : each->AsDouble());
+    return NdArray(dtype, {values.size()}, std::move(bytes));
+  };
+  if (all([](const Value& each) { return each.Is<std::int64_t>(); })) return numbers(DType::kInt64);
+  if (all([](const Value& each) { return each.Is<double>(); })) return numbers(DType::kFloat64);
+  if (all([](const Value& each) { return each.Is<bool>(); })) return numbers(DType::kBool);
+  if (all([](const Value& each) { return each.Is<Dict>(); })) {
+    std::vector<Dict> rows;
+    for (const Value* each : values) rows.push_back(each == nullptr ? Dict() : each->dict());
+    return BatchInfos(rows);
+  }
+  ObjectArray objects{{values.size()}, {}};
+  for (const Value* each : values) objects.values.push_back(each == nullptr ? Value(None{}) : *each);
+  return objects;
+}
+
+}  // namespace
+
+Space BatchSpace(const Space& space, std::size_t count) { return std::visit(BatchedSpace{count}, space.kind()); }
+
+Value Batch(const Space& space, const Samples& samples) { return std::visit(Batched{samples}, space.kind()); }
+
+std::vector<Value> Unbatch(const Space& space, const Value& batch, std::size_t count) {
+  if (const auto* array = batch.If<NdArray>()) return Rows(space, *array, count);
+  if (const auto* dict = space.If<DictSpace>()) return UnbatchDict(*dict, batch.dict(), count);
+  const std::vector<Value>& values = batch.Is<List>() ? batch.As<List>().values : batch.tuple();
+  if (const auto* tuple = space.If<TupleSpace>()) return UnbatchTuple(*tuple, values, count);
+  return values;
+}
+
+Dict BatchInfos(const std::vector<Dict>& infos) {
+  Dict columns;
+  for (const Dict& info : infos) {
+    for (const auto& entry : info.entries()) {
+      if (columns.FindKey(entry.first) != nullptr) continue;
+      Samples values;
+      std::string present;
+      for (const Dict& each : infos) {
+        values.push_back(each.FindKey(entry.first));
+        present += values.back() != nullptr ? '\1' : '\0';
+      }
+      columns.Add(entry.first, ColumnOf(values));
+      const auto* name = entry.first.If<std::string>();
+      columns.Add("_" + (name == nullptr ? std::string("key") : *name),
+                  NdArray(DType::kBool, {infos.size()}, std::move(present)));
+    }
+  }
+  return columns;
+}
+
+}  // namespace envwire::internal

@@ -1,0 +1,88 @@
+#include "kit/faults.h"
+
+#include <cxxabi.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <typeinfo>
+
+#include "envwire/kit.hpp"
+#include "values/codec.h"
+
+namespace envwire::internal {
+namespace {
+
+// The gRPC status of each reason.
+const std::map<std::string, int> kStatus = {
+    {"MALFORMED_REQUEST", 3},  {"INVALID_VALUE", 3},       {"INVALID_ACTION", 3},  {"SEQUENCE_REUSED", 3},
+    {"REQUEST_ID_REUSED", 3},  {"UNKNOWN_ENVIRONMENT", 5}, {"UNKNOWN_SESSION", 5}, {"ATTRIBUTE_MISSING", 5},
+    {"KWARGS_NOT_ALLOWED", 7}, {"WRAPPER_NOT_ALLOWED", 7}, {"WRONG_SECRET", 7},    {"CAPACITY_REACHED", 8},
+    {"MESSAGE_TOO_LARGE", 8},  {"SESSION_CLOSED", 9},      {"RESET_NEEDED", 9},    {"SESSION_EXPIRED", 10},
+    {"SEQUENCE_GAP", 11},      {"UNSUPPORTED", 12},        {"DRAINING", 14},       {"UNAUTHENTICATED", 16}};
+constexpr int kUnknown = 2;
+constexpr int kInternal = 13;
+// The details of a unary call travel in a header, which has to stay small.
+constexpr std::size_t kMostText = 1000;
+
+// The beginning of a text, which does not end inside of a character.
+std::string Cut(const std::string& text) {
+  std::size_t end = std::min(text.size(), kMostText);
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0U) == 0x80U) --end;
+  return text.substr(0, end);
+}
+
+template <class Message>
+void AddDetail(const char* name, const Message& message, v1::ErrorStatus* status) {
+  auto* detail = status->add_details();
+  detail->set_type_url(std::string("type.googleapis.com/") + name);
+  message.SerializeToString(detail->mutable_value());
+}
+
+void AddReason(const std::string& reason, const std::map<std::string, std::string>& metadata, v1::ErrorStatus* status) {
+  v1::ErrorInfo info;
+  info.set_reason(reason);
+  info.set_domain("envwire");
+  for (const auto& [key, value] : metadata) (*info.mutable_metadata())[key] = Cut(value);
+  AddDetail("google.rpc.ErrorInfo", info, status);
+}
+
+std::string TypeName(const std::exception& thrown) {
+  int failed = 0;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      abi::__cxa_demangle(typeid(thrown).name(), nullptr, nullptr, &failed), &std::free);
+  return failed == 0 ? name.get() : typeid(thrown).name();
+}
+
+v1::RemoteException RemoteOf(const std::exception& thrown) {
+  v1::RemoteException remote;
+  remote.set_text(Cut(thrown.what()));
+  const auto* raised = dynamic_cast<const Raised*>(&thrown);
+  remote.set_type_name(Cut(raised != nullptr ? raised->type_name : TypeName(thrown)));
+  if (raised != nullptr) {
+    for (const Value& each : raised->args) Encode(each, remote.mutable_args()->add_values());
+  }
+  if (remote.args().ByteSizeLong() > kMostText) remote.clear_args();
+  return remote;
+}
+
+}  // namespace
+
+v1::ErrorStatus StatusOf(const std::exception& thrown) {
+  v1::ErrorStatus status;
+  if (const auto* error = dynamic_cast<const Error*>(&thrown)) {
+    const auto code = kStatus.find(error->reason());
+    status.set_code(code == kStatus.end() ? kInternal : code->second);
+    status.set_message(Cut(error->what()));
+    AddReason(code == kStatus.end() ? "INTERNAL" : error->reason(), error->metadata, &status);
+    return status;
+  }
+  const v1::RemoteException remote = RemoteOf(thrown);
+  status.set_code(kUnknown);
+  status.set_message(Cut(remote.type_name() + ": " + remote.text()));
+  AddReason("ENVIRONMENT_RAISED", {}, &status);
+  AddDetail("envwire.v1.RemoteException", remote, &status);
+  return status;
+}
+
+}  // namespace envwire::internal

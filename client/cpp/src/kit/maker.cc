@@ -1,0 +1,136 @@
+#include "kit/maker.h"
+
+#include <cmath>
+
+#include "kit/durations.h"
+#include "kit/hosted_env.h"
+#include "kit/hosted_vector.h"
+#include "kit/request_fields.h"
+#include "values/checks.h"
+
+namespace envwire::internal {
+namespace {
+
+// Makes that are kept at most; more than sessions that wait for their first request.
+constexpr std::size_t kMostKept = 4096;
+
+template <class Made>
+bool Ready(const std::shared_future<Made>& made) {
+  return made.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+bool Offers(const Dict& metadata, const std::string& mode) {
+  const Value* modes = metadata.Find("render_modes");
+  const auto* list = modes == nullptr ? nullptr : modes->If<List>();
+  if (list == nullptr) return false;
+  return std::any_of(list->values.begin(), list->values.end(), [&](const Value& each) {
+    const auto* name = each.If<std::string>();
+    return name != nullptr && *name == mode;
+  });
+}
+
+}  // namespace
+
+Maker::Maker(Registry registry, const ServeOptions& options, SessionTable& sessions, std::string incarnation)
+    : registry_(std::move(registry)), options_(options), sessions_(sessions), incarnation_(std::move(incarnation)) {}
+
+ReplyPtr Maker::Make(std::string_view body, const Used& used) {
+  const Made made = NewOrKept(body);
+  used(made.session);
+  return made.reply;
+}
+
+Maker::Made Maker::NewOrKept(std::string_view body) {
+  const std::string id = Parsed<v1::MakeRequest>(body, "MALFORMED_REQUEST").request_id();
+  if (id.empty()) return New(body);
+  std::promise<Made> promise;
+  std::shared_future<Made> earlier;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ForgetServed();
+    const auto [kept, ours] = kept_.try_emplace(id, Kept{std::string(body), promise.get_future().share()});
+    if (kept->second.body != body) throw Error("REQUEST_ID_REUSED", "the request id belongs to another Make");
+    if (!ours) earlier = kept->second.made;
+  }
+  if (earlier.valid()) return earlier.get();
+  try {
+    Made made = New(body);
+    promise.set_value(made);
+    return made;
+  } catch (...) {
+    promise.set_exception(std::current_exception());
+    const std::lock_guard<std::mutex> lock(mutex_);
+    kept_.erase(id);  // failures are not kept
+    throw;
+  }
+}
+
+// Forgets the makes whose answers have arrived.
+void Maker::ForgetServed() {
+  for (auto each = kept_.begin(); each != kept_.end();) {
+    const std::shared_future<Made>& made = each->second.made;
+    const bool served = Ready(made) && (made.get().session->requests() > 0 || made.get().session->ended() != nullptr);
+    each = served || kept_.size() > kMostKept ? kept_.erase(each) : std::next(each);
+  }
+}
+
+Maker::Made Maker::New(std::string_view body) {
+  auto request = Parsed<v1::MakeRequest>(body, "MALFORMED_REQUEST");
+  Check(request);
+  const SessionPtr session = sessions_.Open([&] { return HostedFor(&request); }, ToSeconds(request.lease()).count());
+  return {session, Shown(request, *session)};
+}
+
+// Refuses what this kit does not have.
+void Maker::Check(const v1::MakeRequest& request) const {
+  if (request.has_copy_of()) throw Error("UNSUPPORTED", "this server makes no copies");
+  if (registry_.count(request.env_id()) == 0 || (!request.library().empty() && request.library() != kLibrary)) {
+    throw Error("UNKNOWN_ENVIRONMENT", "the server makes no environment " + request.library() + ":" + request.env_id());
+  }
+  if (request.wrappers_size() > 0) {
+    throw Error("WRAPPER_NOT_ALLOWED", "this server has no wrapper " + request.wrappers(0).name());
+  }
+}
+
+std::unique_ptr<Hosted> Maker::HostedFor(v1::MakeRequest* request) {
+  MakeContext context;
+  if (request->has_render_mode()) context.render_mode = request->render_mode();
+  context.kwargs = DecodeSent(request->mutable_kwargs());
+  const auto make = [&] { return EnvironmentFor(request->env_id(), context); };
+  if (!request->has_vector()) return std::make_unique<HostedEnv>(make());
+  if (request->vector().num_envs() > options_.max_envs_per_session) {
+    throw Error("CAPACITY_REACHED",
+                "a session has at most " + std::to_string(options_.max_envs_per_session) + " environments");
+  }
+  return std::make_unique<HostedVector>(request->vector(), make);
+}
+
+std::unique_ptr<Environment> Maker::EnvironmentFor(const std::string& id, const MakeContext& context) {
+  std::unique_ptr<Environment> env = registry_.at(id)(context);
+  if (context.render_mode && !Offers(env->metadata(), *context.render_mode)) {
+    throw Error("INVALID_VALUE", id + " has no render mode \"" + *context.render_mode + "\"");
+  }
+  return env;
+}
+
+ReplyPtr Maker::Shown(const v1::MakeRequest& request, Session& session) {
+  v1::InteractResponse response;
+  v1::MakeResponse* made = response.mutable_make();
+  made->set_session_id(session.id());
+  made->set_secret(session.secret());
+  made->set_library(kLibrary);
+  session.hosted().Describe(made);
+  if (request.has_render_mode()) made->set_render_mode(request.render_mode());
+  Encode(Tuple{{-HUGE_VAL, HUGE_VAL}}, made->mutable_reward_range());
+  made->mutable_spec()->set_id(request.env_id());
+  made->mutable_spec()->set_order_enforce(true);
+  if (request.has_kwargs()) *made->mutable_spec()->mutable_kwargs() = request.kwargs();
+  SetDuration(session.lease().count(), made->mutable_lease());
+  SetDuration(options_.step_timeout, made->mutable_step_timeout());
+  made->set_description("<" + request.env_id() + ">");
+  made->set_incarnation(incarnation_);
+  for (const std::string& address : direct_addresses) made->mutable_direct()->add_addresses(address);
+  return std::make_shared<Reply>(response);
+}
+
+}  // namespace envwire::internal

@@ -1,0 +1,54 @@
+// Make: from a request to a session, and to the answer that shows it.
+#pragma once
+
+#include <future>
+
+#include "kit/session_table.h"
+
+namespace envwire::internal {
+
+// What environments are listed under.
+inline constexpr char kLibrary[] = "envwire";
+
+// Told which session a request uses, before it is served.
+using Used = std::function<void(const SessionPtr&)>;
+
+class Maker {
+ public:
+  Maker(Registry registry, const ServeOptions& options, SessionTable& sessions, std::string incarnation);
+
+  // Makes a session, or joins the Make that the same client asked for before.
+  ReplyPtr Make(std::string_view body, const Used& used);
+
+  const Registry& registry() const { return registry_; }
+  // Where the direct channel is, once it listens.
+  std::vector<std::string> direct_addresses;
+
+ private:
+  struct Made {
+    SessionPtr session;
+    ReplyPtr reply;
+  };
+  // A Make that can be repeated, until its session serves a request or ends.
+  struct Kept {
+    std::string body;
+    std::shared_future<Made> made;
+  };
+
+  Made NewOrKept(std::string_view body);
+  Made New(std::string_view body);
+  std::unique_ptr<Hosted> HostedFor(v1::MakeRequest* request);
+  std::unique_ptr<Environment> EnvironmentFor(const std::string& id, const MakeContext& context);
+  void Check(const v1::MakeRequest& request) const;
+  ReplyPtr Shown(const v1::MakeRequest& request, Session& session);
+  void ForgetServed();
+
+  const Registry registry_;
+  const ServeOptions& options_;
+  SessionTable& sessions_;
+  const std::string incarnation_;
+  std::mutex mutex_;
+  std::map<std::string, Kept> kept_;
+};
+
+}  // namespace envwire::internal

@@ -1,0 +1,32 @@
+// The service: every request of the contract, whichever way it came.
+#pragma once
+
+#include "kit/maker.h"
+#include "kit/request_fields.h"
+
+namespace envwire::internal {
+
+class Service {
+ public:
+  Service(Registry registry, const ServeOptions& options);
+
+  // Serves a request, header and all; whatever goes wrong is in the answer.
+  ReplyPtr Serve(const RequestView& request, const Used& used);
+
+  SessionTable& sessions() { return sessions_; }
+  Maker& maker() { return maker_; }
+
+ private:
+  ReplyPtr Answered(const RequestView& request, const Used& used);
+  ReplyPtr List() const;
+  ReplyPtr Info();
+  ReplyPtr RenewLease(const SessionPtr& session);
+  static ReplyPtr Stats(const SessionPtr& session);
+
+  const ServeOptions& options_;
+  const std::string incarnation_;
+  SessionTable sessions_;
+  Maker maker_;
+};
+
+}  // namespace envwire::internal

@@ -1,0 +1,54 @@
+#include "transports/frame_reader.h"
+
+#include <algorithm>
+
+#include "errors.h"
+#include "transports/frames.h"
+
+namespace envwire::internal {
+namespace {
+
+constexpr std::size_t kBufferBytes = 64 * 1024;
+
+}  // namespace
+
+FrameReader::FrameReader(Socket& socket, std::size_t limit)
+    : socket_(socket), limit_(limit), buffer_(kBufferBytes, '\0') {}
+
+// Has at least `bytes` bytes in the buffer.
+void FrameReader::Fill(std::size_t bytes, Clock::time_point deadline) {
+  if (buffer_.size() - begin_ < bytes) {
+    std::copy(buffer_.begin() + static_cast<std::ptrdiff_t>(begin_),
+              buffer_.begin() + static_cast<std::ptrdiff_t>(end_), buffer_.begin());
+    end_ -= begin_;
+    begin_ = 0;
+    if (buffer_.size() < bytes) buffer_.resize(bytes);
+  }
+  while (end_ - begin_ < bytes) end_ += socket_.Read(&buffer_[end_], buffer_.size() - end_, deadline);
+}
+
+FrameReader::Header FrameReader::ReadHeader(Clock::time_point deadline) {
+  if (begin_ == end_) begin_ = end_ = 0;
+  const char* at = Read(kFrameHeaderBytes, deadline).data();
+  const Header header{GetNumber<std::uint32_t>(at), GetNumber<std::uint32_t>(at + 4), GetNumber<std::uint64_t>(at + 8)};
+  if (header.slot != 0 || header.attachments > limit_ || header.message > limit_ - header.attachments) {
+    throw ConnectionError("the peer announced a frame that is larger than the limit", false, true);
+  }
+  return header;
+}
+
+std::string_view FrameReader::Read(std::size_t size, Clock::time_point deadline) {
+  Fill(size, deadline);
+  const std::string_view bytes(&buffer_[begin_], size);
+  begin_ += size;
+  return bytes;
+}
+
+void FrameReader::ReadInto(char* out, std::size_t size, Clock::time_point deadline) {
+  std::size_t got = std::min(size, end_ - begin_);
+  std::copy_n(buffer_.data() + begin_, got, out);
+  begin_ += got;
+  while (got < size) got += socket_.Read(out + got, size - got, deadline);
+}
+
+}  // namespace envwire::internal

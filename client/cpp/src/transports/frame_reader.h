@@ -1,0 +1,39 @@
+// Reads frames from a socket, into memory that is used again.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "transports/socket.h"
+
+namespace envwire::internal {
+
+class FrameReader {
+ public:
+  struct Header {
+    std::size_t message;
+    std::uint32_t slot;
+    std::size_t attachments;
+  };
+
+  // Frames of more than `limit` bytes are refused.
+  FrameReader(Socket& socket, std::size_t limit);
+  void set_limit(std::size_t limit) { limit_ = limit; }
+
+  // All may throw ConnectionError, or Error (DEADLINE_EXCEEDED).
+  Header ReadHeader(Clock::time_point deadline);
+  // The next bytes, which stay until more are read.
+  std::string_view Read(std::size_t size, Clock::time_point deadline);
+  void ReadInto(char* out, std::size_t size, Clock::time_point deadline);
+
+ private:
+  void Fill(std::size_t bytes, Clock::time_point deadline);
+
+  Socket& socket_;
+  std::size_t limit_;
+  std::string buffer_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+};
+
+}  // namespace envwire::internal

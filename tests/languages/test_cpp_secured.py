@@ -1,0 +1,95 @@
+"""The C++ library and kit with TLS, client certificates and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from envwire.conformance.raw import Access
+from envwire.conformance.suite import Selection
+from envwire.conformance.suite.runner import Outcome, Runner
+from envwire.server import Server
+from tests.faults.wire import Wire
+from tests.languages.cpp import running
+from tests.languages.rollouts import CASES, IDS, SEED, SETTINGS, STEPS, cuts, expected
+from tests.languages.test_cpp_client import rollout
+from tests.languages.values import value_hex
+from tests.secured import certificates, strict
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server(IDS, **SETTINGS, **strict().settings) as started:
+        yield started
+
+
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shows the client's programs its certificate and token."""
+    strict().enter(monkeypatch)
+
+
+def refusal(target: str, transport: str) -> str:
+    """Has the client make an environment; returns why it cannot."""
+    lines = [target, transport, CASES["dict"].env_id, value_hex({}), 0, SEED, 1, "", ""]
+    with running("rollout") as process:
+        output, _ = process.communicate("\n".join(map(str, lines)), timeout=60)
+    return output.splitlines()[-1]
+
+
+@pytest.mark.usefixtures("variables")
+@pytest.mark.parametrize("transport", ["unary", "stream", "direct", "direct-tcp"])
+def test_a_rollout_is_the_local_one(server: Server, transport: str) -> None:
+    actions, outcomes = expected(CASES["dict"])
+    assert rollout(server.target, transport, CASES["dict"], actions).outcomes == outcomes
+
+
+@pytest.mark.usefixtures("variables")
+def test_a_token_is_needed(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENVWIRE_TOKEN", "a token that nobody knows")
+    assert refusal(server.target, "unary") == "refused UNAUTHENTICATED"
+
+
+@pytest.mark.usefixtures("variables")
+def test_another_authority_is_not_trusted(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENVWIRE_CA", str(certificates().path("other-ca")))
+    assert refusal(server.target, "unary") == "refused UNAVAILABLE"
+
+
+@pytest.mark.usefixtures("variables")
+@pytest.mark.parametrize("transport", ["stream", "direct-tcp"])
+def test_no_step_is_lost_while_connections_are_cut(transport: str) -> None:
+    actions, outcomes = expected(CASES["dict"], 2 * STEPS)
+    with (
+        Wire(SEED) as wire,
+        Server(IDS, **SETTINGS, **strict().settings, **wire.settings) as _,
+        cuts(wire) as start,
+    ):
+        seen = rollout(wire.target, transport, CASES["dict"], actions, made=start)
+    assert seen.outcomes == outcomes
+    assert seen.resumed > 0
+
+
+def test_the_kit_asks_for_a_token_and_a_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    served = {
+        "ENVWIRE_TOKEN": "a token of the operator",
+        "ENVWIRE_CA": str(certificates().path("ca")),
+        "ENVWIRE_CERT": str(certificates().path("server")),
+        "ENVWIRE_KEY": str(certificates().path("server-key")),
+    }
+    for name, value in served.items():
+        monkeypatch.setenv(name, value)
+    client = certificates()
+    with running("serve") as process:
+        assert process.stdout is not None
+        target = process.stdout.readline().strip()
+        access = Access(
+            target,
+            served["ENVWIRE_TOKEN"],
+            *(str(client.path(name)) for name in ("ca", "client", "client-key")),
+        )
+        selection = Selection(profiles=["auth", "tls"])
+        results = list(Runner(access, selection, seconds=20.0).results())
+    assert len(results) > 0
+    assert [(one.check.name, one.text) for one in results if one.outcome is Outcome.FAILED] == []
