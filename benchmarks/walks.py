@@ -55,8 +55,17 @@ class Tracer:
         ]
 
     def _note(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call":
+        if event == "call" and not _is_upkeep(frame):
             self._seen.setdefault(frame.f_code)
+
+
+def _is_upkeep(frame: FrameType | None) -> bool:
+    """Tells whether a function runs in the front's upkeep, whose time may come while a step is traced."""
+    while frame is not None:
+        if frame.f_code.co_filename.endswith("/_front/upkeep.py"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _module(code: CodeType) -> str:
