@@ -183,8 +183,9 @@ check-protos: protos ## Regenerate and fail on a difference.
 vectors: $(VENV)/.dev ## Write the golden vectors of protos/vectors anew.
 	$(BIN)/python -m tests.vectors
 
-released-protos: $(VENV)/.dev ## Take the protos as released: from now on `make lint` refuses what breaks their wire form.
+released-protos: $(VENV)/.dev ## Take protos, vectors and recorded sessions as released: from now on lint and tests refuse what breaks them.
 	cd protos && ../$(BIN)/buf build --as-file-descriptor-set --exclude-source-info --output released.binpb
+	$(BIN)/python -m tests.compatibility
 
 bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside bare gRPC.
 	$(BIN)/python benchmarks/step.py
