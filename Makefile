@@ -150,6 +150,16 @@ endurance: $(VENV)/.dev ## Make and close MAKES environments, then step for STEP
 farm-test: $(VENV)/.dev ## Kill, stop and restart servers and gateways of a farm.
 	$(BIN)/python -m pytest -m 'long or not long' tests/farm
 
+PAGE := tests/page
+
+$(PAGE)/node_modules/.ready: $(PAGE)/package-lock.json
+	$(PAGE)/install_chromium.sh
+	npm ci --no-audit --no-fund --prefix $(PAGE)
+	@touch $@
+
+test-page: $(VENV)/.dev $(PAGE)/node_modules/.ready ## Drive the live page in Chromium (installs it on Debian); PICTURES=docs/images takes its pictures.
+	$(BIN)/python -m pytest -m 'long or not long' -rP $(PAGE)
+
 fuzz: $(VENV)/.dev ## Throw nonsense at whatever reads a peer's bytes, for FUZZ_SECONDS.
 	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)
 	if $(BIN)/pip install --quiet atheris; then \

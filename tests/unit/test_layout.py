@@ -32,6 +32,7 @@ def test_no_root_claims_the_namespace(root: str) -> None:
         "server/envwire/farm/gateway",
         "server/envwire/farm/engines",
         "server/envwire/conformance",
+        "server/envwire/dashboard",
         *(f"{root}/envwire/{root.partition('/')[0]}" for root in ROOTS[1:]),
     ],
 )

@@ -20,6 +20,7 @@ from envwire.server.cli._recordings.export import export
 from envwire.server.cli._recordings.replay import replay
 from envwire.server.cli._secure.certs import certs
 from envwire.server.cli._secure.token import token
+from envwire.server.cli._serve.dashboard import dashboard
 from envwire.server.cli._serve.farm import farm
 from envwire.server.cli._serve.gateway import gateway
 from envwire.server.cli._serve.serve import EPILOG, serve
@@ -49,6 +50,7 @@ app.command()(replay)
 app.command()(certs)
 app.command()(token)
 app.command(epilog=EPILOG)(gateway)
+app.command()(dashboard)
 app.add_typer(farm, name="farm")
 
 

@@ -1,0 +1,167 @@
+"""What the page's browser asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, Response, StreamingResponse
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from envwire.admin.v1 import admin_pb2
+from envwire.dashboard.channels import CallError, Channels, Service
+from envwire.dashboard.guard import Guard
+from envwire.dashboard.query import Query, page
+from envwire.dashboard.summaries import description, farm_summary, known
+from envwire.dashboard.tiles import MOST_TILES, Tiles
+from envwire.dashboard.watching import Watcher
+from envwire.envs.type_guards import is_mapping
+from envwire.observe.v1 import observe_pb2
+
+_PAGE = Path(__file__).with_name("page")
+_SECOND = 1.0
+#: Longest body of a request: two short texts.
+_MOST_BYTES = 4096
+
+
+class Dashboard:
+    """Serves the page.
+
+    Args:
+        watcher: Knows the servers.
+        channels: To them.
+    """
+
+    def __init__(self, watcher: Watcher, channels: Channels) -> None:
+        self._watcher = watcher
+        self._channels = channels
+
+    def app(self, key: str) -> Starlette:
+        """Returns the application.
+
+        Args:
+            key: What whoever opens the page has to show.
+        """
+        routes = [
+            Route("/", self._index),
+            Route("/api/farm", self._farm),
+            Route("/api/sessions", self._sessions),
+            Route("/api/session", self._session),
+            Route("/api/wall", self._wall),
+            Route("/api/end", self._end, methods=["POST"]),
+            Route("/api/drain", self._drain, methods=["POST"]),
+            Mount("/", StaticFiles(directory=_PAGE)),
+        ]
+        return Starlette(
+            routes=routes,
+            middleware=[Middleware(Guard, key=key)],
+            exception_handlers={CallError: _refused, ValueError: _malformed},
+            lifespan=self._watching,
+        )
+
+    @contextlib.asynccontextmanager
+    async def _watching(self, _: Starlette) -> AsyncGenerator[None]:
+        watching = asyncio.ensure_future(self._watcher.run())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
+
+    async def _index(self, _: Request) -> Response:
+        return FileResponse(_PAGE / "index.html")
+
+    async def _farm(self, _: Request) -> Response:
+        async def lines() -> AsyncGenerator[bytes]:
+            while True:
+                yield (
+                    json.dumps(farm_summary(self._watcher.fleet, self._watcher.waiting)).encode()
+                    + b"\n"
+                )
+                await asyncio.sleep(_SECOND)
+
+        return StreamingResponse(lines(), media_type="application/x-ndjson")
+
+    async def _sessions(self, request: Request) -> Response:
+        return JSONResponse(page(self._watcher.fleet, Query.of(request.query_params)))
+
+    async def _session(self, request: Request) -> Response:
+        server, session_id = self._place(request.query_params)
+        told: dict[str, Any] = {"admin": self._watcher.fleet.server(server).admin}
+        told |= known(self._watcher.fleet, server, session_id)
+        try:
+            asked = observe_pb2.DescribeSessionRequest(session_id=session_id)
+            described = await self._ask(server, "observe", "DescribeSession", asked)
+        except CallError as error:
+            return JSONResponse({**told, "refused": str(error)})
+        return JSONResponse({**told, **description(described)})
+
+    async def _wall(self, request: Request) -> Response:
+        named = [place.rpartition("/") for place in request.query_params.getlist("tile")]
+        places = [(server, session_id) for server, _, session_id in named[:MOST_TILES]]
+        for server, _ in places:
+            self._check_known(server)
+        tiles = Tiles(self._channels, places)
+        return StreamingResponse(tiles.lines(), media_type="application/x-ndjson")
+
+    async def _end(self, request: Request) -> Response:
+        server, session_id = self._place(await _body(request))
+        ended = admin_pb2.EndSessionRequest(session_id=session_id)
+        await self._ask(server, "admin", "EndSession", ended)
+        return JSONResponse({"done": f"session {session_id} has ended"})
+
+    async def _drain(self, request: Request) -> Response:
+        server, _ = self._place(await _body(request))
+        answer = await self._ask(server, "admin", "DrainServer", admin_pb2.DrainServerRequest())
+        return JSONResponse({"done": f"{server} drains: {answer.sessions} sessions"})
+
+    async def _ask(self, server: str, service: Service, method: str, request: Any) -> Any:
+        return await self._channels.ask(server, service, method, request)
+
+    def _place(self, given: Any) -> tuple[str, str]:
+        server, session_id = str(given.get("server", "")), str(given.get("id", ""))
+        self._check_known(server)
+        return server, session_id
+
+    def _check_known(self, server: str) -> None:
+        """Refuses addresses that are not watched: the page is no way to reach others.
+
+        Raises:
+            ValueError: It is not watched.
+        """
+        if server not in self._watcher.fleet.servers:
+            raise ValueError(f"{server!r} is none of the servers that are watched")
+
+
+async def _body(request: Request) -> Mapping[str, Any]:
+    """Returns a short JSON object.
+
+    Raises:
+        ValueError: It is none.
+    """
+    raw = b""
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > _MOST_BYTES:
+            raise ValueError(f"a request of more than {_MOST_BYTES} bytes")
+    given: Any = json.loads(raw)
+    if not is_mapping(given):
+        raise ValueError("not a JSON object")
+    return given
+
+
+async def _refused(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, getattr(error, "status", 502))
+
+
+async def _malformed(_: Request, error: Exception) -> Response:
+    return JSONResponse({"error": str(error)}, 400)

@@ -1,0 +1,58 @@
+"""Serves the page until it is told to stop."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import Callable
+
+import uvicorn
+
+from envwire.client import Credentials
+from envwire.dashboard.app import Dashboard
+from envwire.dashboard.channels import Channels
+from envwire.dashboard.watching import Watcher
+
+#: Streams end with the server, which need not wait for them.
+_STOP_SECONDS = 1
+
+
+class _Uvicorn(uvicorn.Server):
+    """Tells when it serves."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._ready()
+
+
+def run(targets: list[str], host: str, port: int, ready: Callable[[str], None]) -> None:
+    """Serves the page until SIGTERM or Ctrl-C.
+
+    Args:
+        targets: Servers and gateways to watch, HOST:PORT.
+        host: Address to bind.
+        port: Port to bind; 0 for any free one.
+        ready: Called with the page's address, in which its key is, once it is served.
+
+    Raises:
+        ValueError: The token would go where others can read it.
+        OSError: The address is taken or not this machine's.
+    """
+    credentials = Credentials()
+    for target in targets:
+        credentials.check_target(target)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, port), family=family) as bound:
+        key = secrets.token_urlsafe(16)
+        shown = f"[{host}]" if ":" in host else host
+        address = f"http://{shown}:{bound.getsockname()[1]}/#key={key}"
+        channels = Channels(credentials)
+        app = Dashboard(Watcher(targets, channels), channels).app(key)
+        config = uvicorn.Config(
+            app, log_level="warning", timeout_graceful_shutdown=_STOP_SECONDS, lifespan="on"
+        )
+        _Uvicorn(config, lambda: ready(address)).run(sockets=[bound])

@@ -1,0 +1,72 @@
+"""What the page is told: the farm, and one session."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import Any
+
+from envwire.dashboard.model import Fleet
+from envwire.dashboard.query import ended_row, row_of
+from envwire.dashboard.tiles import encoded
+from envwire.dashboard.verdict import shares, verdict
+from envwire.observe.v1 import observe_pb2
+
+
+def farm_summary(fleet: Fleet, waiting: int) -> dict[str, Any]:
+    """Returns the servers, and where the time goes.
+
+    Args:
+        fleet: The servers.
+        waiting: Makes that wait at the gateways.
+    """
+    doing = {
+        server.address: [session.doing for session in server.sessions.values()]
+        for server in fleet.servers.values()
+    }
+    rates = {address: sum(each.steps for each in does) for address, does in doing.items()}
+    parts = shares(chain.from_iterable(doing.values()))
+    servers = [
+        {
+            "address": server.address,
+            "state": server.state,
+            "error": server.error,
+            "active": server.status.active_sessions,
+            "slots": server.status.max_sessions,
+            "waiting": server.status.waiting,
+            "version": server.status.version,
+            "memory": server.status.memory,
+            "frames": server.status.frames,
+            "rate": rates[server.address],
+            "admin": server.admin,
+        }
+        for server in fleet.servers.values()
+    ]
+    return {
+        "servers": servers,
+        "waiting": waiting + sum(each.status.waiting for each in fleet.servers.values()),
+        "rate": sum(rates.values()),
+        "shares": parts,
+        "verdict": verdict(parts),
+    }
+
+
+def known(fleet: Fleet, address: str, session_id: str) -> dict[str, Any]:
+    """Returns what the rounds told of a session, which takes no more than scope observe."""
+    server = fleet.server(address)
+    if session := server.sessions.get(session_id):
+        parts = shares([session.doing])
+        return {"row": row_of(session), "now": server.now, "verdict": verdict(parts)}
+    if end := server.ended.get(session_id):
+        return {"row": ended_row(server, end), "now": server.now, "verdict": end.message}
+    return {"verdict": "The server does not know this session any more."}
+
+
+def description(told: observe_pb2.DescribeSessionResponse) -> dict[str, Any]:
+    """Returns what takes scope watch: events, exit status, output and the last picture."""
+    return {
+        "events": [{"at": event.at, "text": event.text} for event in told.events],
+        "exit_status": told.exit_status if told.HasField("exit_status") else None,
+        "output": told.output,
+        "output_withheld": told.output_withheld,
+        "picture": encoded(told.last_frame) if told.HasField("last_frame") else "",
+    }

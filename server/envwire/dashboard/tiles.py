@@ -1,0 +1,77 @@
+"""The wall: pictures of several sessions in one stream. A browser opens only six connections to one address."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+from envwire.dashboard.channels import CallError, Channels
+from envwire.dashboard.png import png
+from envwire.observe.v1 import observe_pb2 as pb
+
+MOST_TILES = 24
+
+#: Address of a server, and id of a session.
+Place = tuple[str, str]
+
+
+class Tiles:
+    """The tiles of one wall. Of each only the newest picture is kept until the browser takes it.
+
+    Args:
+        channels: To the servers.
+        places: The sessions.
+    """
+
+    def __init__(self, channels: Channels, places: list[Place]) -> None:
+        self._channels = channels
+        self._places = places[:MOST_TILES]
+        self._new: dict[Place, dict[str, str]] = {}
+        self._changed = asyncio.Event()
+
+    async def lines(self) -> AsyncGenerator[bytes]:
+        """Yields JSON, a tile in each line."""
+        tasks = [asyncio.ensure_future(self._look(place)) for place in self._places]
+        try:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                new, self._new = self._new, {}
+                for (server, session_id), tile in new.items():
+                    told = {"server": server, "id": session_id, **tile}
+                    yield json.dumps(told).encode() + b"\n"
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self, place: Place) -> None:
+        server, session_id = place
+        request = pb.WatchFramesRequest(session_id=session_id)
+        try:
+            told = self._channels.listen(server, "observe", "WatchFrames", request)
+            async with aclosing(told):
+                async for picture in told:
+                    self._put(place, tile_of(picture))
+        except CallError as error:
+            self._put(place, {"text": str(error)})
+
+    def _put(self, place: Place, tile: dict[str, str]) -> None:
+        self._new[place] = tile
+        self._changed.set()
+
+
+def tile_of(picture: pb.WatchFramesResponse) -> dict[str, str]:
+    """Returns what a tile shows: a picture, or why there is none."""
+    if picture.HasField("frame"):
+        return {"png": encoded(picture.frame)}
+    return {"text": picture.unavailable}
+
+
+def encoded(frame: pb.Frame) -> str:
+    """Returns a picture as a data URL."""
+    data = base64.b64encode(png(frame.width, frame.height, frame.rgb)).decode()
+    return f"data:image/png;base64,{data}"

@@ -1,0 +1,37 @@
+"""Says in a sentence where the time of steps goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from envwire.dashboard.model import Activity
+
+_WORDS = {
+    "agent": "Agents and the network take {share} % of each step: the environments wait for them.",
+    "environment": "Environments take {share} % of each step: more of them side by side, or faster ones, help.",
+    "codec": "Requests other than steps, reading and writing take {share} % of each step: look at resets and at the "
+    "size of observations.",
+}
+QUIET = "Nothing steps at the moment."
+
+
+def shares(doing: Iterable[Activity]) -> dict[str, float]:
+    """Returns the parts of the time of all sessions that step, by name; they add up to 1. Empty when none does."""
+    stepping = [each for each in doing if each.steps > 0]
+    if not stepping:
+        return {}
+    _, environment, codec, agent = map(sum, zip(*stepping, strict=True))
+    whole = environment + codec + agent or 1.0
+    return {"agent": agent / whole, "environment": environment / whole, "codec": codec / whole}
+
+
+def verdict(parts: dict[str, float]) -> str:
+    """Returns the sentence.
+
+    Args:
+        parts: What `shares` returned.
+    """
+    if not parts:
+        return QUIET
+    largest = max(parts, key=parts.__getitem__)
+    return _WORDS[largest].format(share=round(100 * parts[largest]))

@@ -1,0 +1,100 @@
+"""Watches servers, and the servers of farms, for as long as the page is served."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Final
+
+from envwire.admin.v1 import admin_pb2
+from envwire.dashboard.channels import CallError, Channels
+from envwire.dashboard.model import Fleet
+from envwire.farm.v1 import farm_pb2
+from envwire.observe.v1 import observe_pb2
+
+_AGAIN_SECONDS: Final = 2.0
+#: Statuses of CallErrors.
+_NOT_OFFERED, _NO_SUCH_SESSION = 501, 404
+#: Servers that are watched; a farm with more is shown in part.
+MOST_SERVERS: Final = 1000
+
+
+class Watcher:
+    """Keeps a fleet up to date.
+
+    Args:
+        targets: Servers and gateways, HOST:PORT.
+        channels: To them.
+
+    Attributes:
+        fleet: What is known.
+        waiting: Makes that wait at the gateways.
+    """
+
+    def __init__(self, targets: list[str], channels: Channels) -> None:
+        self._targets = targets
+        self._channels = channels
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self.fleet = Fleet()
+        self.waiting = 0
+
+    async def run(self) -> None:
+        """Watches until it is cancelled."""
+        try:
+            await asyncio.gather(*map(self._follow, self._targets))
+        finally:
+            for task in self._tasks.values():
+                task.cancel()
+            await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+            await self._channels.close()
+
+    async def _follow(self, target: str) -> None:
+        """Watches a target: the servers that it lists if it is a gateway, else itself."""
+        while True:
+            try:
+                request = farm_pb2.ListServersRequest()
+                farm = await self._channels.ask(target, "farm", "ListServers", request)
+            except CallError as error:
+                if error.status == _NOT_OFFERED:
+                    await self._watch_forever(target)
+                self.fleet.server(target).error = str(error)
+            else:
+                if target not in {server.address for server in farm.servers}:
+                    self.fleet.servers.pop(target, None)
+                self._take_farm(farm)
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    def _take_farm(self, farm: farm_pb2.ListServersResponse) -> None:
+        self.waiting = farm.waiting
+        listed = {server.address: server for server in farm.servers[:MOST_SERVERS]}
+        for address, status in listed.items():
+            state = farm_pb2.ServerStatus.State.Name(status.state)
+            self.fleet.server(address).farm_state = state.removeprefix("STATE_").lower()
+            if address not in self._tasks:
+                self._tasks[address] = asyncio.ensure_future(self._watch_forever(address))
+        for address in set(self._tasks) - set(listed):
+            self._tasks.pop(address).cancel()
+            self.fleet.servers.pop(address, None)
+
+    async def _watch_forever(self, address: str) -> None:
+        server = self.fleet.server(address)
+        while True:
+            try:
+                server.admin = await self._is_admin(address)
+                request = observe_pb2.WatchRequest()
+                parts = self._channels.listen(address, "observe", "Watch", request)
+                async with contextlib.aclosing(parts):
+                    async for part in parts:
+                        server.take(part)
+                server.error = "it told no more"
+            except CallError as error:
+                server.error = str(error)
+            await asyncio.sleep(_AGAIN_SECONDS)
+
+    async def _is_admin(self, address: str) -> bool:
+        """Whether the page may end sessions there: it names none, which only an admin is told."""
+        try:
+            await self._channels.ask(address, "admin", "EndSession", admin_pb2.EndSessionRequest())
+        except CallError as error:
+            return error.status == _NO_SUCH_SESSION
+        return True
