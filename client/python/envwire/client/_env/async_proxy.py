@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,9 +10,10 @@ import numpy as np
 
 from envwire.client._drivers.call_guard import CallGuard
 from envwire.client._env.chunks import StepAlone, step_many
-from envwire.client._env.env_info import EnvInfo
+from envwire.client._env.env_info import EnvAttributes
 from envwire.client._env.episodes import generator, mirrored_step, reset
 from envwire.client._env.np_random import MirroredRandom
+from envwire.client._env.recipe import Recipe
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.flows import Effect
@@ -25,16 +26,14 @@ from envwire.client._session.attribute_operations import (
     SetAttribute,
 )
 from envwire.client._session.flows import run_async
-from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation, Render, Step
-from envwire.client._session.requests import WrapperLike, make_request
-from envwire.client._session.stats import ConnectionStats
+from envwire.client._session.requests import WrapperLike, listed, make_request
 from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
-from envwire.codec import decode_env_spec, envwire_family
+from envwire.codec import envwire_family
 from envwire.codec.steps.step_codec import StepResult
 
 if TYPE_CHECKING:
@@ -43,12 +42,12 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class AsyncRemoteEnv(EnvInfo):
-    """An environment on a server, for programs with an event loop: the Env API, each call awaited.
+class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
+    """An environment on a server, for asyncio programs: the Env API, with coroutines as methods.
 
-    Many of them live in one event loop. Each serves one call at a time; a second one raises AlreadyPendingCallError. A
-    call that is cancelled leaves the environment usable: its request is finished before the next one. `reset()` after
-    `close()`, or after the session was lost, makes the environment again. Nothing is shown to a person.
+    One event loop can run many of them. Each serves one call at a time; a second one raises AlreadyPendingCallError. A
+    cancelled call leaves the environment usable: its request is completed before the next one. `reset()` after
+    `close()`, or after the session was lost, makes the environment again. There is no render mode "human".
 
         async with RemoteEnv("localhost:50051", "CartPole-v1") as env:
             observation, info = await env.reset(seed=42)
@@ -56,18 +55,18 @@ class AsyncRemoteEnv(EnvInfo):
     Args:
         target: As for `envwire.client.RemoteEnv`.
         env_id: Id of the environment.
-        render_mode: Render mode, fixed from now on; not "human".
+        render_mode: Render mode for the life of the proxy; not "human".
         wrappers: As for `envwire.client.RemoteEnv`.
         transport: "direct" (the default), "direct-tcp", "direct-unix" or "stream"; any other is used in threads.
         library: As for `envwire.client.RemoteEnv`.
-        timeout: Seconds to wait for an answer; by default a little more than the server allows the environment.
-        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for one that
-            is silent, and none where nothing listens.
-        credentials: Certificates and token; by default those that environment variables name.
+        timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
+        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for a server
+            that does not answer, and none if connections are refused.
+        credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environment outlives this program; by default the server's.
         on_lost: "raise", "truncate" or "replay", as for `envwire.client.RemoteEnv`.
-        replay_limit: How many requests "replay" records at most.
-        env_kwargs: Keyword arguments of the environment, for names that are taken here.
+        replay_limit: Most requests that "replay" records since the last reset with a seed.
+        env_kwargs: Keyword arguments of the environment whose names are parameters of this constructor.
         kwargs: Further keyword arguments of the environment.
     """
 
@@ -94,21 +93,15 @@ class AsyncRemoteEnv(EnvInfo):
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
-        every = {**(env_kwargs or {}), **kwargs}
+        wrappers, every = listed(wrappers), {**(env_kwargs or {}), **kwargs}
         request = make_request(env_id, render_mode, wrappers, library, self._family, lease, every)
         maker = SessionMaker(Servers(target, options), request, self._family, watch=False)
         strategy = STRATEGIES[on_lost](options, render_mode)
         self._handle = AsyncSessionHandle(maker, strategy, maker.label)
         self._random = MirroredRandom(self._family)
         self._guard = CallGuard(self._family, self.__str__)
-        self._remake = partial(
-            type(self),
-            target,
-            env_id,
-            wrappers=wrappers,
-            library=library,
-            env_kwargs=every,
-            **options.keywords,
+        self._recipe = Recipe(
+            type(self), target, env_id, render_mode, wrappers, library, every, options
         )
 
     @classmethod
@@ -121,9 +114,6 @@ class AsyncRemoteEnv(EnvInfo):
         made = await self._handle.make()
         self._random = MirroredRandom(self._family)
         self._describe(made)
-        if made.HasField("spec"):
-            self.spec = decode_env_spec(made.spec, self._family, _entry_point(self._remake))
-            self.spec.additional_wrappers = ()  # they are on the server
 
     async def __aenter__(self) -> Self:
         with self._guard:
@@ -139,21 +129,6 @@ class AsyncRemoteEnv(EnvInfo):
 
     def __str__(self) -> str:
         return str(self._handle)
-
-    @property
-    def connection_stats(self) -> ConnectionStats:
-        """What this environment's connections and sessions went through since it was first made."""
-        return self._handle.stats
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """What the server told beside its answers: that it is about to stop, and how many seconds are left."""
-        return self._handle.notices
-
-    @property
-    def recorded_as(self) -> str:
-        """Name of the recording that the server keeps of the present session; empty when it keeps none."""
-        return self._handle.recorded_as
 
     async def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -193,7 +168,7 @@ class AsyncRemoteEnv(EnvInfo):
         return await self._handle.perform(effect)
 
     async def render(self) -> Any:
-        """Returns a frame of the present state (see `Env.render`)."""
+        """Returns a frame of the current state (see `Env.render`)."""
         return await self._serve(Render())
 
     async def _serve(self, operation: Operation[_T]) -> _T:
@@ -201,16 +176,16 @@ class AsyncRemoteEnv(EnvInfo):
             return await self._handle.serve(operation)
 
     async def get_np_random(self) -> np.random.Generator:
-        """Returns the environment's generator, mirrored from here on: draws here count there, and the other way round.
+        """Returns the environment's generator, mirrored from now on: both sides continue the same sequence of numbers.
 
         Raises:
-            InvalidRequestError: The environment has none that can be mirrored.
+            InvalidRequestError: The environment has no NumPy generator.
         """
         with self._guard:
             return await self._handle.run(generator(self._random, str(self)))
 
     def set_np_random(self, value: np.random.Generator) -> None:
-        """Puts a generator in the place of the environment's; it goes out with the next call."""
+        """Replaces the environment's generator; the new one is sent with the next call."""
         self._random.replace(value)
 
     async def has_wrapper_attr(self, name: str) -> bool:
@@ -220,7 +195,8 @@ class AsyncRemoteEnv(EnvInfo):
     async def get_wrapper_attr(self, name: str) -> Any:
         """Returns an attribute of the outermost layer on the server that has it.
 
-        A method comes as a coroutine function that calls it there. What has no wire form comes as an `Opaque`.
+        A method is returned as a coroutine function that calls it on the server, a value that cannot be sent as an
+        `Opaque`.
 
         Raises:
             AttributeError: No layer has it.
@@ -257,19 +233,10 @@ class AsyncRemoteEnv(EnvInfo):
             return twin
 
     async def close(self) -> None:
-        """Closes the environment on the server and the connection to it, after the call that is going on.
+        """Closes the environment on the server and the connection to it, after the call that is running.
 
         Closing twice is harmless.
         """
         await self._guard.wait_free()
         with self._guard:
             await self._handle.close()
-
-
-def _entry_point(remake: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a function, which `make` asks for no metadata; it would ask a class."""
-
-    def make_remote(**kwargs: Any) -> Any:
-        return remake(**kwargs)
-
-    return make_remote

@@ -1,4 +1,4 @@
-"""Attributes of a remote environment: its generator, and those of its layers on the server."""
+"""Attributes of a remote environment that are read from the server: its generator, and those of its wrappers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from envwire.client._env.env_info import EnvInfo
+from envwire.client._env.env_info import EnvAttributes
 from envwire.client._env.episodes import generator
 from envwire.client._env.np_random import MirroredRandom
 from envwire.client._recovery.session_handle import SessionHandle
@@ -21,17 +21,16 @@ from envwire.client._session.attribute_operations import (
 from envwire.client.errors import NotAllowedError
 
 
-class RemoteAttributes(EnvInfo):
+class RemoteAttributes(EnvAttributes[SessionHandle]):
     """The part of a proxy that reads and sets attributes of its environment."""
 
     _env_id: str
-    _handle: SessionHandle
     _random: MirroredRandom
     _used: bool
 
     @property
     def np_random(self) -> np.random.Generator:
-        """The environment's generator, mirrored from the first read on."""
+        """The environment's generator, mirrored from the first read on (see `envwire.client._env.np_random`)."""
         known = self._random.generator
         return known or self._handle.run(generator(self._random, self._env_id))
 
@@ -41,14 +40,14 @@ class RemoteAttributes(EnvInfo):
 
     @property
     def _np_random(self) -> np.random.Generator | None:
-        # Gymnasium's checker reads the generator by this name; it may be None.
+        # Gymnasium's checker reads the generator by this name, and expects None if there is none yet.
         if not self._random.active:
             self._random.absorb(self._handle.serve(GetRandom("_np_random")))
         return self._random.generator
 
     @property
     def np_random_seed(self) -> int | None:
-        """The seed of the environment's generator; -1 when the generator was set directly."""
+        """The seed of the environment's generator; -1 if the generator was set directly."""
         if self._random.seed is None:
             return self._handle.serve(GetAttribute("np_random_seed"))[0]  # type: ignore[no-any-return]
         return self._random.seed
@@ -60,7 +59,7 @@ class RemoteAttributes(EnvInfo):
     def get_wrapper_attr(self, name: str) -> Any:
         """Returns an attribute of this proxy, else of the outermost layer on the server that has it.
 
-        A method is returned as a callable that calls it on the server, a value without a wire form as an `Opaque`.
+        A method is returned as a function that calls it on the server, a value that cannot be sent as an `Opaque`.
 
         Raises:
             AttributeError: No layer has it.
@@ -80,18 +79,18 @@ class RemoteAttributes(EnvInfo):
         return self._handle.serve(SetAttribute(name, value, force))
 
     def __getattr__(self, name: str) -> Any:
-        """Reads an attribute of the environment that the proxy does not have; private names are not requested."""
+        """Reads an attribute that the proxy does not have from the environment, unless its name is private."""
         if name.startswith("_") or self._handle.vacant:
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         try:
             value: Any = self.get_wrapper_attr(name)
-        except NotAllowedError as error:  # so that `hasattr` works
+        except NotAllowedError as error:  # `hasattr` expects an AttributeError
             raise AttributeError(str(error), name=name, obj=self) from error
         return _read_only(value)
 
 
 def _read_only(value: Any) -> Any:
-    """Marks an array that was read from the environment as read-only: it is a copy, and writes would be lost."""
+    """Makes an array from the environment read-only: it is a copy, and writes to it would be lost."""
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
         return cast("object", value)

@@ -1,4 +1,4 @@
-"""Several steps in one request: sends a chunk of actions, and receives the answers to all of them."""
+"""Several steps in one request: sends a chunk of actions and receives the results of all of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from envwire.client._session.operations import StepMany
 from envwire.client.errors import RemoteError
 from envwire.codec.steps.step_codec import StepResult
 
-#: Most actions in one request, by the contract.
+#: Most actions in one request, by the protocol.
 _MAX_ACTIONS = 1024
 _CAPABILITY = "chunk"
 
 
 @dataclass(frozen=True, slots=True)
 class StepAlone:
-    """Take a step as `step` does; its result comes back.
+    """Take a step as `step` does; its result is returned.
 
     Attributes:
         action: The action.
@@ -37,10 +37,10 @@ def step_many(
     Args:
         handle: The environment.
         actions: One for each step.
-        apart: Whether each step has to be a request of its own.
+        apart: Whether to send each action in a separate request.
 
     Raises:
-        Exception: What a step raised; its `steps_taken` holds the results of those before.
+        Exception: The exception of a step; its `steps_taken` holds the results of the steps before it.
     """
     taken: list[StepResult] = []
     error: BaseException | None = None
@@ -63,7 +63,7 @@ def step_many(
 def _take(
     strategy: RecoveryStrategy, actions: Sequence[Any]
 ) -> Flow[tuple[list[StepResult], BaseException | None]]:
-    """Takes some of the steps. Recovery of a lost session may truncate the episode, as for a single step."""
+    """Takes several steps in one request. If the session is lost, recovery may end the episode, as for a single step."""
     try:
         results, error = yield Ask(StepMany(actions), recover=True)
     except RemoteError as lost:
@@ -74,7 +74,7 @@ def _take(
 
 
 def _ended(taken: Sequence[StepResult]) -> bool:
-    """Returns whether the last step ended the episode; members of a vector environment reset by themselves."""
+    """Returns whether the last step ended the episode; vector environments, whose flags are arrays, never end."""
     if not taken:
         return False
     _, _, terminated, truncated, _ = taken[-1]

@@ -19,7 +19,7 @@ def spec_of(space: spaces.Space[Any], name: str) -> Any:
     """Returns the spec of a space.
 
     Raises:
-        ValueError: dm_env has none for it.
+        ValueError: dm_env has no spec for it.
     """
     raise ValueError(f"dm_env has no spec for the {name} space {space}; a wrapper can flatten it")
 
@@ -66,7 +66,7 @@ def _(space: spaces.Tuple, name: str) -> Any:
 
 @singledispatch
 def action_for(space: spaces.Space[Any], action: Any) -> Any:
-    """Returns an action in the space's type: dm_env's agents return 0-d arrays for numbers and texts."""
+    """Converts an action to the space's type: dm_env's agents return 0-d arrays for numbers and strings."""
     del space
     return action
 

@@ -1,22 +1,30 @@
-"""The fixed attributes of a remote environment, decoded from the answer to its Make."""
+"""The attributes of a remote environment that need no request: those of its Make, and those of its connection."""
 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from envwire.codec import Family, decode_mapping, decode_space, decode_value
+from envwire.client._env.recipe import Recipe
+from envwire.client._recovery.base_handle import BaseSessionHandle
+from envwire.client._session.notices import Notice
+from envwire.client._session.stats import ConnectionStats
+from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space, decode_value
 from envwire.v1 import environment_pb2
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+H = TypeVar("H", bound=BaseSessionHandle[Any])
 
-class EnvInfo:
-    """The attributes of an environment that do not change while it handle."""
+
+class EnvAttributes(Generic[H]):
+    """The part of a proxy, blocking or for asyncio, that holds what is known without a request."""
 
     _family: Family
-    # The base classes call these plain attributes; here they follow the environment's.
+    _handle: H
+    _recipe: Recipe
+    # The base classes declare these as plain attributes; here they are those of the environment.
     spec: Any
     metadata: dict[str, Any]
     render_mode: str | None
@@ -25,7 +33,7 @@ class EnvInfo:
     action_space: Any
 
     def _describe(self, made: environment_pb2.MakeResponse) -> None:
-        """Takes over what the server says of the environment."""
+        """Takes the attributes from the answer to a Make."""
         family = self._family
         self.observation_space = decode_space(made.observation_space, family)
         self.action_space = decode_space(made.action_space, family)
@@ -33,9 +41,29 @@ class EnvInfo:
         self.render_mode = made.render_mode if made.HasField("render_mode") else None
         self.reward_range = decode_value(made.reward_range, family)
         self.spec = None
+        if made.HasField("spec"):
+            self.spec = decode_env_spec(made.spec, family, self._recipe.entry_point)
+            self.spec.kwargs = self._recipe.spec_kwargs(self.spec.kwargs)
+            # The server applies the wrappers. `make` would import them here, by names that the server sent.
+            self.spec.additional_wrappers = ()
+
+    @property
+    def connection_stats(self) -> ConnectionStats:
+        """Counters of this environment's connections and sessions since it was first made."""
+        return self._handle.stats
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Notices of the server, such as that it is about to stop and in how many seconds."""
+        return self._handle.notices
+
+    @property
+    def recorded_as(self) -> str:
+        """Name of the recording that the server keeps of the current session; empty if it keeps none."""
+        return self._handle.recorded_as
 
     def _twin(self) -> Self:
-        """Returns an object like this one, with spaces and metadata of its own."""
+        """Returns a copy of this object, with its own spaces and metadata."""
         twin = object.__new__(type(self))
         for name, value in vars(self).items():
             setattr(twin, name, value)

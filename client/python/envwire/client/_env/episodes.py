@@ -23,9 +23,9 @@ def reset(
 
     Args:
         handle: The environment.
-        random: Its generator on this side.
-        seed: As for `Env.reset`, as is what follows.
-        options: For the environment.
+        random: The mirror of its generator.
+        seed: As for `Env.reset`.
+        options: As for `Env.reset`.
     """
     strategy = handle.strategy
     if seed is not None:
@@ -49,10 +49,10 @@ def mirrored_step(random: MirroredRandom, action: Any) -> Flow[StepResult]:
 
 
 def generator(random: MirroredRandom, env_id: str) -> Flow[Any]:
-    """Returns the environment's generator, mirrored from here on.
+    """Returns the environment's generator, mirrored from now on.
 
     Raises:
-        InvalidRequestError: It has none that can be mirrored.
+        InvalidRequestError: The environment has no NumPy generator.
     """
     if random.generator is None:
         random.absorb((yield Ask(GetRandom(), recover=True)))

@@ -1,8 +1,8 @@
 """Mirrors the environment's random number generator on the client, from the first time it is read.
 
-Wrappers on the client draw from `env.np_random`, which has to be the environment's own generator: numbers drawn here
-must not be drawn again there. Nothing is exchanged until the first read. From then on the state is sent with the next
-call if it changed here, and comes back with every answer.
+Wrappers on the client draw from `env.np_random`, which has to be the environment's own generator: a number drawn here
+must not be drawn again on the server. Nothing is exchanged until the first read. From then on, the state is sent with
+the next call if it changed here, and is returned with every answer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from envwire.v1 import environment_pb2, spaces_pb2
 
 
 class MirroredRandom:
-    """The mirror.
+    """The mirror of one environment's generator.
 
     Attributes:
         active: Whether the generator has been read.
-        generator: The generator; always the same object as long as its kind does not change.
-        seed: The environment's `np_random_seed`; -1 when the generator was set directly.
+        generator: The generator; the same object as long as its bit generator's class does not change.
+        seed: The environment's `np_random_seed`; -1 if the generator was set directly.
     """
 
     def __init__(self, family: Family) -> None:
@@ -38,7 +38,7 @@ class MirroredRandom:
         self.seed: int | None = None
 
     def absorb(self, mirror: environment_pb2.RandomMirror) -> None:
-        """Sets the generator to the state that the environment's is in."""
+        """Sets the generator to the state that an answer reports."""
         self.active = True
         if mirror.HasField("np_random"):
             self._take(mirror.np_random)
@@ -54,17 +54,17 @@ class MirroredRandom:
         self._synchronised = self._state()
 
     def replace(self, generator: np.random.Generator) -> None:
-        """Replaces the generator by the caller's; its state is sent with the next call."""
+        """Replaces the generator; the state of the new one is sent with the next call."""
         self.active, self.generator, self.seed = True, generator, -1
         self._synchronised = None
 
     def draw_again(self, state: spaces_pb2.RandomState | None) -> None:
-        """Restores the state after draws on the client; None when there were none."""
+        """Restores the state that the generator had after draws on the client; None if there were no draws."""
         if state is not None and self.generator is not None:
             restore_random_state(state, self.generator)
 
     def copy(self) -> MirroredRandom:
-        """Returns a mirror of another environment whose generator is in the same state."""
+        """Returns the mirror for a copy of the environment, with a generator in the same state."""
         twin = MirroredRandom(self._family)
         twin.active, twin.seed = self.active, self.seed
         twin.generator = copy.deepcopy(self.generator)
@@ -72,16 +72,16 @@ class MirroredRandom:
         return twin
 
     def reseeded(self) -> None:
-        """Records that the environment is about to be seeded, so that its seed is known again."""
+        """Notes that the environment is about to be seeded, so that `seed` follows it again."""
         self.seed = None
 
     def changed(self) -> spaces_pb2.RandomState | None:
-        """Returns the state to send: None when nothing was drawn here since the last exchange."""
+        """Returns the state to send: None if nothing was drawn here since the last exchange."""
         state = self._state()
         return None if state == self._synchronised else state
 
     def known(self) -> spaces_pb2.RandomState | None:
-        """Returns the state that the environment's generator is in, if it is mirrored."""
+        """Returns the state of the environment's generator, if it is mirrored."""
         return self._state() if self.active else None
 
     def _state(self) -> spaces_pb2.RandomState | None:

@@ -1,4 +1,4 @@
-"""The remote proxy: the Env API over a session, shared by the classes of envwire and Gymnasium."""
+"""The remote environment: the Env API over a session, shared by the classes of envwire and Gymnasium."""
 
 from __future__ import annotations
 
@@ -17,16 +17,13 @@ from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._recovery.strategies import STRATEGIES
 from envwire.client._session.flows import run
-from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Render, Step
 from envwire.client._session.requests import WrapperLike, listed, make_request
-from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Servers, Targets
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
 from envwire.client.errors import RemoteError
 from envwire.client.options import ConnectionOptions
-from envwire.codec import decode_env_spec
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -46,12 +43,12 @@ class RemoteProxy(RemoteAttributes):
         env_id: Id of the environment.
         render_mode: Render mode for the life of the proxy. "human" opens a window on the client.
         wrappers: Wrappers to apply on the server, innermost first: names, or (name, keyword arguments).
-        transport: "direct" (the default), "stream", "unary", or a `Transport`. "direct" falls back to a
-            stream where no direct channel can be opened; "direct-tcp" and "direct-unix" do not.
+        transport: "direct" (the default), "stream", "unary", or a `Transport`. "direct" falls back to a stream if no
+            direct channel can be opened; "direct-tcp" and "direct-unix" do not.
         library: Library of the id, "envwire" or "gymnasium"; by default that of this class, then any other.
         timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
-        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for one that
-            is silent, and none where nothing listens.
+        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for a server
+            that does not answer, and none if connections are refused.
         credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environment outlives this program; by default the server's.
         on_lost: Recovery when the session is lost. "raise" (the default): raise an error. "truncate": the step that
@@ -102,19 +99,12 @@ class RemoteProxy(RemoteAttributes):
         request = make_request(env_id, served_mode, wrappers, library, self._family, lease, kwargs)
         maker = SessionMaker(Servers(target, options), request, self._family)
         self._handle = SessionHandle(maker, STRATEGIES[on_lost](options, render_mode), maker.label)
-        made = self._handle.make()
-        self._describe(made)
-        if made.HasField("spec"):
-            self.spec = decode_env_spec(made.spec, self._family, self._recipe.entry_point)
-            self.spec.kwargs = self._recipe.spec_kwargs(self.spec.kwargs)
-            # The wrappers are on the server, where the recipe applies them again. `make` would import them here, by
-            # names that the server sent.
-            self.spec.additional_wrappers = ()
+        self._describe(self._handle.make())
         if render_mode == HUMAN:
             self._watch()
 
     def _watch(self) -> None:
-        """Sets up render mode "human"; the server renders arrays."""
+        """Sets up render mode "human": the server renders arrays, and a viewer displays them here."""
         self.render_mode = HUMAN
         modes: list[Any] = list(self.metadata.get("render_modes") or ())
         if HUMAN not in modes:
@@ -122,21 +112,6 @@ class RemoteProxy(RemoteAttributes):
         if self.spec is not None:
             self.spec.kwargs["render_mode"] = HUMAN
         self._viewer = Viewer(self.metadata)
-
-    @property
-    def connection_stats(self) -> ConnectionStats:
-        """Counters of this environment's connections and sessions since it was first made."""
-        return self._handle.stats
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """Notices of the server, such as that it is about to stop and in how many seconds."""
-        return self._handle.notices
-
-    @property
-    def recorded_as(self) -> str:
-        """Name of the recording that the server keeps of the present session; empty when it keeps none."""
-        return self._handle.recorded_as
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -153,7 +128,7 @@ class RemoteProxy(RemoteAttributes):
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Takes a step (see `Env.step`)."""
-        # Each is read once: a class with `__getattr__` takes 500 instructions more to find what it has.
+        # Local variables, because each attribute of a class with `__getattr__` takes 500 instructions more to read.
         handle, random = self._handle, self._random
         try:
             result = (
@@ -174,7 +149,7 @@ class RemoteProxy(RemoteAttributes):
         """Takes one step per action until the episode ends, in one request if possible.
 
         Args:
-            actions: The actions, of a policy that plans several at once for instance.
+            actions: The actions, for example of a policy that plans several steps.
 
         Returns:
             The result of each step; fewer than actions if the episode ended.
@@ -193,7 +168,7 @@ class RemoteProxy(RemoteAttributes):
         )
 
     def render(self) -> Any:
-        """Returns a frame of the present state (see `Env.render`); None in mode "human", which shows it by itself."""
+        """Returns a frame of the current state (see `Env.render`); None in mode "human", which displays each frame."""
         return self._frame() if self._viewer is None else None
 
     def _frame(self) -> Any:
@@ -213,11 +188,11 @@ class RemoteProxy(RemoteAttributes):
     def save_state(self) -> SavedState:
         """Saves the state of the environment, for `restore_state` to return to.
 
-        The environment has to offer it, by methods of its own (see docs/reliability.md), or to be recorded for
-        `on_lost="replay"`. What is on this side, an `action_space` for instance, is not part of it.
+        The environment needs methods for it (see docs/reliability.md), or has to be recorded for `on_lost="replay"`.
+        The state of objects in this program, such as `action_space`, is not saved.
 
         Raises:
-            InvalidRequestError: The environment does not offer it.
+            InvalidRequestError: The environment cannot save its state.
         """
         return self._handle.run(save(self._handle, self._random))
 
@@ -225,15 +200,16 @@ class RemoteProxy(RemoteAttributes):
         """Restores a state that `save_state` returned.
 
         Raises:
-            InvalidRequestError: It is another environment's, or is not kept any more.
+            InvalidRequestError: It belongs to another environment, or the server has dropped it.
         """
         self._used = True
         self._handle.run(restore(self._handle, self._random, state))
 
     def fork(self) -> Self:
-        """Returns a second environment in the same state; from here on each goes its own way.
+        """Returns a second, independent environment in the same state.
 
-        The server forks the environment's process, or the environment has to be recorded for `on_lost="replay"`.
+        The server forks the environment's process. If it cannot, the environment has to be recorded for
+        `on_lost="replay"`.
 
         Raises:
             InvalidRequestError: The process cannot be forked.

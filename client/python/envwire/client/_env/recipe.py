@@ -1,4 +1,4 @@
-"""The arguments of a proxy, kept to make it again: for its spec, and for pickling before first use."""
+"""The arguments of a proxy, kept to make it again: from its spec, or after unpickling."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class Recipe:
     """The arguments of a proxy.
 
     Attributes:
-        face: The proxy's class.
+        proxy_class: The proxy's class.
         target: Address of its server, or a list of addresses.
         env_id: Id of the environment.
         render_mode: Its render mode.
         wrappers: Wrappers on the server.
         library: Library that the id is taken from.
         env_kwargs: Keyword arguments of the environment.
-        options: How servers are reached.
+        options: How to connect.
     """
 
-    face: type
+    proxy_class: type
     target: Any
     env_id: str
     render_mode: str | None
@@ -40,18 +40,18 @@ class Recipe:
 
     @property
     def entry_point(self) -> str | Callable[..., Any]:
-        """What `make` calls: a name of this library, so that a specification can be stored and sent.
+        """The function that `make` calls, as a name in this library, so that the spec can be stored and sent.
 
-        With credentials or an open transport it is a function, since specifications are written to files, which must
-        hold neither. It is a function for a user's subclass as well, which has no name in this library.
+        With credentials or an open transport it is the function itself, since specs may be written to files, which must
+        not contain them. For a class without a name in this library, such as a user's, it is the function as well.
         """
-        return vars(self.face)["_entry_point"] if self._storable else self._function()
+        return vars(self.proxy_class)["_entry_point"] if self._storable else self._function()
 
     def spec_kwargs(self, of_environment: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the keyword arguments that the entry point is called with.
 
         Args:
-            of_environment: Those of the environment's own specification, on the server.
+            of_environment: Those in the environment's spec on the server.
         """
         if not self._storable:
             return dict(of_environment)
@@ -68,7 +68,8 @@ class Recipe:
     @property
     def _storable(self) -> bool:
         opened = not isinstance(self.options.transport, (str, type(None)))
-        return not opened and not self.options.credentials and "_entry_point" in vars(self.face)
+        named = "_entry_point" in vars(self.proxy_class)
+        return named and not opened and not self.options.credentials
 
     def _given_options(self) -> dict[str, Any]:
         defaults = {each.name: each.default for each in fields(self.options)}
@@ -82,10 +83,10 @@ class Recipe:
             "env_kwargs": self.env_kwargs,
             **self.options.keywords,
         }
-        return self.face(self.target, self.env_id, **{**arguments, **overrides})
+        return self.proxy_class(self.target, self.env_id, **{**arguments, **overrides})
 
     def _function(self) -> Callable[..., Any]:
-        # A function, which `make` asks for no metadata; it would ask a class.
+        # A function rather than the class: `make` would read a class's metadata.
         def make_remote(**kwargs: Any) -> Any:
             return self._remake(**kwargs)
 

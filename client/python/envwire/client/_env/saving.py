@@ -45,8 +45,8 @@ def save(handle: BaseSessionHandle[Any], random: MirroredRandom) -> Flow[SavedSt
     """Saves the state of an environment.
 
     Raises:
-        InvalidRequestError: UNSUPPORTED: neither the environment nor its recording offers one.
-        ReplayError: The recording is not whole.
+        InvalidRequestError: UNSUPPORTED: the environment cannot save its state and is not recorded.
+        ReplayError: The recording cannot be replayed.
     """
     recording = handle.strategy.recording
     number = 0
@@ -65,8 +65,8 @@ def restore(
     """Brings an environment back to a state.
 
     Raises:
-        InvalidRequestError: It is not a state of this environment, or is not kept any more.
-        RemoteError: The environment could not be brought there.
+        InvalidRequestError: It belongs to another environment, or the server has dropped it.
+        RemoteError: The environment could not be brought to that state.
     """
     if state.lineage is not handle.lineage:
         raise InvalidRequestError(
@@ -93,11 +93,11 @@ def fork(handle: BaseSessionHandle[Any], twin: BaseSessionHandle[Any]) -> Flow[b
         twin: Takes the copy.
 
     Returns:
-        Whether it is made; otherwise the twin has to `catch_up`.
+        Whether the copy was made; otherwise the twin has to `catch_up`.
 
     Raises:
-        InvalidRequestError: UNSUPPORTED: neither its process nor its recording allows it.
-        ReplayError: The recording is not whole, or the copy went another way.
+        InvalidRequestError: UNSUPPORTED: its process cannot be forked, and it is not recorded.
+        ReplayError: The recording cannot be replayed, or the copy gave other answers.
     """
     try:
         yield from _copied(handle, twin)

@@ -8,19 +8,19 @@ from typing import Any
 from envwire.envs.wrappers.human import Display, Pacer, default_display
 
 HUMAN = "human"
-#: Render mode of the environment on the server, where a window would not be seen.
+#: Render mode of the environment on the server, where nobody would see a window.
 RENDERED = "rgb_array"
 _DEFAULT_FPS = 30.0
 
 
 class Viewer:
-    """Shows frames at the pace that an environment's metadata asks for.
+    """Displays frames at the rate that an environment's metadata gives.
 
     Args:
-        metadata: The metadata; without "render_fps" it is 30 frames per second.
+        metadata: The metadata; without "render_fps", the rate is 30 frames per second.
 
     Attributes:
-        display: Where to show; by default a window, or the terminal where there cannot be one.
+        display: The display; by default a window, or the terminal if no window can be opened.
     """
 
     def __init__(self, metadata: Mapping[str, Any]) -> None:
@@ -28,15 +28,15 @@ class Viewer:
         self._pacer = Pacer(float(metadata.get("render_fps") or _DEFAULT_FPS))
 
     def show(self, frame: Any) -> None:
-        """Shows a frame, uint8 of shape (height, width, 3).
+        """Displays a frame, uint8 of shape (height, width, 3).
 
         Raises:
-            TypeError: It is not such an array.
+            TypeError: The frame is not such an array.
         """
         if getattr(frame, "ndim", 0) != 3:
             raise TypeError(
-                f"the environment rendered {type(frame).__name__} where an array of shape (height, width, 3) was "
-                f"asked for; it cannot be shown to a human. Make it with another render_mode"
+                f"the environment rendered {type(frame).__name__} instead of an array of shape (height, width, 3), "
+                f"which render_mode='human' needs. Make it with another render_mode"
             )
         if self.display is None:
             self.display = default_display()
