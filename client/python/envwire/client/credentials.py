@@ -31,21 +31,21 @@ def _token() -> str | None:
 
 @dataclass(frozen=True)
 class Credentials:
-    """Certificates and token of a client. What is not given comes from the environment variable in parentheses.
+    """Certificates and token of a client. The defaults come from the environment variables in parentheses.
 
-    Giving `ca` or `cert` turns TLS on. Printing it shows neither key nor token.
+    Giving `ca` or `cert` turns TLS on. `repr` shows neither key nor token.
 
     Attributes:
-        ca: The authorities that may have issued the server's certificate: a PEM file or its content (ENVWIRE_CA).
-        cert: This client's certificate, for servers that ask for one (ENVWIRE_CERT).
-        key: Its key (ENVWIRE_KEY).
-        token: A token of the server's list (ENVWIRE_TOKEN, or the file that ENVWIRE_TOKEN_FILE names).
-        override_authority: The name that the server's certificate has, where it is dialled by another.
-        tls: Whether to use TLS without `ca` and `cert`: with the authorities that gRPC comes with.
-        insecure: Whether the token may be sent without TLS beyond this machine, where everybody on the way can read it.
+        ca: The trusted authorities for the server's certificate: a PEM file or its content (ENVWIRE_CA).
+        cert: This client's certificate, for servers that require one (ENVWIRE_CERT).
+        key: The key of that certificate (ENVWIRE_KEY).
+        token: A token that the server accepts (ENVWIRE_TOKEN, or the content of the file ENVWIRE_TOKEN_FILE).
+        override_authority: The name in the server's certificate, if it differs from the name that is dialled.
+        tls: Whether to use TLS without `ca` and `cert`, with the authorities that gRPC trusts by default.
+        insecure: Whether the token may be sent to other machines without TLS, where anyone on the way can read it.
 
     Raises:
-        InvalidRequestError: A certificate without its key, or a token that cannot be sent.
+        InvalidRequestError: A certificate without its key, or a token with characters that cannot be sent.
     """
 
     ca: Pem | None = field(default_factory=_variable("ENVWIRE_CA"))
@@ -57,7 +57,7 @@ class Credentials:
     insecure: bool = False
 
     def __post_init__(self) -> None:
-        """Refuses what cannot work."""
+        """Checks that certificate and key are given together, and the token's characters."""
         if (self.cert is None) != (self.key is None):
             missing = "cert" if self.cert is None else "key"
             raise InvalidRequestError(
@@ -76,7 +76,7 @@ class Credentials:
 
     @property
     def metadata(self) -> tuple[tuple[str, str], ...] | None:
-        """What each call carries to say who calls."""
+        """The metadata with the token, for each call."""
         return None if self.token is None else (("authorization", f"Bearer {self.token}"),)
 
     def check_target(self, target: str) -> None:
@@ -97,7 +97,7 @@ class Credentials:
             )
 
     def pem(self, name: str) -> bytes | None:
-        """Returns the content of "ca", "cert" or "key"; None when there is none.
+        """Returns the content of "ca", "cert" or "key"; None if it is not given.
 
         Raises:
             TlsError: The file cannot be read.
@@ -106,19 +106,21 @@ class Credentials:
         return value if value is None or isinstance(value, bytes) else _read(value, name)
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """Returns a context for a TLS connection to the server; None when these credentials use no TLS.
+        """Returns a context for a TLS connection to the server; None if these credentials use no TLS.
 
         Raises:
-            TlsError: A file cannot be read or is not what it should be.
+            TlsError: A file cannot be read, or has no valid certificate or key.
         """
         if not self.secure:
             return None
-        import ssl  # takes 5 ms, and few clients use TLS
+        import ssl  # takes 5 ms, which clients without TLS save
 
         ca, cert, key = (self.pem(name) for name in ("ca", "cert", "key"))
         try:
             context = ssl.create_default_context(cadata=ca.decode("ascii") if ca else None)
-            context.minimum_version = ssl.TLSVersion.TLSv1_2  # not every build of Python has it so
+            context.minimum_version = (
+                ssl.TLSVersion.TLSv1_2
+            )  # not the default in every build of Python
             if cert is not None and key is not None:
                 _load_pair(context, cert, key)
         except (ssl.SSLError, ValueError) as error:
@@ -138,7 +140,7 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 def _load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
-    # The ssl module takes files only; this one is for the owner's eyes, and gone in a moment.
+    # The ssl module only reads files; this one is readable by its owner only, and deleted at once.
     import tempfile
 
     with tempfile.NamedTemporaryFile() as file:

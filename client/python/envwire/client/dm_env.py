@@ -28,19 +28,19 @@ else:
 
 
 class RemoteEnvironment(_Environment):
-    """An environment on a server, seen through dm_env's interface.
+    """An environment on a server, with dm_env's interface.
 
-    An episode that terminates ends with discount 0, one that is truncated with discount 1. Infos have no place in a
-    `TimeStep`; the last one is `info`.
+    An episode that terminates ends with discount 0, one that is truncated with discount 1. A `TimeStep` has no field
+    for the info; the last one is in `info`.
 
     Args:
-        target: HOST:PORT of the server, or a list of such.
+        target: HOST:PORT of the server, or a list of these.
         env_id: Id of the environment.
-        seed: Seed of the first reset; later ones go on from there.
-        settings: Those of `envwire.client.RemoteEnv`, and keyword arguments of the environment.
+        seed: Seed of the first reset; later resets are not seeded.
+        settings: Arguments of `envwire.client.RemoteEnv`, and keyword arguments of the environment.
 
     Attributes:
-        info: What the last reset or step said beside its result.
+        info: The info of the last reset or step.
 
     Raises:
         ValueError: dm_env has no spec for one of the spaces.
@@ -62,13 +62,13 @@ class RemoteEnvironment(_Environment):
         self.info: dict[str, Any] = {}
 
     def reset(self) -> Any:
-        """Starts an episode; returns its first `TimeStep`."""
+        """Starts an episode and returns its first `TimeStep`."""
         observation, self.info = self._remote.reset(seed=self._seed)
         self._seed, self._fresh = None, False
         return _dm_env.restart(observation)
 
     def step(self, action: Any) -> Any:
-        """Takes a step; a fresh environment, or one whose episode ended, is reset instead."""
+        """Takes a step; a new environment, or one whose episode has ended, is reset instead."""
         if self._fresh:
             return self.reset()
         taken = action_for(self._remote.action_space, action)
@@ -80,7 +80,7 @@ class RemoteEnvironment(_Environment):
         return ended(float(reward), observation)
 
     def observation_spec(self) -> Any:
-        """Returns the spec of observations: arrays, in dicts and tuples as the space has them."""
+        """Returns the spec of observations, nested like the space."""
         return self._observation_spec
 
     def action_spec(self) -> Any:

@@ -1,6 +1,6 @@
 """Remote environments that are `gymnasium.Env` and `gymnasium.vector.VectorEnv`. Needs `envwire[gymnasium]`.
 
-Importing this module registers `envwire/Remote-v0`, for `gymnasium.make`.
+Importing this module registers `envwire/Remote-v0` for `gymnasium.make`.
 """
 
 from __future__ import annotations

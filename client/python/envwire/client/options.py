@@ -11,28 +11,28 @@ from envwire.client.credentials import Credentials
 if TYPE_CHECKING:
     from envwire.client._transports.transport import Transport
 
-#: What may become of an environment whose session is lost.
+#: The recovery strategies, by name.
 ON_LOST = ("raise", "truncate", "replay")
 
 
 @dataclass(frozen=True)
 class ConnectionOptions:
-    """How servers are reached, and what becomes of environments whose session is lost.
+    """How to connect to servers, and how to recover environments whose session is lost.
 
-    The keywords of `RemoteEnv` and `RemoteVectorEnv` of the same names say more.
+    `RemoteEnv` and `RemoteVectorEnv` document the keywords of the same names.
 
     Attributes:
         transport: Name of a transport, an open one, or None for the default.
-        timeout: Seconds to wait for an answer; None for a little more than the server allows itself.
-        connect_timeout: Seconds to wait for a server, also for one that is not started yet; None for at most 10, and
-            none where nothing listens.
-        credentials: Certificates and token; None for those that environment variables name.
+        timeout: Seconds to wait for an answer; None for slightly longer than the server's step timeout.
+        connect_timeout: Seconds to wait for a server, also for one that has not started yet. None: 10 for a server that
+            does not answer, and none if connections are refused.
+        credentials: Certificates and token; None for those from the ENVWIRE_* environment variables.
         lease: Seconds that the environment outlives this program; None for the server's default.
         on_lost: One of `ON_LOST`.
-        replay_limit: How many requests "replay" records at most.
+        replay_limit: Most requests that "replay" records.
 
     Raises:
-        ValueError: There is no such `on_lost`.
+        ValueError: `on_lost` is unknown.
     """
 
     transport: str | Transport | None = None
@@ -44,7 +44,7 @@ class ConnectionOptions:
     replay_limit: int = 100_000
 
     def __post_init__(self) -> None:
-        """Checks the options that are names."""
+        """Checks `on_lost`."""
         if self.on_lost not in ON_LOST:
             raise ValueError(
                 f"unknown on_lost={self.on_lost!r}; choose one of {', '.join(ON_LOST)}"

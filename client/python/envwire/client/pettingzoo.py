@@ -5,8 +5,8 @@
     >>> env.reset(seed=42)
     >>> observation, reward, termination, truncation, info = env.last()
 
-Each holds a proxy whose observations, rewards and flags are dictionaries by agent, and spreads them where PettingZoo
-has them.
+Each holds a `RemoteEnv` whose observations, rewards and flags are dicts by agent, and presents them in PettingZoo's
+form.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ else:
 
 
 class _Remote(RemoteEnv):
-    """The proxy that both kinds hold."""
+    """The remote environment that both kinds hold."""
 
     def __str__(self) -> str:
         return f"<remote {self._env_id}>"
@@ -40,16 +40,17 @@ class _Remote(RemoteEnv):
 
 
 class RemoteAgents:
-    """What both kinds have in common: how they are made, the proxy that they hold, and their agents' spaces.
+    """Base of both kinds: construction, the `RemoteEnv` that they hold, and the agents' spaces.
 
-    They connect when they are made. `close()` may be called twice; `reset()` after `close()`, or after the session was
-    lost, makes the environment again. Attributes that PettingZoo does not name are read from the environment.
+    The constructor connects and makes the environment. `close()` may be called twice; `reset()` after `close()`, or
+    after the session was lost, makes the environment again. Attributes that PettingZoo does not define are read from
+    the environment.
 
     Args:
-        target: HOST:PORT of the server. Unused by a transport in process.
-        env_id: PettingZoo's id, "butterfly/pistonball-v6"; with "_v" for "-v" as well.
-        render_mode: Render mode, fixed from now on.
-        settings: Those of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
+        target: HOST:PORT of the server. Ignored by an in-process transport.
+        env_id: PettingZoo's id, such as "butterfly/pistonball-v6" or "butterfly/pistonball_v6".
+        render_mode: Render mode for the life of the proxy.
+        settings: Arguments of `envwire.client.RemoteEnv`, except `library`, and keyword arguments of the environment.
 
     Raises:
         ValueError: `on_lost` is "truncate".
@@ -76,25 +77,25 @@ class RemoteAgents:
         self.possible_agents = list(self.observation_spaces)
 
     def __getattr__(self, name: str) -> Any:
-        """Reads from the environment what this proxy does not have; private names are not asked for."""
+        """Reads an attribute that the proxy does not have from the environment, unless its name is private."""
         if name.startswith("_"):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
         return self._remote.get_wrapper_attr(name)
 
     def observation_space(self, agent: Any) -> Any:
-        """Returns the space of what `agent` observes: the same object every time."""
+        """Returns the observation space of an agent: the same object every time."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: Any) -> Any:
-        """Returns the space of `agent`'s actions: the same object every time."""
+        """Returns the action space of an agent: the same object every time."""
         return self.action_spaces[agent]
 
     def render(self) -> Any:
-        """Returns a frame of the present state."""
+        """Returns a frame of the current state."""
         return self._remote.render()
 
     def state(self) -> Any:
-        """Returns the global view of the environment, where it has one."""
+        """Returns the global state of the environment, if it has one."""
         return self._remote.call("state")
 
     def close(self) -> None:
@@ -142,17 +143,17 @@ class AECEnv(RemoteAgents, _AECBase):
         self._take(observation, state)
 
     def step(self, action: Any) -> None:
-        """Takes the turn of the selected agent; None is the only action of one that is out."""
+        """Takes the turn of the selected agent; the action of a dead agent is None."""
         result: tuple[Any, ...] = self._remote.step(action)
         observation, rewards, terminations, truncations, state = result
         flags = {"rewards": rewards, "terminations": terminations, "truncations": truncations}
         self._take(observation, state | flags)
 
     def observe(self, agent: Any) -> Any:
-        """Returns what `agent` observes now."""
+        """Returns the current observation of an agent."""
         if self._observation is None or agent != self.agent_selection:
             return self._remote.call("observe", agent)
-        # It came with the last answer. It is handed out once, so that each call returns an object of its own.
+        # It came with the last answer. It is returned only once, so that each call returns its own object.
         observation, self._observation = self._observation, None
         return observation
 

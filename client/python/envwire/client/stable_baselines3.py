@@ -1,6 +1,6 @@
-"""Remote environments as a `VecEnv` of stable-baselines3, which resets environments in the step that ends an episode.
+"""Remote environments as a `VecEnv` of stable-baselines3. Needs stable-baselines3.
 
-Needs stable-baselines3, and with it Gymnasium.
+A `VecEnv` resets an environment in the step that ends its episode.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _join_rows(sizes: Sequence[int], infos: Sequence[Infos]) -> list[Infos]:
 
 
 class _RemoteRows(RemoteVectorEnv):
-    """A remote vector environment whose infos are lists, one info for each environment."""
+    """A remote vector environment whose infos are a list with one dict for each environment."""
 
     _join_infos = staticmethod(_join_rows)
 
@@ -33,18 +33,18 @@ class _RemoteRows(RemoteVectorEnv):
 class RemoteVecEnv(VecEnv):
     """Remote environments that are a `VecEnv`.
 
-    What `DummyVecEnv` of the same environments here would give: observations, rewards, dones, infos with
-    "terminal_observation" and "TimeLimit.truncated", and `reset_infos`.
+    They return what a local `DummyVecEnv` returns: observations, rewards, dones, infos with "terminal_observation" and
+    "TimeLimit.truncated", and `reset_infos`.
 
     Args:
-        target: HOST:PORT of the server, or a list of such.
+        target: HOST:PORT of the server, or a list of these.
         env_id: Id of the environments.
         num_envs: How many.
-        wrappers: Wrappers to put around each on the server, innermost first: (name, keyword arguments).
-        kwargs: Further arguments of `envwire.client.RemoteVectorEnv`, but for the autoreset mode.
+        wrappers: Wrappers to apply to each on the server, innermost first: (name, keyword arguments).
+        kwargs: Further arguments of `envwire.client.RemoteVectorEnv`, except the autoreset and vectorization modes.
 
     Raises:
-        InvalidRequestError: An autoreset mode, or native vector environments, were asked for.
+        InvalidRequestError: An autoreset or vectorization mode was given.
         Exception: As `RemoteVectorEnv`.
     """
 
@@ -60,7 +60,7 @@ class RemoteVecEnv(VecEnv):
         for refused in ("autoreset_mode", "vectorization_mode"):
             if refused in kwargs:
                 raise InvalidRequestError(
-                    f"{refused} is stable-baselines3's own here; leave it out, or use RemoteVectorEnv"
+                    f"{refused} is determined by stable-baselines3; leave it out, or use RemoteVectorEnv"
                 )
         self._wrappers = [name for name, _ in wrappers]
         self._envs = _RemoteRows(
@@ -95,14 +95,14 @@ class RemoteVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), dones, told
 
     def _ended(self, index: int, info: Infos) -> Infos:
-        """Keeps the info of the reset, and returns that of the step which ended the episode."""
+        """Keeps the info of the reset, and returns the info of the step that ended the episode."""
         final, observation = info.pop("final_info"), info.pop("final_obs")
         self.reset_infos[index] = info
         return {**final, "terminal_observation": observation}
 
     @property
     def connection_stats(self) -> ConnectionStats:
-        """What sessions and connections went through so far."""
+        """Counters of the sessions and connections, summed."""
         return self._envs.connection_stats
 
     def close(self) -> None:
@@ -110,7 +110,7 @@ class RemoteVecEnv(VecEnv):
         self._envs.close()
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """Returns an attribute of each environment; of a method, what it returns."""
+        """Returns an attribute of each environment (or the result, if it is a method)."""
         return self._envs.call_on(list(self._get_indices(indices)), attr_name)
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:

@@ -63,7 +63,7 @@ def step_many(
 def _take(
     strategy: RecoveryStrategy, actions: Sequence[Any]
 ) -> Flow[tuple[list[StepResult], BaseException | None]]:
-    """Takes several steps in one request. If the session is lost, recovery may end the episode, as for a single step."""
+    """Takes several steps in one request; recovery of a lost session may end the episode, as for a single step."""
     try:
         results, error = yield Ask(StepMany(actions), recover=True)
     except RemoteError as lost:
