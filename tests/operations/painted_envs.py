@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 import warnings
 from typing import Any
 
@@ -15,12 +16,13 @@ class Painted(gym.Env[np.ndarray, int]):
 
     metadata = {"render_modes": ["rgb_array"], "render_fps": 30}
 
-    def __init__(self, render_mode: str | None = None, says: str = "") -> None:
+    def __init__(self, render_mode: str | None = None, says: str = "", trouble: str = "") -> None:
         self.render_mode = render_mode
         self.observation_space = gym.spaces.Box(-np.inf, np.inf, (4,), np.float64)
         self.action_space = gym.spaces.Discrete(3)
         self._canvas = np.zeros((400, 641, 3), np.uint8)
         self._steps = 0
+        self._trouble = trouble
         if says:
             print(says, flush=True)
 
@@ -42,6 +44,10 @@ class Painted(gym.Env[np.ndarray, int]):
         return np.array([self.np_random.random(), np.random.random(), random.random(), self._steps])
 
     def render(self) -> np.ndarray:
+        if self._trouble == "raises":
+            raise ValueError("out of paint")
+        while self._trouble == "hangs":
+            time.sleep(1)
         warnings.warn("a picture is taken", UserWarning, stacklevel=2)
         self._canvas[:] = self.np_random.integers(256, size=3)
         self._canvas[0, 0] = np.random.randint(256), random.randrange(256), self._steps % 256

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from google.protobuf.duration_pb2 import Duration
 
-from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.client import RemoteEnv, RemoteVectorEnv, StepTimeoutError
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server import Server
 from tests.operations.watching import Audience, next_round, refused, watching
@@ -142,3 +142,31 @@ def test_without_the_operators_setting_there_are_none() -> None:
         request = pb.WatchFramesRequest(session_id=session.session_id)
         assert refused(server.target, "WatchFrames", request) == "UNSUPPORTED"
         env.close()
+
+
+def test_an_environment_that_cannot_paint_goes_on(server: Server) -> None:
+    env = RemoteEnv(server.target, PAINTED, render_mode="rgb_array", trouble="raises")
+    env.reset(seed=1)
+    request = pb.WatchFramesRequest(session_id=sessions(server)[0].session_id)
+    with watching(server.target, "WatchFrames", request) as pictures:
+        assert next(pictures).unavailable == "ValueError: out of paint"
+        env.step(0)
+        assert next(pictures).unavailable
+    env.close()
+
+
+def step_for_ever(env: RemoteEnv) -> None:
+    while True:
+        env.step(0)
+
+
+def test_one_that_hangs_in_a_picture_is_ended_by_its_deadline() -> None:
+    with Server([PAINTED], frames=True, step_timeout=1.0, **SETTINGS) as server:
+        env = RemoteEnv(server.target, PAINTED, render_mode="rgb_array", trouble="hangs")
+        env.reset(seed=1)
+        request = pb.WatchFramesRequest(session_id=sessions(server)[0].session_id)
+        with watching(server.target, "WatchFrames", request) as pictures:
+            with pytest.raises(StepTimeoutError):
+                step_for_ever(env)
+            with pytest.raises(grpc.RpcError, match="did not answer within 1 s"):
+                next(pictures)

@@ -57,9 +57,9 @@ def pack_picture(pixels: Any, seconds: float) -> bytes:
     return _HEAD.pack(small.shape[1], small.shape[0], seconds) + small.tobytes()
 
 
-def pack_reason(reason: str) -> bytes:
-    """Returns the message that tells why there is no picture."""
-    return _HEAD.pack(0, 0, 0.0) + reason[:_MAX_REASON].encode(errors="replace")
+def pack_reason(reason: str, seconds: float = 0.0) -> bytes:
+    """Returns the message that tells why there is no picture, and how long the attempt took."""
+    return _HEAD.pack(0, 0, seconds) + reason[:_MAX_REASON].encode(errors="replace")
 
 
 def read_picture(message: bytes) -> Picture:
@@ -72,10 +72,10 @@ def read_picture(message: bytes) -> Picture:
         raise FrameError(f"a picture of {len(message)} bytes")
     width, height, seconds = _HEAD.unpack_from(message)
     body = message[_HEAD.size :]
-    if not width and not height and len(body) <= 4 * _MAX_REASON:
-        return Picture(0, 0, b"", body.decode(errors="replace"), 0.0)
-    if max(width, height) > MAX_SIDE or len(body) != width * height * 3 or not body:
-        raise FrameError(f"a picture of {width} x {height} pixels in {len(body)} bytes")
     if not 0 <= seconds < float("inf"):
         raise FrameError(f"a picture that took {seconds} s")
+    if not width and not height and len(body) <= 4 * _MAX_REASON:
+        return Picture(0, 0, b"", body.decode(errors="replace"), seconds)
+    if max(width, height) > MAX_SIDE or len(body) != width * height * 3 or not body:
+        raise FrameError(f"a picture of {width} x {height} pixels in {len(body)} bytes")
     return Picture(width, height, body, "", seconds)

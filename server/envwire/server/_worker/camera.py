@@ -36,7 +36,8 @@ def take_picture(env: Any) -> bytes:
         frame = rendered[0] if is_tuple_or_list(rendered) else rendered
         return pack_picture(frame, time.perf_counter() - begun)
     except Exception as error:
-        return pack_reason(f"{type(error).__name__}: {error}")
+        took = time.perf_counter() - begun
+        return pack_reason(f"{type(error).__name__}: {error}", took)
 
 
 @contextlib.contextmanager

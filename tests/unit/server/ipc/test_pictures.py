@@ -49,8 +49,8 @@ def test_what_is_no_picture(rendered: object) -> None:
 
 
 def test_a_reason_is_cut() -> None:
-    picture = read_picture(pack_reason("\U0001f3a8" * 1000))
-    assert (picture.rgb, picture.reason) == (b"", "\U0001f3a8" * 200)
+    picture = read_picture(pack_reason("\U0001f3a8" * 1000, 0.5))
+    assert picture == (0, 0, b"", "\U0001f3a8" * 200, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,7 @@ def test_a_reason_is_cut() -> None:
         HEAD.pack(MAX_SIDE + 1, 1, 0.0) + bytes(3 * (MAX_SIDE + 1)),
         HEAD.pack(0, 1, 0.0),
         HEAD.pack(0, 0, 0.0) + bytes(801),
+        HEAD.pack(0, 0, math.nan),
         HEAD.pack(1, 1, math.inf) + bytes(3),
         HEAD.pack(1, 1, math.nan) + bytes(3),
         HEAD.pack(1, 1, -1.0) + bytes(3),

@@ -1,0 +1,80 @@
+"""A watcher is told everything once, then what has changed, in parts that are bounded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from envwire.observe.v1 import observe_pb2 as pb
+from envwire.server._front.observing.history import History
+from envwire.server._front.observing.rounds import MOST, Rounds
+from envwire.server._front.sessions.life import Life
+from tests.unit.server.front.observing.test_history import Session as Ended
+
+
+class Process:
+    """A process by its number."""
+
+    pid = 7
+
+
+class Session:
+    """A living session."""
+
+    env_id, life, began, last_used = "CartPole-v1", Life.LIVE, 1.0, 2.0
+    busy = attached = renders = False
+    process = Process()
+
+    def __init__(self, number: int, owner: str = "token alice") -> None:
+        self.id, self.owner = f"session {number}", owner
+        self.requests = self.steps = 0
+
+    def stats(self) -> tuple[int, float, float]:
+        return self.requests, 0.5, 0.25
+
+
+def everybody(_: str) -> bool:
+    return True
+
+
+def rounds(sessions: list[Session], history: History | None = None) -> Rounds:
+    table: Any = sessions
+    return Rounds(table, history or History(), pb.ServerStatus, began=1.0, frames=True)
+
+
+def test_a_round_comes_in_bounded_parts() -> None:
+    told = list(rounds([Session(number) for number in range(2 * MOST + 1)]).next(everybody))
+    assert [len(part.sessions) for part in told] == [MOST, MOST, 1]
+    assert [part.complete for part in told] == [False, False, True]
+    assert [part.HasField("server") for part in told] == [True, False, False]
+
+
+def test_after_the_first_round_only_changes_are_told() -> None:
+    sessions = [Session(number) for number in range(3)]
+    told = rounds(sessions)
+    assert [len(part.sessions) for part in told.next(everybody)] == [3]
+    assert [len(part.sessions) for part in told.next(everybody)] == [0]
+    sessions[1].steps = sessions[1].requests = 5
+    (part,) = told.next(everybody)
+    assert [(each.session_id, each.steps) for each in part.sessions] == [("session 1", 5)]
+    assert [len(part.sessions) for part in told.next(everybody)] == [0]
+
+
+def test_sessions_and_ends_of_others_are_hidden() -> None:
+    history = History()
+    for number in (1, 2):
+        ended: Any = Ended(number)
+        ended.owner = f"token {number}"
+        history.note(ended, now=3.0)
+    sessions = [Session(3, "token 1"), Session(4, "token 2")]
+    (part,) = rounds(sessions, history).next(lambda owner: owner == "token 2")
+    assert [each.session_id for each in part.sessions] == ["session 4"]
+    assert [each.session_id for each in part.ended] == ["session 2"]
+
+
+def test_ends_are_told_once() -> None:
+    history = History()
+    told = rounds([], history)
+    ended: Any = Ended(1)
+    history.note(ended, now=3.0)
+    assert [len(part.ended) for part in told.next(everybody)] == [1]
+    assert [len(part.ended) for part in told.next(everybody)] == [0]
