@@ -14,6 +14,7 @@ FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 MAKES ?= 5000
 STEP_SECONDS ?= 150
+LABELS = --build-arg VERSION=$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) --build-arg REVISION=$(shell git rev-parse HEAD)
 
 .DEFAULT_GOAL := help
 # Every verb is one: none is named after a file.
@@ -147,7 +148,7 @@ endurance: $(VENV)/.dev ## Make and close MAKES environments, then step for STEP
 	$(BIN)/python -m tests.adversary.endurance --makes $(MAKES) --seconds $(STEP_SECONDS)
 	$(BIN)/python -m tests.adversary.endurance --makes $(MAKES) --seconds $(STEP_SECONDS) --packed
 
-farm-test: $(VENV)/.dev ## Kill, stop and restart servers and gateways of a farm.
+farm-test: $(VENV)/.dev ## Kill, stop and restart servers and gateways of a farm, as processes; farm-test-containers does it with containers.
 	$(BIN)/python -m pytest -m 'long or not long' tests/farm
 
 PAGE := tests/page
@@ -159,6 +160,13 @@ $(PAGE)/node_modules/.ready: $(PAGE)/package-lock.json
 
 test-page: $(VENV)/.dev $(PAGE)/node_modules/.ready ## Drive the live page in Chromium (installs it on Debian); PICTURES=docs/images takes its pictures.
 	$(BIN)/python -m pytest -m 'long or not long' -rP $(PAGE)
+
+farm-test-containers: $(VENV)/.dev ## Train through containers that are killed, paused and stopped; one DNS name for many (needs `make image`).
+	$(BIN)/python -m pytest -m 'long or not long' tests/containers
+
+test-kubernetes: $(VENV)/.dev ## Validate the Kubernetes manifests (installs kubernetes-validate).
+	$(BIN)/pip install --quiet 'kubernetes-validate>=1.30'
+	$(BIN)/kubernetes-validate --strict $(filter-out %/kustomization.yaml,$(wildcard docker/kubernetes/*.yaml))
 
 fuzz: $(VENV)/.dev ## Throw nonsense at whatever reads a peer's bytes, for FUZZ_SECONDS.
 	$(BIN)/python -W ignore -m tests.fuzz.fuzz --seconds $(FUZZ_SECONDS)
@@ -266,6 +274,10 @@ example-rust: $(VENV)/.dev ## Drive an environment from Rust with tonic (downloa
 
 test-examples: $(VENV)/.dev ## Run the examples in other languages: Node, Go, Java, Rust; those whose tools are missing are skipped.
 	$(BIN)/python -m pytest -rs -m 'long or not long' tests/languages/test_examples.py
+
+image: ## Build the container images, envwire-server and envwire-server-gl, with version and revision in their labels.
+	docker build --file docker/server.Dockerfile --tag envwire-server $(LABELS) .
+	docker build --file docker/server.Dockerfile --tag envwire-server-gl --target gl $(LABELS) .
 
 image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engine where none runs).
 	docker/image-test.sh

@@ -8,10 +8,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 python=${PYTHON:-.venv/bin/python}
 dockerfile=docker/server.Dockerfile
+version=$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+revision=$(git rev-parse HEAD)
 name=envwire-test-$$ # of the image, the container, the network and the compose project
 work=$(mktemp -d)
 engine=              # process of an engine of our own
 compose=()
+file=compose         # of docker/, that Compose runs
 rows=()
 current="setting up"
 
@@ -61,15 +64,16 @@ finish() {
 show_failure() {
     echo "== the end of what the containers and the engine said" >&2
     limit 10 docker logs --tail 40 "$name" >&2
+    limit 10 docker logs --tail 40 "$name-once" >&2
     tail -n 20 "$work"/*.log >&2
 }
 
 remove_containers() {
     if engine_answers; then
         [[ ${#compose[@]} == 0 ]] || in_compose down --timeout 5
-        limit 60 docker rm --force "$name"
+        limit 60 docker rm --force "$name" "$name-once"
         limit 60 docker network rm "$name"
-        limit 60 docker image rm --force "$name" "$name-base"
+        limit 60 docker image rm --force "$name" "$name-gl" "$name-derived" "$name-base"
     fi >/dev/null 2>&1
 }
 
@@ -152,9 +156,42 @@ build() {
     index=$("$python" -m pip config list | sed -n "s/^[^.]*\.index-url='\(http.*\)'$/\1/p" | tail -n 1)
     docker buildx version >/dev/null 2>&1 || export DOCKER_BUILDKIT=0
     # The host's network: the only way out of an engine without firewall rules, and good in any other.
-    limit 900 docker build --network host --force-rm --file "$dockerfile" --tag "$name" \
-        --build-arg "BASE=$base" ${index:+--build-arg "PIP_INDEX_URL=$index"} . >"$work/build.log" 2>&1
-    echo "$(($(docker image inspect --format '{{.Size}}' "$name") / 1000000)) MB"
+    limit 900 docker build --network host --force-rm --file "$dockerfile" --tag "$1" "${@:2}" \
+        --build-arg "BASE=$base" --build-arg VERSION="$version" --build-arg REVISION="$revision" \
+        ${index:+--build-arg "PIP_INDEX_URL=$index"} . >"$work/build.log" 2>&1
+    echo "$(($(docker image inspect --format '{{.Size}}' "$1") / 1000000)) MB"
+}
+
+is_labelled() {
+    local labels
+    labels=$(docker image inspect --format '{{json .Config.Labels}}' "$name")
+    [[ $labels == *"image.revision\":\"$revision\""* && $labels == *"image.version\":\"$version\""* ]] ||
+        fail "the labels are $labels"
+}
+
+# --- Images on top of it.
+
+# Serves MiniGrid from an image that `envwire image` built.
+derived() {
+    limit 900 "$python" -m envwire image minigrid --ids 'MiniGrid-Empty-5x5-v0' --from "$name" --build "$name-derived" \
+        >"$work/derived.log" 2>&1
+    serve_once "$name-derived" MiniGrid-Empty-5x5-v0
+}
+
+# Draws a frame of MuJoCo with OpenGL, in software.
+drawn() {
+    build "$name-gl" --target gl
+    limit 900 "$python" -m envwire image mujoco 'gymnasium[mujoco]' --ids HalfCheetah-v5 --from "$name-gl" \
+        --build "$name-derived" >"$work/derived.log" 2>&1
+    serve_once "$name-derived" HalfCheetah-v5 --render
+}
+
+# serve_once IMAGE ID [--render]: runs a container and drives the environment from inside.
+serve_once() {
+    docker run --detach --name "$name-once" --read-only --tmpfs /tmp --cap-drop ALL "$1" >/dev/null
+    wait_for 60 docker exec "$name-once" envwire-healthy
+    limit 120 docker exec -i "$name-once" python - "${@:2}" <docker/drive_once.py
+    docker rm --force "$name-once" >/dev/null
 }
 
 # --- One container, as its users run it: on a network of its own, published on loopback.
@@ -232,7 +269,7 @@ find_compose() {
 }
 
 in_compose() {
-    ENVWIRE_IMAGE=$name limit 300 "${compose[@]}" --project-name "$name" --file docker/compose.yaml "$@"
+    ENVWIRE_IMAGE=$name limit 300 "${compose[@]}" --project-name "$name" --file "docker/$file.yaml" "$@"
 }
 
 compose_up() { in_compose up --no-build --exit-code-from demo; }
@@ -241,11 +278,29 @@ compose_ended_well() {
     local statuses
     statuses=$(in_compose ps --all --quiet | xargs docker inspect --format '{{.State.ExitCode}}' | xargs)
     [[ $statuses == "0 0 0" ]] || fail "the containers ended with $statuses"
+    in_compose down --timeout 5
+}
+
+# --- Compose: a farm of four servers and a gateway, with and without certificates and tokens.
+
+farm_up() {
+    file=$1
+    in_compose up --no-build --detach --wait "${@:2}"
+}
+
+farm_down() { in_compose down --volumes --timeout 5; }
+
+# Drives the farm from a container of its network, by the names that are known there.
+farm_drive() {
+    limit 60 docker run --rm --network "${name}_default" --volumes-from "$(in_compose ps --quiet gateway):ro" \
+        --volume "$PWD/docker/farm_client.py:/srv/envwire/farm_client.py:ro" "$@" \
+        --entrypoint python "$name" /srv/envwire/farm_client.py
 }
 
 check "a Docker engine answers" find_engine
 check "a base image is there" find_base
-check "the image builds" build
+check "the image builds" build "$name"
+check "labels say version and revision" is_labelled
 check "healthy by the image's own check, read-only, no capabilities" run
 check "an agent outside takes 100 steps" drive steps
 check "the server's user is 10001" is_unprivileged
@@ -254,10 +309,18 @@ check "orphans are reaped, no zombies" reaps
 check "docker stop lets an episode end and refuses new ones; status 0" drain
 check "it starts again" start_again
 check "docker stop of an idle server; status 0" stop_idle
+check "envwire image: a package's environments in an image of their own" derived
+check "OpenGL: MuJoCo draws without a display" drawn
 find_compose
 if ((${#compose[@]})); then
     check "compose: two healthy servers, the demo client ends with 0" compose_up
     check "compose: all containers ended with 0" compose_ended_well
+    check "farm: a gateway and four servers" farm_up farm gateway server
+    check "farm: 32 environments over all servers" farm_drive
+    farm_down
+    check "farm with TLS and tokens" farm_up farm-tls gateway server-a server-b server-c server-d
+    check "farm with TLS and tokens: 32 environments, strangers refused" farm_drive --env ENVWIRE_CA=/secrets/client/ca.pem
+    farm_down
 else
     rows+=("compose: not here, not checked")
 fi

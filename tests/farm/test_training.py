@@ -5,23 +5,20 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import gymnasium
 import pytest
 from gymnasium.wrappers.vector import TransformReward
 
-from envwire.client.gymnasium import RemoteVectorEnv
 from envwire.server import Server
 from envwire.testing.equality import identical
-from tests.farm.learner import Learner, Weights
+from tests.farm.learner import Weights
 from tests.farm.scene import ENV, Gateway, kill, server
+from tests.farm.training import ENVS, check_training, train
 from tests.faults.scene import family_of
 
-ENVS, SESSIONS, SERVERS = 8, 4, 4
-UPDATES, STEPS = 12, 32
+SERVERS = 4
 
 
 def signal_all(server: Server, number: int) -> None:
@@ -75,55 +72,20 @@ class TrainedFarm:
 
 
 #: What is done before which step of the training.
-EVENTS: dict[int, Callable[[TrainedFarm], None]] = {
-    40: TrainedFarm.kill_server,
-    70: TrainedFarm.restart_server,
-    100: TrainedFarm.stop_server,
-    130: TrainedFarm.continue_server,
-    160: TrainedFarm.kill_gateway,
-    190: TrainedFarm.restart_gateway,
-    200: TrainedFarm.kill_server,
-    230: TrainedFarm.restart_server,
-    260: TrainedFarm.stop_server,
-    290: TrainedFarm.continue_server,
-    320: TrainedFarm.kill_server,
-    350: TrainedFarm.restart_server,
+EVENTS = {
+    40: "kill_server",
+    70: "restart_server",
+    100: "stop_server",
+    130: "continue_server",
+    160: "kill_gateway",
+    190: "restart_gateway",
+    200: "kill_server",
+    230: "restart_server",
+    260: "stop_server",
+    290: "continue_server",
+    320: "kill_server",
+    350: "restart_server",
 }
-
-
-class Disturbed(gymnasium.vector.VectorWrapper):
-    """Disturbs a farm before some steps, and measures how long those and the next ones take."""
-
-    def __init__(self, env: Any, farm: TrainedFarm) -> None:
-        super().__init__(env)
-        self._farm = farm
-        self._number = 0
-        self._last = "undisturbed"
-        self.pauses: dict[str, float] = {}
-
-    def step(self, actions: Any) -> Any:
-        event = EVENTS.get(self._number)
-        if event is not None:
-            event(self._farm)
-            self._last = f"{event.__name__} before step {self._number}"
-        self._number += 1
-        begun = time.perf_counter()
-        answer = self.env.step(actions)
-        taken = time.perf_counter() - begun
-        self.pauses[self._last] = max(self.pauses.get(self._last, 0.0), taken)
-        return answer
-
-
-def train(envs: Any) -> tuple[Weights, list[float]]:
-    """Trains on environments; returns the weights, and in how much of each rollout's steps an episode ended."""
-    learner = Learner(4, 2, seed=5)
-    observations, _ = envs.reset(seed=9)
-    ended: list[float] = []
-    for _ in range(UPDATES):
-        rollout, observations = learner.collect(envs, observations, STEPS)
-        learner.learn(rollout, observations)
-        ended.append(float(rollout.ends.mean()))
-    return learner.weights, ended
 
 
 @pytest.fixture
@@ -153,15 +115,5 @@ def test_the_learner_learns_and_one_wrong_reward_shows() -> None:
 @pytest.mark.long
 @pytest.mark.timeout(300)
 def test_training_through_losses_ends_with_the_same_weights(trained: TrainedFarm) -> None:
-    undisturbed, _ = train(gymnasium.make_vec(ENV, num_envs=ENVS, vectorization_mode="sync"))
-    remote = RemoteVectorEnv(
-        trained.gateway.target, ENV, num_envs=ENVS, sessions=SESSIONS, on_lost="replay"
-    )
-    envs = Disturbed(remote, trained)
-    weights, _ = train(envs)
-    stats = remote.connection_stats
-    remote.close()
-    for event, seconds in envs.pauses.items():
-        print(f"longest step after {event}: {seconds:.2f} s")
-    assert identical(weights, undisturbed)
-    assert stats.lost == stats.recovered >= 5
+    events = {step: getattr(trained, event) for step, event in EVENTS.items()}
+    check_training(trained.gateway.target, events, 5)

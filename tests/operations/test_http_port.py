@@ -18,7 +18,7 @@ from envwire.client import Credentials, RemoteEnv, SessionLostError
 from envwire.envs.error import NameNotFound
 from envwire.server import Server
 from envwire.server._auth.scopes import Scope
-from tests.farm.scene import free_port
+from tests.farm.scene import Gateway, free_port, server
 from tests.secured import certificates, write_tokens
 
 ENV = "CartPole-v1"
@@ -83,11 +83,12 @@ def test_metrics_count_what_was_done(port: Port, transport: str) -> None:
     env.reset(seed=0)
     for _ in range(5):
         env.step(0)
-    during = port.metrics()
+    # A request on a direct channel is counted after its answer is sent.
+    during = port.soon(lambda found: found["envwire_requests_total"] >= 6)
     assert during["envwire_slots_used"] == during[f"envwire_sessions {ENV}"] == 1
     assert during["envwire_makes_total MADE"] == during["envwire_make_seconds_count"] == 1
     assert 0 < during["envwire_make_seconds_sum"] < SECONDS
-    assert during["envwire_requests_total"] == 6
+    assert (during["envwire_requests_total"], during["envwire_steps_total"]) == (6, 5)
     assert 0 < during["envwire_environment_seconds_total"] < during["envwire_request_seconds_total"]
     assert (during["envwire_grpc_bytes_total received"] > 100) == (transport == "stream")
     env.close()
@@ -204,3 +205,29 @@ def test_with_a_certificate_the_port_speaks_tls() -> None:
 def test_a_port_that_is_taken_is_named(port: Port) -> None:
     with pytest.raises(Exception, match=r"--http-port"):
         Server([ENV], http_port=port.number).start()
+
+
+def test_a_gateway_has_metrics_of_the_farm() -> None:
+    port = Port()
+    gateway = Gateway("--http-port", str(port.number)).start()
+    try:
+        assert port.get("/livez")[0] == port.get("/readyz")[0] == 200
+        empty = port.metrics()
+        assert (empty["envwire_farm_slots"], empty["envwire_farm_servers free"]) == (0, 0)
+        with server(gateway, max_sessions=2) as one, server(gateway, max_sessions=3) as two:
+            gateway.await_servers(one, two)
+            envs = [RemoteEnv(gateway.target, ENV) for _ in range(2)]
+            with pytest.raises(NameNotFound):
+                RemoteEnv(gateway.target, "Nonsense-v0")
+            # A server that reports while the gateway reads its answer counts a session twice, until its next report.
+            found = port.soon(lambda found: found["envwire_farm_slots_free"] == 3)
+            assert found["envwire_farm_servers free"] == 2
+            assert found["envwire_farm_slots"] == 5
+            assert found["envwire_farm_slots_used"] == 2
+            assert found["envwire_makes_total MADE"] == 2
+            assert found["envwire_makes_total UNKNOWN_ENVIRONMENT"] == 1
+            assert found["envwire_make_seconds_count"] == 3
+            for env in envs:
+                env.close()
+    finally:
+        gateway.kill()

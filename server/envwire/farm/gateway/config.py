@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Annotated
 
-from envwire.server._settings.checks import LIMIT, PORT, POSITIVE, FilePath
+from envwire.server._settings.checks import LIMIT, OPTIONAL_PORT, PORT, POSITIVE, FilePath
 from envwire.server._settings.listening import check_listening
 from envwire.server._settings.setting import About, check_all, settings_of
 
@@ -37,6 +37,13 @@ class GatewayConfig:
         int, _gateway("Largest message in either direction, in bytes.", POSITIVE)
     ] = 256 * 1024 * 1024
     max_make_bytes: Annotated[int, _gateway("Largest Make, in bytes.", POSITIVE)] = 1024 * 1024
+    http_port: Annotated[
+        int,
+        _gateway(
+            "Port of HTTP for operators: /livez and /readyz for probes, /metrics for Prometheus; 0 for none.",
+            OPTIONAL_PORT,
+        ),
+    ] = 0
     server_ca: Annotated[
         FilePath,
         _safety(

@@ -26,6 +26,9 @@ from envwire.server._auth.tls import server_tls
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
 from envwire.server._front.grpc.edge import Context, bind, options, peer_identity
 from envwire.server._front.grpc.health import Health
+from envwire.server._front.http.port import Routes as HttpRoutes
+from envwire.server._front.http.port import http_port
+from envwire.server._front.tally import Tally
 
 _STOP_GRACE_SECONDS = 1.0
 
@@ -48,7 +51,8 @@ async def gateway(
     registry = Registry(clock())
     routes = Routes(registry, clock, partial(Link, config=config))
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
-    maker = Maker(registry, queue)
+    tally = Tally(clock)
+    maker = Maker(registry, queue, tally)
     health = Health(partial(_is_admitted, access))
     service = EnvironmentService(
         access, registry, routes, maker, incarnation, clock, config.max_make_bytes
@@ -57,15 +61,30 @@ async def gateway(
     server = grpc.aio.server(options=options(config))
     server.add_generic_rpc_handlers((service.handlers(), farm.handlers(), health.handlers()))
     target = bind(server, config, server_tls(config))
+    http_routes = partial(_http_routes, access, registry, tally, queue, clock)
     upkeep = Upkeep(registry, routes, clock)
     try:
         await server.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)
-        yield target
+        async with http_port(config, config.http_port, http_routes):
+            yield target
     finally:
         await upkeep.stop()
         await server.stop(_STOP_GRACE_SECONDS)
         await routes.close()
+
+
+def _http_routes(
+    access: Access,
+    registry: Registry,
+    tally: Tally,
+    queue: MakeQueue,
+    clock: Callable[[], float],
+) -> HttpRoutes:
+    from envwire.farm.gateway.metrics import GatewayMetrics
+    from envwire.server._front.http.operations import operations
+
+    return operations(access, lambda: True, GatewayMetrics(registry, tally, queue.__len__, clock))
 
 
 def _is_admitted(access: Access, context: Context) -> bool:

@@ -13,6 +13,7 @@ from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.request_ids import RequestIds
+from envwire.server._front.tally import MADE, Tally
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.farm")
@@ -31,12 +32,14 @@ class Maker:
     Args:
         registry: The servers.
         queue: Where Makes wait for room.
+        tally: Counts them.
     """
 
-    def __init__(self, registry: Registry, queue: MakeQueue) -> None:
+    def __init__(self, registry: Registry, queue: MakeQueue, tally: Tally) -> None:
         self._registry = registry
         self._queue = queue
         self._ids = RequestIds()
+        self._tally = tally
 
     async def make(self, request: pb.MakeRequest, send: Send[T]) -> T:
         """Sends a Make to a server that makes it, and returns what `send` does.
@@ -45,6 +48,16 @@ class Maker:
             FaultError: No server has room, or none makes it.
             RefusedError: A server refuses it, and others would as well.
         """
+        with self._tally.making() as count:
+            try:
+                answer = await self._make(request, send)
+            except RefusedError as error:
+                count.outcome = error.reason.value if error.reason else error.code.name
+                raise
+            count.outcome = MADE
+            return answer
+
+    async def _make(self, request: pb.MakeRequest, send: Send[T]) -> T:
         if request.HasField("copy_of"):
             return await self._copy(request.copy_of.session_id, send)
         async with self._ids.turn(request.request_id) as sent:

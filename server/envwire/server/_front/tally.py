@@ -51,16 +51,19 @@ class Served:
 
     Attributes:
         requests: How many requests.
+        steps: How many steps of environments.
         serving: Seconds spent on them in the sessions' processes.
         stepping: Seconds of that in the environments' steps.
     """
 
     requests: int = 0
+    steps: int = 0
     serving: float = 0.0
     stepping: float = 0.0
 
-    def add(self, requests: int, serving: float, stepping: float) -> None:
+    def add(self, steps: int, requests: int, serving: float, stepping: float) -> None:
         """Adds what one session served."""
+        self.steps += steps
         self.requests += requests
         self.serving += serving
         self.stepping += stepping

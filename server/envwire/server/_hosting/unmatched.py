@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from envwire.server._hosting.library import Library
 
 #: What has to be installed, and imported, for the ids that begin so.
-_PACKAGES = {
+PACKAGES = {
     "ALE/": ("ale-py", "ale_py"),
     "MiniGrid-": ("minigrid", "minigrid"),
     "BabyAI-": ("minigrid", "minigrid"),
@@ -27,7 +27,7 @@ def unmatched(pattern: str, libraries: Sequence[Library]) -> LookupError:
 
 
 def _package(pattern: str, known: Sequence[str]) -> str:
-    for prefix, (package, module) in _PACKAGES.items():
+    for prefix, (package, module) in PACKAGES.items():
         if pattern.startswith(prefix) and not any(each.startswith(prefix) for each in known):
             return f"these come with {package}: pip install {package}, and serve with --import {module}"
     return ""

@@ -23,6 +23,7 @@ from envwire.server.cli._secure.token import token
 from envwire.server.cli._serve.dashboard import dashboard
 from envwire.server.cli._serve.farm import farm
 from envwire.server.cli._serve.gateway import gateway
+from envwire.server.cli._serve.image import image
 from envwire.server.cli._serve.serve import EPILOG, serve
 
 app = typer.Typer(
@@ -51,6 +52,7 @@ app.command()(certs)
 app.command()(token)
 app.command(epilog=EPILOG)(gateway)
 app.command()(dashboard)
+app.command()(image)
 app.add_typer(farm, name="farm")
 
 

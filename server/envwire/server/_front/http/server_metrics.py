@@ -52,10 +52,11 @@ class ServerMetrics(Collector):
         """Yields what sessions served: ended ones as counted at their end, open ones by their scoreboards."""
         served: Served = replace(self._sessions.tally.served)
         for session in self._sessions:
-            served.add(*session.stats())
+            served.add(session.steps, *session.stats())
         yield counter(
             "requests", "Requests that sessions served, steps among them.", served.requests
         )
+        yield counter("steps", "Steps that environments took.", served.steps)
         yield counter(
             "request_seconds",
             "Time in which sessions served them, the environments' own included.",

@@ -139,7 +139,7 @@ class Sessions:
         log_end(session)
         if session.end_reason is not None:
             self.tally.ends[session.end_reason.reason.value] += 1
-            self.tally.served.add(*session.stats())
+            self.tally.served.add(session.steps, *session.stats())
             self._remember(session, session.end_reason)
         self.on_end(session)
         self.on_free()

@@ -17,7 +17,17 @@ from envwire.server.config import SETTINGS
 
 #: Settings that differ between the servers, or make no sense for a farm on one machine.
 _NOT_HERE = {
-    *("host", "port", "advertise", "direct_port", "openenv", "join", "join_token", "join_ca"),
+    *(
+        "host",
+        "port",
+        "advertise",
+        "direct_port",
+        "http_port",
+        "openenv",
+        "join",
+        "join_token",
+        "join_ca",
+    ),
     *("tls_cert", "tls_key", "tls_client_ca", "tokens", "insecure"),
 }
 
@@ -26,7 +36,9 @@ farm = typer.Typer(
 )
 
 
-def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any) -> None:
+def up(
+    ctx: typer.Context, servers: int, port: int, http_port: int, config: str, **options: Any
+) -> None:
     """Run servers of ENVIRONMENTS behind a gateway on this machine, until SIGTERM or Ctrl-C.
 
     Prints "ready: HOST:PORT", the gateway's address, when clients can connect. A server that ends is started again.
@@ -47,7 +59,7 @@ def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any)
         run(
             servers,
             server,
-            GatewayConfig(port=port),
+            GatewayConfig(port=port, http_port=http_port),
             lambda target: print(f"ready: {target}", flush=True),
         )
 
@@ -55,9 +67,13 @@ def up(ctx: typer.Context, servers: int, port: int, config: str, **options: Any)
 _TAKEN = {name: setting for name, setting in SETTINGS.items() if name not in _NOT_HERE}
 _Servers = Annotated[int, typer.Option("--servers", "-n", help="How many servers.", min=1)]
 _Port = Annotated[int, typer.Option(help="Port of the gateway; 0 for any free one.")]
+_HttpPort = Annotated[
+    int, typer.Option(help="Port of HTTP for operators, of the gateway; 0 for none.")
+]
 _OTHERS: tuple[inspect.Parameter, ...] = (
     keyword("servers", 4, _Servers),
     keyword("port", 50050, _Port),
+    keyword("http_port", 0, _HttpPort),
 )
 
 take_settings(up, _TAKEN, *_OTHERS)

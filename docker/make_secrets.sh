@@ -1,0 +1,25 @@
+#!/bin/bash
+# Makes certificates for some hosts, and tokens for a client and for servers, in a directory; once.
+# Usage: make_secrets.sh DIR HOST...
+set -euo pipefail
+directory=$1
+shift
+[[ ! -e $directory/tokens ]] || exit 0
+
+envwire certs "$directory" "${@/#/--host=}" >/dev/null
+install -d "$directory/client"
+cp "$directory/ca.pem" "$directory/client"
+
+# token NAME FILE SCOPE...: adds a token for NAME to the accepted ones, and writes it to FILE.
+token() {
+    envwire token "$1" "${@:3}" >"$directory/made"
+    sed -n 's/^line.*: *//p' "$directory/made" >>"$directory/accepted"
+    sed -n 's/^token.*: *//p' "$directory/made" >"$directory/$2"
+    rm "$directory/made"
+}
+umask 077
+token agent client/token --scope play --scope observe
+token server join-token --scope join
+mv "$directory/accepted" "$directory/tokens"
+# Servers run as this user; it is theirs alone.
+chown -R 10001:10001 "$directory"

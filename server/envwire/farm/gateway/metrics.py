@@ -1,0 +1,68 @@
+"""Metrics of a farm, as its gateway sees it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from prometheus_client.core import Metric
+from prometheus_client.registry import Collector
+
+from envwire.farm.gateway.registry.registry import Registry
+from envwire.farm.gateway.registry.states import State
+from envwire.server._front.http.families import gauge, gauges, makes, version
+from envwire.server._front.tally import Tally
+
+
+class GatewayMetrics(Collector):
+    """Metrics of one gateway. Slots are those of servers that are not dead.
+
+    Args:
+        registry: The servers.
+        tally: What the gateway did.
+        waiting: How many Makes wait for room.
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        tally: Tally,
+        waiting: Callable[[], int],
+        clock: Callable[[], float],
+    ) -> None:
+        self._registry = registry
+        self._tally = tally
+        self._waiting = waiting
+        self._clock = clock
+
+    def collect(self) -> Iterator[Metric]:
+        """Yields the metrics."""
+        now = self._clock()
+        self._registry.advance(now)
+        servers = [(each, each.state(now)) for each in self._registry]
+        alive = [server for server, state in servers if state != State.STATE_DEAD]
+        free = [each for each, state in servers if state == State.STATE_FREE]
+        yield version()
+        yield gauges("farm_servers", "Servers by state.", "state", _by_state(s for _, s in servers))
+        yield gauge(
+            "farm_slots", "Sessions that servers can hold.", sum(each.capacity for each in alive)
+        )
+        yield gauge("farm_slots_used", "Slots that are taken.", sum(each.load for each in alive))
+        yield gauge(
+            "farm_slots_free",
+            "Free slots of servers that take Makes.",
+            sum(each.capacity - each.load for each in free),
+        )
+        yield gauge("makes_waiting", "Makes that wait for a free slot.", self._waiting())
+        yield from makes(self._tally)
+
+
+def _by_state(states: Iterator[State.ValueType]) -> dict[str, int]:
+    """Returns how many servers are in each state, those without any included."""
+    found = Counter(states)
+    return {
+        name.removeprefix("STATE_").lower(): found[state]
+        for name, state in State.items()
+        if state != State.STATE_UNSPECIFIED
+    }
