@@ -9,6 +9,7 @@ OPENENV := .venv-openenv
 LEROBOT := .venv-lerobot
 RECIPES := .venv-recipes
 TORCH := .venv-torch
+RAY := .venv-ray
 DOCS := .venv-docs
 FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
@@ -164,6 +165,15 @@ test-page: $(VENV)/.dev $(PAGE)/node_modules/.ready ## Drive the live page in Ch
 farm-test-containers: $(VENV)/.dev ## Train through containers that are killed, paused and stopped; one DNS name for many (needs `make image`).
 	$(BIN)/python -m pytest -m 'long or not long' tests/containers
 
+$(RAY)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/pip install --quiet --upgrade pip
+	$(RAY)/bin/pip install --quiet --editable '.[ray,gymnasium]' --group test
+	@touch $@
+
+test-ray: $(RAY)/.ready ## Remove nodes of a Ray cluster in the middle of training (installs Ray).
+	$(RAY)/bin/python -m pytest -p no:unraisableexception tests/ray
+
 test-kubernetes: $(VENV)/.dev ## Validate the Kubernetes manifests (installs kubernetes-validate).
 	$(BIN)/pip install --quiet 'kubernetes-validate>=1.30'
 	$(BIN)/kubernetes-validate --strict $(filter-out %/kustomization.yaml,$(wildcard docker/kubernetes/*.yaml))
@@ -291,6 +301,6 @@ docs: $(DOCS)/.ready ## Build the documentation site in out/site; a broken link 
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(DOCS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(RAY) $(DOCS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
 		examples/java/target examples/rust/target \
 		$(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build

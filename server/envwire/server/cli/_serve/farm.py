@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import inspect
 import os
+from collections.abc import Callable
+from enum import Enum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -15,31 +18,29 @@ from envwire.server.cli._serve.settings_options import given, keyword, take_sett
 from envwire.server.cli._serve.starting import starting
 from envwire.server.config import SETTINGS
 
-#: Settings that differ between the servers, or make no sense for a farm on one machine.
+#: Settings that the farm chooses, or that make no sense for servers of which nobody knows the machine beforehand.
 _NOT_HERE = {
-    *(
-        "host",
-        "port",
-        "advertise",
-        "direct_port",
-        "http_port",
-        "openenv",
-        "join",
-        "join_token",
-        "join_ca",
-    ),
+    *("host", "port", "advertise", "direct_port", "http_port", "openenv"),
+    *("join", "join_token", "join_ca"),
     *("tls_cert", "tls_key", "tls_client_ca", "tokens", "insecure"),
 }
+
+
+class Engine(str, Enum):
+    """What runs the servers."""
+
+    LOCAL = "local"
+    COMPOSE = "compose"
+    RAY = "ray"
+
 
 farm = typer.Typer(
     help="Run many servers behind one address, and look at them.", no_args_is_help=True
 )
 
 
-def up(
-    ctx: typer.Context, servers: int, port: int, http_port: int, config: str, **options: Any
-) -> None:
-    """Run servers of ENVIRONMENTS behind a gateway on this machine, until SIGTERM or Ctrl-C.
+def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any) -> None:
+    """Run servers of ENVIRONMENTS behind a gateway, until SIGTERM or Ctrl-C: processes, containers or actors of Ray.
 
     Prints "ready: HOST:PORT", the gateway's address, when clients can connect. A server that ends is started again.
 
@@ -48,20 +49,27 @@ def up(
     # gRPC's fork support would log a line for each server that is started; a fork that is followed by exec needs none.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with starting("farm up"):
-        from envwire.farm.engines.local import run
+        from envwire.farm.engines import compose, local, ray
         from envwire.farm.gateway.config import GatewayConfig
         from envwire.server.config import ServerConfig
 
+        gateway = GatewayConfig(**{name: options.pop(name) for name in _GATEWAYS})
+        in_image = partial(compose.run, image=options.pop("image"))
+        engines: dict[Engine, Callable[..., None]] = {
+            Engine.LOCAL: local.run,
+            Engine.COMPOSE: in_image,
+            Engine.RAY: ray.run,
+        }
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
-        server = ServerConfig(**settings, sys_path=(os.getcwd(),))
+        paths = () if on is Engine.COMPOSE else (os.getcwd(),)
+        server = ServerConfig(**settings, sys_path=paths)
         log_to_stderr(server.log_format)
-        run(
-            servers,
-            server,
-            GatewayConfig(port=port, http_port=http_port),
-            lambda target: print(f"ready: {target}", flush=True),
-        )
+        engines[on](servers, server, gateway, _tell_ready)
+
+
+def _tell_ready(target: str) -> None:
+    print(f"ready: {target}", flush=True)
 
 
 _TAKEN = {name: setting for name, setting in SETTINGS.items() if name not in _NOT_HERE}
@@ -70,10 +78,26 @@ _Port = Annotated[int, typer.Option(help="Port of the gateway; 0 for any free on
 _HttpPort = Annotated[
     int, typer.Option(help="Port of HTTP for operators, of the gateway; 0 for none.")
 ]
+_On = Annotated[
+    Engine,
+    typer.Option(
+        help="Processes of this machine, containers of Docker Compose, or actors of the Ray cluster at RAY_ADDRESS."
+    ),
+]
+_Image = Annotated[str, typer.Option(help="Image of the containers, for --on compose.")]
+_Insecure = Annotated[
+    bool,
+    typer.Option("--insecure", help="The network between Ray's nodes is trusted, for --on ray."),
+]
+#: Those of the gateway.
+_GATEWAYS = ("port", "http_port", "insecure")
 _OTHERS: tuple[inspect.Parameter, ...] = (
     keyword("servers", 4, _Servers),
+    keyword("on", Engine.LOCAL, _On),
     keyword("port", 50050, _Port),
     keyword("http_port", 0, _HttpPort),
+    keyword("image", "envwire-server", _Image),
+    keyword("insecure", False, _Insecure),
 )
 
 take_settings(up, _TAKEN, *_OTHERS)

@@ -1,0 +1,149 @@
+"""A farm of containers on this machine, run by Docker Compose: a gateway, published on loopback, and servers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from asyncio.subprocess import PIPE
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+from envwire.farm.gateway.config import GatewayConfig
+from envwire.server._front.event_loop import run_loop, stop_on_signals
+from envwire.server._settings.checks import KINDS, FilePath
+from envwire.server.config import SETTINGS, ServerConfig
+
+_PORT = 50050
+_HTTP_PORT = 50053
+#: Time of a container to stop, beyond the time that its sessions have to end.
+_STOP_SECONDS = 10
+#: In the way of what a container may do; a server's processes are an unprivileged user's anyway.
+_HARDENED: dict[str, Any] = {
+    "restart": "unless-stopped",
+    "read_only": True,
+    "tmpfs": ["/tmp"],  # noqa: S108 - inside the container
+    "cap_drop": ["ALL"],
+    "security_opt": ["no-new-privileges:true"],
+}
+
+
+def compose_file(count: int, config: ServerConfig, at: GatewayConfig, image: str) -> dict[str, Any]:
+    """Returns the description of the containers, for Compose.
+
+    Args:
+        count: How many servers.
+        config: Settings of each.
+        at: Settings of the gateway.
+        image: Has envwire and the environments.
+
+    Raises:
+        ValueError: A setting names a file, which containers do not see.
+    """
+    public = ["--host=0.0.0.0", "--insecure"]  # only containers of the network reach them
+    ports = [f"127.0.0.1:{at.port}:{_PORT}"]
+    if at.http_port:
+        ports.append(f"127.0.0.1:{at.http_port}:{_HTTP_PORT}")
+    gateway = {"image": image, "command": ["gateway", *public, f"--port={_PORT}"], "ports": ports}
+    server = {
+        "image": image,
+        "command": ["serve", *public, "--direct-port=50052", f"--join=gateway:{_PORT}"],
+        "environment": _variables(config),
+        "stop_grace_period": f"{config.drain_timeout + _STOP_SECONDS:g}s",
+        "deploy": {"replicas": count},
+    }
+    services = {"gateway": {**_HARDENED, **gateway}, "server": {**_HARDENED, **server}}
+    return {"services": services}
+
+
+def _variables(config: ServerConfig) -> dict[str, str]:
+    """Returns the settings that are not the defaults, as environment variables."""
+    changed = {
+        name: value
+        for name in SETTINGS
+        if (value := getattr(config, name)) != SETTINGS[name].default
+    }
+    changed["environments"] = config.environments
+    for name in changed:
+        if name in _FILES:
+            raise ValueError(
+                f"{SETTINGS[name].option} names a file of this machine, which containers do not see; build an image "
+                "that has it, or use docker/farm.yaml"
+            )
+    # Compose replaces what follows a dollar sign.
+    return {
+        SETTINGS[name].variable: _text(value).replace("$", "$$") for name, value in changed.items()
+    }
+
+
+_FILES = {name for name, setting in SETTINGS.items() if setting.kind is KINDS[FilePath]}
+
+
+def _text(value: object) -> str:
+    """Returns a setting as an environment variable has it."""
+    if isinstance(value, (list, tuple)):
+        return " ".join(cast("Sequence[str]", value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class _Project:
+    """A project of Compose, whose description is piped to each of its commands."""
+
+    def __init__(self, name: str, description: dict[str, Any]) -> None:
+        self._name = name
+        self._description = json.dumps(description).encode()
+
+    async def run(self, *command: str) -> None:
+        """Runs a command; its output goes to this program's.
+
+        Raises:
+            OSError: It failed.
+        """
+        process = await asyncio.create_subprocess_exec(
+            *("docker", "compose", "--project-name", self._name, "--file", "-", *command),
+            stdin=PIPE,
+            stdout=2,
+            start_new_session=True,  # Ctrl-C must reach the farm's process only
+        )
+        await process.communicate(self._description)
+        if process.returncode:
+            raise OSError(f"docker compose {command[0]} failed; its output above says why")
+
+
+async def _run(project: _Project, target: str, ready: Callable[[str], None]) -> None:
+    stop = stop_on_signals()
+    try:
+        await project.run("up", "--detach", "--no-build", "--wait", "--remove-orphans")
+        ready(target)
+        await stop.wait()
+    finally:
+        await project.run("down")
+
+
+def run(
+    count: int,
+    config: ServerConfig,
+    at: GatewayConfig,
+    ready: Callable[[str], None],
+    image: str = "envwire-server",
+) -> None:
+    """Runs a farm until SIGTERM or SIGINT, and removes its containers.
+
+    Args:
+        count: How many servers.
+        config: Settings of each.
+        at: Settings of the gateway.
+        ready: Called with HOST:PORT of the gateway once all containers are healthy.
+        image: Has envwire and the environments.
+
+    Raises:
+        OSError: Compose is missing, or fails.
+        ValueError: The settings cannot work.
+    """
+    if shutil.which("docker") is None:
+        raise OSError("docker is not installed; --on local runs a farm without it")
+    if not at.port:
+        raise ValueError("--port is 0; a farm of containers is published at a port that is chosen")
+    description = compose_file(count, config, at, image)
+    project = _Project(f"envwire-farm-{at.port}", description)
+    run_loop(_run(project, f"127.0.0.1:{at.port}", ready))
