@@ -137,7 +137,10 @@ class BlockingDriver:
         """
         session = self.session
         with self._lock:
-            if self.await_reply() and (reply := self._take_reply()) is not None:
+            if self._reply is None:
+                self.await_reply()
+            reply, self._reply = self._reply, None
+            if reply is not None:
                 event = session.receive(reply.message, reply.area)
                 if type(event) is not Answered:
                     event = run(settled(session, event, self.label), self._perform)

@@ -23,12 +23,14 @@ class Shard:
     Attributes:
         episodes: Builds their requests and reads the answers.
         spec: The indices of the environments.
+        size: Number of the environments; a plain attribute, because each step reads it.
         handle: The handle of their session.
     """
 
     def __init__(self, episodes: ShardEpisodes, handle: SessionHandle) -> None:
         self.episodes = episodes
         self.spec = episodes.spec
+        self.size = episodes.spec.size
         self.handle = handle
         self._operation: Operation[Any] = Reset()
         self._failure: RemoteError | None = None

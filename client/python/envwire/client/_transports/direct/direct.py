@@ -23,10 +23,6 @@ _CONTROL = frozenset(
 )
 
 
-def _for_front(request: bytes) -> bool:
-    return request[0] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL
-
-
 class DirectTransport:
     """A direct channel, opened by the Make that goes through it. It serves one session.
 
@@ -75,7 +71,7 @@ class DirectTransport:
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Sends a request (see `Transport.send`)."""
         self._timeout = timeout
-        if _for_front(request):
+        if request[0] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL:
             self._early = self._ask_front(request, timeout, header)
         elif self._stream is not None:
             self._stream.send(request, timeout, header)
@@ -90,9 +86,9 @@ class DirectTransport:
         channel = self._channel
         if channel is None or type(channel) is not Channel or self._early is not None:
             return None
-        if _for_front(request) or len(request) > channel.max_request_bytes:
+        if request[0] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL:
             return None
-        return channel
+        return channel if len(request) <= channel.max_request_bytes else None
 
     @property
     def address(self) -> str:

@@ -86,7 +86,7 @@ class Channel:
         self.send(hello, timeout)
         data, descriptors = self._receive_welcome()
         try:
-            message = self._complete(self._not_empty(data)).message
+            message = self._complete(data).message
             response = direct_pb2.HelloResponse.FromString(message)
             self.max_request_bytes = response.welcome.max_message_bytes
             self._limit = max(_LEAST_LIMIT, self.max_request_bytes)
@@ -136,7 +136,7 @@ class Channel:
         try:
             if self._attached:
                 return self._receive_as_expected()
-            return self._complete(self._not_empty(self._socket.recv(_SMALL_BYTES)))
+            return self._complete(self._socket.recv(_SMALL_BYTES))
         finally:
             self._spin.woke()
             self.buffer = None
@@ -146,7 +146,7 @@ class Channel:
         head, area = self._head, self._buffer_of(self._attached)
         received = self._socket.recvmsg_into([head, area.data])[0]
         if received < len(head):
-            return self._complete(self._not_empty(bytes(head[:received])))
+            return self._complete(bytes(head[:received]))
         length, slot, attached = HEADER.unpack_from(head)
         if HEADER_BYTES + length != len(head) or attached != len(area) or slot:
             return self._complete(bytes(head) + area[: received - len(head)].tobytes())
@@ -156,7 +156,10 @@ class Channel:
     def _complete(self, data: bytes) -> Reply:
         """Receives the rest of a reply that begins with `data`."""
         while len(data) < HEADER_BYTES:
-            data += self._not_empty(self._socket.recv(HEADER_BYTES - len(data)))
+            more = self._socket.recv(HEADER_BYTES - len(data))
+            if not more:
+                raise ConnectionResetError("the server closed the connection")
+            data += more
         length, slot, attached = HEADER.unpack_from(data)
         end = HEADER_BYTES + length
         if length + attached > self._limit or len(data) > end + (0 if slot else attached):
@@ -201,11 +204,6 @@ class Channel:
                 raise ConnectionResetError("the connection ended inside a frame")
             filled += received
 
-    def _not_empty(self, data: bytes) -> bytes:
-        if not data:
-            raise ConnectionResetError("the server closed the connection")
-        return data
-
     def shut_down(self) -> None:
         """Shuts the connection down, which wakes a thread that waits for a reply; `close` would leave it waiting."""
         with contextlib.suppress(OSError):
@@ -230,7 +228,7 @@ class TimedChannel(Channel):
         self._socket.settimeout(min(timeout, _FOREVER))
 
     def _receive_as_expected(self) -> Reply:
-        return self._complete(self._not_empty(self._socket.recv(_SMALL_BYTES)))
+        return self._complete(self._socket.recv(_SMALL_BYTES))
 
 
 def _after_fork() -> None:

@@ -41,7 +41,7 @@ class Gatherer:
         Raises:
             Exception: The first exception of the shards.
         """
-        sizes = [shard.spec.size for shard in shards]
+        sizes = [shard.size for shard in shards]
         merge = self._merge_in_place(shards, sizes)
         here = [shard.await_reply() for shard in shards]
         # Reconnecting and recovering take long, so they run in parallel.
