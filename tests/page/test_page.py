@@ -15,9 +15,10 @@ from typing import Any
 
 import pytest
 
-from envwire.client import Credentials, RemoteEnv, RemoteError
+from envwire.client import Credentials, RemoteEnv, RemoteError, SessionLostError
 from envwire.server import Server
 from envwire.server._auth.scopes import Scope
+from tests.hosted_envs import Fault
 from tests.page.fake_farm import fake_farm
 from tests.secured import write_tokens
 
@@ -25,7 +26,7 @@ pytestmark = [pytest.mark.long, pytest.mark.timeout(300)]
 
 HERE = Path(__file__).parent
 ENVWIRE = (sys.executable, "-m", "envwire")
-PAINTED = "tests/Painted-v0"
+PAINTED, FAULTY = "tests/Painted-v0", "tests/Faulty-v0"
 SHOWN = ("CartPole-v1", "Pendulum-v1", "MountainCar-v0", "FrozenLake-v1", "Taxi-v4", "Acrobot-v1")
 
 
@@ -93,8 +94,10 @@ def tokens(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def server(tmp_path: Path, tokens: dict[str, str]) -> Iterator[Server]:
-    imports = ["tests.operations.painted_envs"]
-    with Server([PAINTED], imports=imports, frames=True, tokens=str(tmp_path / "tokens")) as made:
+    imports = ["tests.hosted_envs", "tests.operations.painted_envs"]
+    with Server(
+        [PAINTED, FAULTY], imports=imports, frames=True, tokens=str(tmp_path / "tokens")
+    ) as made:
         yield made
 
 
@@ -109,7 +112,13 @@ def painted(server: Server, token: str) -> RemoteEnv:
     )
 
 
-def test_a_session_is_watched_ended_and_looked_at(server: Server, tokens: dict[str, str]) -> None:
+def test_a_session_is_watched_ended_and_looked_at_and_its_server_drained(
+    server: Server, tokens: dict[str, str]
+) -> None:
+    lost = RemoteEnv(server.target, FAULTY, credentials=Credentials(token=tokens["boss"]))
+    lost.reset(seed=1)
+    with pytest.raises(SessionLostError):
+        lost.step(Fault.PRINT_AND_ABORT)
     env = painted(server, tokens["boss"])
     with (
         running("dashboard", server.target, "--port", "0", token=tokens["boss"]) as address,

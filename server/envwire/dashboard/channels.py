@@ -9,13 +9,12 @@ import grpc
 import grpc.aio
 
 from envwire.admin.v1 import admin_pb2_grpc
-from envwire.client import Credentials
+from envwire.client import Credentials, InvalidRequestError
 from envwire.client._transports.grpc.grpc_connection import channel_settings
 from envwire.farm.v1 import farm_pb2_grpc
 from envwire.observe.v1 import observe_pb2_grpc
 
 _SECONDS = 5.0
-#: A server tells a round each minute at least, and a connection that is gone is noticed by gRPC's pings.
 _STUBS: dict[str, Any] = {
     "admin": admin_pb2_grpc.AdminServiceStub,
     "farm": farm_pb2_grpc.FarmServiceStub,
@@ -44,9 +43,13 @@ class CallError(Exception):
         status: HTTP's status for it.
     """
 
-    def __init__(self, error: grpc.aio.AioRpcError) -> None:
-        super().__init__(error.details() or error.code().name)
-        self.status = _HTTP.get(error.code(), 502)
+    def __init__(self, text: str, status: int) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def _call_error(error: grpc.aio.AioRpcError) -> CallError:
+    return CallError(error.details() or error.code().name, _HTTP.get(error.code(), 502))
 
 
 class Channels:
@@ -63,9 +66,20 @@ class Channels:
     def _method(self, target: str, service: Service, method: str) -> Any:
         channel = self._channels.get(target)
         if channel is None:
-            self._credentials.check_target(target)
+            self._check(target)
             channel = self._channels[target] = self._open(target)
         return getattr(_STUBS[service](channel), method)
+
+    def _check(self, target: str) -> None:
+        """Refuses a server, which a gateway may have named, that the token would go to where others can read it.
+
+        Raises:
+            CallError: It is one.
+        """
+        try:
+            self._credentials.check_target(target)
+        except InvalidRequestError as error:
+            raise CallError(str(error), _HTTP[grpc.StatusCode.PERMISSION_DENIED]) from None
 
     def _open(self, target: str) -> grpc.aio.Channel:
         options, certificates = channel_settings(self._credentials)
@@ -83,7 +97,7 @@ class Channels:
         try:
             return await call(request, metadata=self._credentials.metadata, timeout=_SECONDS)
         except grpc.aio.AioRpcError as error:
-            raise CallError(error) from None
+            raise _call_error(error) from None
 
     async def listen(
         self, target: str, service: Service, method: str, request: Any
@@ -98,7 +112,7 @@ class Channels:
             async for message in call:
                 yield message
         except grpc.aio.AioRpcError as error:
-            raise CallError(error) from None
+            raise _call_error(error) from None
         finally:
             call.cancel()
 

@@ -14,6 +14,8 @@ import numpy as np
 from envwire.server._ipc.frames import FrameError
 
 _HEAD = struct.Struct("<HHd")
+#: The mode whose frames can be taken again: those of "rgb_array_list" are handed out once, and belong to the client.
+RENDER_MODE = "rgb_array"
 #: Longest side: a tile on a page, and at most 307,200 bytes.
 MAX_SIDE = 320
 _MAX_REASON = 200

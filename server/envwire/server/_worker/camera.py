@@ -12,10 +12,7 @@ import numpy as np
 
 from envwire.envs.type_guards import is_tuple_or_list
 from envwire.server._hosting.vector.vector_hosts import MembersHost
-from envwire.server._ipc.pictures import pack_picture, pack_reason
-
-#: The mode whose frames can be taken again: those of "rgb_array_list" are handed out once, and belong to the client.
-RENDER_MODE = "rgb_array"
+from envwire.server._ipc.pictures import RENDER_MODE, pack_picture, pack_reason
 
 
 def take_picture(env: Any) -> bytes:

@@ -20,15 +20,13 @@ from envwire.server._front.sessions.log import log_made, log_not_made
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.tally import MADE
+from envwire.server._ipc.pictures import RENDER_MODE
 from envwire.server._processes.forkserver import ForkError, ForkserverLink
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
-
-#: The render mode of environments of which pictures can be taken.
-_RENDER_MODE = "rgb_array"
 
 
 class SessionMaker:
@@ -116,7 +114,7 @@ class SessionMaker:
             return reply
         session.on_made(self._config.step_timeout)
         made = reply.make
-        session.renders = made.render_mode == _RENDER_MODE
+        session.renders = made.render_mode == RENDER_MODE
         log_made(session, made)
         made.session_id, made.secret = session.id, session.secret
         made.lease.CopyFrom(to_duration(session.lease))

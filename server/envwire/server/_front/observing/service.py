@@ -6,8 +6,8 @@ import asyncio
 import os
 import resource
 import time
-from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +15,7 @@ from envwire.codec import FaultError, Reason
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._auth.client import Client
 from envwire.server._auth.scopes import Scope
+from envwire.server._front.observing.audience import Audience
 from envwire.server._front.observing.cameras import Cameras
 from envwire.server._front.observing.history import Ended, History
 from envwire.server._front.observing.rounds import Rounds, session_end, session_status
@@ -63,7 +64,8 @@ class ObserveService:
         self._history = History()
         sessions.on_end = lambda session: self._history.note(session, clock())
         self._cameras = Cameras()
-        self._watchers: dict[int, int] = {MAX_WATCHERS: 0, MAX_PICTURE_WATCHERS: 0}
+        self._watchers = Audience(MAX_WATCHERS)
+        self._picture_watchers = Audience(MAX_PICTURE_WATCHERS)
 
     async def watch(self, raw: bytes, identify: Identify) -> AsyncGenerator[pb.WatchResponse]:
         """Tells what the server does, round after round."""
@@ -71,7 +73,7 @@ class ObserveService:
         rounds = Rounds(
             self._sessions, self._history, self._status, self._began, self._config.frames
         )
-        with self._counted(MAX_WATCHERS):
+        with self._watchers.joined():
             while True:
                 spent = 0.0
                 messages = rounds.next(_sees(identify()))
@@ -118,7 +120,7 @@ class ObserveService:
         self._check_pictures(session)
         if isinstance(session, Ended):
             raise FaultError(Reason(session.reason), session.message)
-        with self._counted(MAX_PICTURE_WATCHERS):
+        with self._picture_watchers.joined():
             async with aclosing(self._cameras.watch(session)) as pictures:
                 async for picture in pictures:
                     self._check_theirs(identify(), session)
@@ -166,25 +168,6 @@ class ObserveService:
                 Reason.UNSUPPORTED,
                 'there are no pictures of this session: its client did not make it with render_mode="rgb_array"',
             )
-
-    @contextmanager
-    def _counted(self, most: int) -> Generator[None]:
-        """Counts a watcher while it watches.
-
-        Raises:
-            FaultError: CAPACITY_REACHED: there are so many already.
-        """
-        if self._watchers[most] >= most:
-            raise FaultError(
-                Reason.CAPACITY_REACHED,
-                f"{most} watch already, all that may; try again later",
-                retry_after=1.0,
-            )
-        self._watchers[most] += 1
-        try:
-            yield
-        finally:
-            self._watchers[most] -= 1
 
     def _status(self) -> pb.ServerStatus:
         return pb.ServerStatus(

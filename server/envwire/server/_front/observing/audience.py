@@ -1,0 +1,39 @@
+"""Counts watchers, and turns those away that are too many."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from envwire.codec import FaultError, Reason
+
+
+class Audience:
+    """Watchers of one kind.
+
+    Args:
+        most: How many there may be.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+
+    @contextmanager
+    def joined(self) -> Generator[None]:
+        """Counts a watcher while it watches.
+
+        Raises:
+            FaultError: CAPACITY_REACHED: there are so many already.
+        """
+        if self._count >= self._most:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"{self._most} watch already, all that may; try again later",
+                retry_after=1.0,
+            )
+        self._count += 1
+        try:
+            yield
+        finally:
+            self._count -= 1
