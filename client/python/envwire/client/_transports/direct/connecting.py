@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Callable
+from functools import partial
 
 from envwire.client._transports.direct.direct_channel import Channel, TimedChannel
 from envwire.client._transports.portability import KERNEL_TIMES, LIVENESS
+
+_Wrap = Callable[[socket.socket], socket.socket]
 
 #: Prefix of the addresses of Unix sockets.
 UNIX = "unix-abstract:"
@@ -28,11 +32,12 @@ def connect(
     """
     if address.startswith(UNIX):
         return Channel(_connect_unix(address.removeprefix(UNIX)))
-    connection = _connect_tcp(address, timeout)
     if context is None:
+        connection = _connect_tcp(address, timeout)
         return Channel(connection) if KERNEL_TIMES else TimedChannel(connection)
     name = authority or address.rpartition(":")[0]
-    return TimedChannel(context.wrap_socket(connection, server_hostname=name))
+    secure = partial(context.wrap_socket, server_hostname=name)
+    return TimedChannel(_connect_tcp(address, timeout, secure))
 
 
 def _connect_unix(name: str) -> socket.socket:
@@ -45,11 +50,33 @@ def _connect_unix(name: str) -> socket.socket:
     return connection
 
 
-def _connect_tcp(address: str, timeout: float) -> socket.socket:
-    host, _, port = address.rpartition(":")
-    connection = socket.create_connection((host, int(port)), timeout)
+def _connect_tcp(address: str, timeout: float, secure: _Wrap | None = None) -> socket.socket:
+    connection = _connect_first(address, timeout, secure)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in LIVENESS:
         connection.setsockopt(socket.IPPROTO_TCP, option, value)
     return connection
+
+
+def _connect_first(address: str, timeout: float, secure: _Wrap | None) -> socket.socket:
+    """Connects to the first address of a host that answers, as `socket.create_connection` does.
+
+    TLS is put around the socket before it connects: around a connection that has just been reset, `wrap_socket` fails
+    and loses the socket without closing it.
+    """
+    host, _, port = address.rpartition(":")
+    failure = OSError(f"{host} has no address")
+    found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
+    for family, kind, protocol, _, at in found:
+        connection = socket.socket(family, kind, protocol)
+        try:
+            connection = connection if secure is None else secure(connection)
+            connection.settimeout(timeout)
+            connection.connect(at)
+        except OSError as error:
+            connection.close()
+            failure = error
+        else:
+            return connection
+    raise failure
