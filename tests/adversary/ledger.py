@@ -143,6 +143,32 @@ def peak_within(target: Target, more_bytes: int) -> Iterator[None]:
     assert grown <= more_bytes, f"the front grew by {grown >> 20} MiB, not {more_bytes >> 20}"
 
 
+def processor_seconds_of(pid: int) -> float:
+    """Returns the processor time that a process has used."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextmanager
+def memory_given_back(pid: int) -> Iterator[None]:
+    """Checks that a front has as much memory after all attacks as before them, or is gone."""
+    before = memory_of(pid)
+    yield
+    given_back = eventually(
+        lambda: _status(pid)[0] in "ZX" or memory_of(pid) <= before + KEPT_BYTES
+    )
+    assert given_back, f"memory of the front: {before >> 20} MiB, {memory_of(pid) >> 20} MiB"
+
+
+@contextmanager
+def processor_time_within(target: Target, seconds: float) -> Iterator[None]:
+    """Checks that the front used no more processor time for an attack."""
+    before = processor_seconds_of(target.pid)
+    yield
+    used = processor_seconds_of(target.pid) - before
+    assert used <= seconds, f"the front was busy for {used:.1f} s, not {seconds:g}"
+
+
 @contextmanager
 def balanced(target: Target, seconds: float = SETTLE_SECONDS) -> Iterator[Ledger]:
     """Checks that a server uses no more after an attack than before it, once it had time to get over it."""

@@ -16,7 +16,7 @@ import pytest
 
 from envwire.server import Server
 from tests.adversary.client import Attacker
-from tests.adversary.ledger import MARK, processes_of
+from tests.adversary.ledger import MARK, memory_given_back, processes_of
 from tests.adversary.tokens import AUDITOR, Tokens
 from tests.conftest import ROOT
 
@@ -71,7 +71,9 @@ def attacked(
     tokens: Tokens | None = None,
     **settings: Any,
 ) -> Iterator[Target]:
-    """Runs a server of malicious environments; whatever is left of it in the end is killed.
+    """Runs a server of malicious environments, whose front gives back in the end what attacks took.
+
+    Whatever is left of it then is killed.
 
     Args:
         environments: Their ids.
@@ -90,7 +92,8 @@ def attacked(
         token = None if tokens is None else tokens[AUDITOR]
         target = Target(server.target, server.pid, directory, token)
         try:
-            yield target
+            with memory_given_back(server.pid):
+                yield target
         finally:
             server.stop()
             for pid in target.processes():

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import envwire.envs as gym
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_PIDFD_GETFD, _PTRACE_SEIZE = 438, 0x4206
 
 
 class Spy(gym.Env[Any, Any]):
@@ -59,6 +65,24 @@ class Spy(gym.Env[Any, Any]):
                 with suppress(FileNotFoundError):  # the directory that is being listed
                     found.append(os.readlink(link))
         return found
+
+    def child(self) -> int:
+        """Starts a process, which it may do with as it likes; returns its number."""
+        self._child = subprocess.Popen(["sleep", "600"])
+        return self._child.pid
+
+    def seized(self, pid: int) -> list[str]:
+        """Returns what it can get hold of in a process by system calls."""
+        with os.fdopen(os.pidfd_open(pid)) as process:
+            descriptor = _libc.syscall(_PIDFD_GETFD, process.fileno(), 0, 0)
+            held = {"descriptor": descriptor >= 0 or ctypes.get_errno() != errno.EPERM}
+        if descriptor >= 0:
+            os.close(descriptor)
+        nowhere = (ctypes.c_void_p * 2)(1, 1)
+        count = _libc.process_vm_readv(pid, nowhere, 1, nowhere, 1, 0)
+        held["memory"] = count >= 0 or ctypes.get_errno() != errno.EPERM
+        held["trace"] = _libc.ptrace(_PTRACE_SEIZE, pid, None, None) == 0
+        return [what for what, is_held in held.items() if is_held]
 
     def signalled(self, pids: list[int]) -> list[int]:
         """Returns those of some processes that it can send a signal to."""

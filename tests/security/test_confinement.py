@@ -95,6 +95,18 @@ def test_an_environment_cannot_read_the_memory_of_others(
     assert ask(spy, "followed", own)
 
 
+@landlocked
+def test_an_environment_cannot_seize_other_processes(
+    spies: tuple[RemoteEnv, RemoteEnv, Server],
+) -> None:
+    """Neither their memory, nor their descriptors, nor as a debugger does."""
+    spy, other, server = spies
+    _, forkserver = ask(spy, "pids")
+    around = [server.pid, forkserver, ask(other, "pids")[0]]
+    assert [ask(spy, "seized", pid) for pid in around] == [[], [], []]
+    assert ask(spy, "seized", ask(spy, "child")) == ["descriptor", "memory", "trace"]
+
+
 @pytest.mark.skipif(landlock_version() < WITH_SCOPES, reason="a kernel that lets signals pass")
 def test_an_environment_cannot_signal_others(spies: tuple[RemoteEnv, RemoteEnv, Server]) -> None:
     spy, other, server = spies

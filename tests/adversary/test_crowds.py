@@ -1,0 +1,124 @@
+"""Many connections of strangers: before it is known who comes, each costs at most 1 MiB and 1 s of the front."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from envwire.v1 import direct_pb2
+from envwire.v1 import environment_pb2 as pb
+from tests.adversary import http2
+from tests.adversary.channel import HEADER, PREAMBLE, UNIX, frame
+from tests.adversary.client import RefusedError
+from tests.adversary.ledger import balanced, eventually, peak_within, processor_time_within
+from tests.adversary.servers import Target, attacked
+from tests.adversary.tokens import Tokens
+
+CARTPOLE = "CartPole-v1"
+#: What a connection may cost, and memory that the server needs anyway.
+MEMORY, SECONDS, OF_THE_SERVER = 2**20, 1.0, 16 * 2**20
+CROWD = 50
+NOBODY = pb.SessionHeader(session_id="nobody", secret=b"s" * 16)
+Knock = Callable[[], Iterable[bytes]]
+
+
+def speak_http(said: Iterable[bytes]) -> Iterator[bytes]:
+    yield http2.PREFACE
+    yield from said
+
+
+#: What a stranger sends to the gRPC port, and to the direct one. Those that take memory are tried each time.
+GRPC: dict[str, Knock] = {
+    "nothing": list,
+    "half a preface": lambda: [http2.PREFACE[:10]],
+    "half a call": lambda: speak_http([http2.half_a_call()]),
+    "calls that it takes back": lambda: speak_http(http2.calls_taken_back(500)),
+    "headers without an end": lambda: speak_http(http2.headers_without_end(100)),
+    "settings": lambda: speak_http(http2.settings(2000)),
+    "noise": lambda: [bytes(range(256)) * 400],
+}
+DIRECT: dict[str, Knock] = {
+    "nothing": list,
+    "half a hello": lambda: [PREAMBLE, HEADER.pack(1000, 0, 0), bytes(500)],
+    "a hello of 4 GiB": lambda: [PREAMBLE, HEADER.pack(2**32 - 1, 0, 0), bytes(100_000)],
+    "a wrong secret": lambda: [
+        PREAMBLE + frame(direct_pb2.HelloRequest(header=NOBODY).SerializeToString())
+    ],
+    "a Make without a token": lambda: [
+        PREAMBLE + frame(direct_pb2.HelloRequest(make=direct_pb2.MakeHello()).SerializeToString())
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def tokens() -> Iterator[Tokens]:
+    with Tokens("alice") as tokens:
+        yield tokens
+
+
+@pytest.fixture
+def target(tokens: Tokens) -> Iterator[Target]:
+    with attacked(CARTPOLE, tokens=tokens) as target:
+        yield target
+
+
+def knock(address: str, said: Iterable[bytes], stack: ExitStack) -> None:
+    """Connects and sends, as long as somebody listens; the connection stays open."""
+    host, _, port = address.rpartition(":")
+    connection = stack.enter_context(socket.create_connection((host, int(port)), timeout=10.0))
+    with contextlib.suppress(ConnectionError):
+        for part in said:
+            connection.sendall(part)
+
+
+def is_served(target: Target) -> bool:
+    """Returns whether somebody with a token gets an answer."""
+    try:
+        with target.attacker(token=target.token) as visitor:
+            return visitor.info().active_sessions == 0
+    except RefusedError:
+        return False
+
+
+def crowd(target: Target, address: str, said: Knock, count: int = CROWD) -> None:
+    """Has a crowd knock at an address, and looks at what it costs."""
+    with (
+        balanced(target),
+        peak_within(target, OF_THE_SERVER + count * MEMORY),
+        processor_time_within(target, count * SECONDS),
+        ExitStack() as stack,
+    ):
+        for _ in range(count):
+            knock(address, said(), stack)
+        # A flood of calls has gRPC cancel those of others, until the front has got through it.
+        assert eventually(lambda: is_served(target))
+
+
+SHORT = ("calls that it takes back", "headers without an end", "a hello of 4 GiB")
+
+
+def kinds(knocks: dict[str, Knock]) -> list[Any]:
+    return [
+        pytest.param(said, marks=() if said in SHORT else pytest.mark.long, id=said)
+        for said in knocks
+    ]
+
+
+@pytest.mark.parametrize("said", kinds(GRPC))
+def test_a_crowd_at_the_grpc_port(target: Target, said: str) -> None:
+    crowd(target, target.address.replace("localhost", "127.0.0.1"), GRPC[said])
+
+
+@pytest.mark.parametrize("said", kinds(DIRECT))
+def test_a_crowd_at_the_direct_port(target: Target, tokens: Tokens, said: str) -> None:
+    with target.attacker(token=tokens["alice"]) as alice:
+        made = alice.make(CARTPOLE)
+        alice.ask(made, "close", 1).answer()
+    addresses = made.made.direct.addresses
+    (address,) = (each for each in addresses if not each.startswith(UNIX))
+    crowd(target, f"127.0.0.1:{address.rpartition(':')[2]}", DIRECT[said])
