@@ -11,7 +11,6 @@ _END_HEADERS = 4
 _CANCEL = struct.pack(">I", 8)
 #: Fields of the static table: POST, http, and names whose value follows.
 _POST, _HTTP, _PATH, _AUTHORITY, _CONTENT_TYPE = b"\x83", b"\x86", b"\x44", b"\x41", b"\x5f"
-_LARGEST_FRAME = 16384
 
 
 def _frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
@@ -65,8 +64,8 @@ def calls_taken_back(count: int) -> Iterator[bytes]:
 
 
 def headers_without_end(count: int) -> Iterator[bytes]:
-    """Headers that are continued again and again; 16 kB at a time."""
-    padding = _field(b"padding", bytes(_LARGEST_FRAME - 100))
+    """Headers that are continued again and again, with 140 short fields at a time."""
+    padding = b"".join(_field(b"x-%d" % number, 90 * b"a") for number in range(140))
     yield _frame(_HEADERS, 0, 1, _MAKE)
     for _ in range(count):
         yield _frame(_CONTINUATION, 0, 1, padding)
