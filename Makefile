@@ -125,9 +125,12 @@ build-cpp:
 	cmake --build $(CPP)/build
 
 test-cpp: $(VENV)/.dev build-cpp ## Check the C++ library: format, tests here and beside Python (installs gRPC and tools on Debian).
-	find $(CPP)/include $(CPP)/src $(CPP)/tests $(CPP)/examples -name '*.cc' -o -name '*.h' -o -name '*.hpp' | xargs clang-format --dry-run --Werror
+	git ls-files '$(CPP)/*.cc' '$(CPP)/*.h' '$(CPP)/*.hpp' | xargs clang-format --dry-run --Werror
 	ctest --test-dir $(CPP)/build --output-on-failure
 	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k "cpp or c_header"
+
+lint-cpp: build-cpp ## Read the C++ library with clang-tidy (minutes).
+	git ls-files '$(CPP)/src/*.cc' '$(CPP)/examples/*.cc' '$(CPP)/benchmarks/*.cc' | xargs -n 3 -P 2 clang-tidy -quiet -p $(CPP)/build
 
 test-faults: $(VENV)/.dev ## Break processes, networks and disks, then soak: FAULTS random kills and cuts (root for networks).
 	$(BIN)/python -m pytest -m 'long or not long' tests/faults

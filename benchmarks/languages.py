@@ -1,4 +1,4 @@
-"""Steps of CartPole on the direct channel, from every library that is built here, taking turns in one run.
+"""Steps on the direct channel, from every library that is built here, taking turns in one run.
 
 `make test-typescript` and `make test-cpp` build the programs that this runs; then `python -m benchmarks.languages`.
 """
@@ -17,11 +17,9 @@ from envwire.server import Server
 
 ROUNDS, STEPS = 7, 3_000
 CLIENT = Path(__file__).parents[1] / "client"
-#: How each program is started; the address of the server follows.
-PROGRAMS = {
-    "TypeScript": ["node", str(CLIENT / "typescript/build/benchmarks/step.js")],
-    "C++": [str(CLIENT / "cpp/build/benchmarks/step")],
-}
+CPP = CLIENT / "cpp" / "build" / "benchmarks"
+STILL = "Still-v0"
+Take = Callable[[], float]
 
 
 def python_step(env: RemoteEnv) -> float:
@@ -43,33 +41,75 @@ def program_step(process: subprocess.Popen[str]) -> float:
     return float(process.stdout.readline())
 
 
-def measure(stack: ExitStack) -> dict[str, list[float]]:
-    """Returns the figures of each language; those of one round stand at the same index."""
-    server = stack.enter_context(Server(["CartPole-v1"]))
-    env = stack.enter_context(RemoteEnv(server.target, "CartPole-v1", transport="direct"))
-    takers: dict[str, Callable[[], float]] = {"Python": lambda: python_step(env)}
-    for name, command in PROGRAMS.items():
-        if not Path(command[-1]).exists():
-            print(f"{name}: not built")
-            continue
-        process = subprocess.Popen([*command, server.target], stdin=-1, stdout=-1, text=True)
-        stack.callback(process.kill)
-        takers[name] = lambda process=process: program_step(process)
-    rounds = [{name: take() for name, take in takers.items()} for _ in range(ROUNDS + 1)]
-    return {name: [each[name] for each in rounds[1:]] for name in takers}  # the first is warm-up
+class Programs:
+    """Starts programs, and ends them with the stack."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+
+    def start(self, *command: str) -> subprocess.Popen[str]:
+        """Starts a program whose lines are read and written."""
+        process = subprocess.Popen(command, stdin=-1, stdout=-1, text=True)
+        self._stack.callback(process.kill)
+        return process
+
+    def serve(self, *command: str) -> str:
+        """Starts a server; returns the address that it writes first."""
+        stdout = self.start(*command).stdout
+        assert stdout is not None
+        return stdout.readline().strip()
+
+    def steps(self, *command: str) -> Take:
+        """Starts a program that takes steps when it is told to."""
+        process = self.start(*command)
+        return lambda: program_step(process)
+
+    def python(self, target: str, env_id: str) -> Take:
+        """Takes steps here."""
+        env = self._stack.enter_context(RemoteEnv(target, env_id, transport="direct"))
+        return lambda: python_step(env)
+
+
+def takers(programs: Programs, target: str) -> dict[str, Take]:
+    """Returns what takes steps, by name: those that are built."""
+    found = {"Python": programs.python(target, "CartPole-v1")}
+    typescript = CLIENT / "typescript/build/benchmarks/step.js"
+    if typescript.exists():
+        found["TypeScript"] = programs.steps("node", str(typescript), target)
+    if CPP.exists():
+        step, pingpong = str(CPP / "step"), str(CPP / "pingpong")
+        kit = programs.serve(str(CPP / "kit"))
+        found["C++"] = programs.steps(step, target, "CartPole-v1")
+        found["C++ over TCP"] = programs.steps(step, target, "CartPole-v1", "tcp")
+        found["C++ drives C++ over TCP"] = programs.steps(step, kit, STILL, "tcp")
+        found["Python drives C++"] = programs.python(kit, STILL)
+        found["raw TCP"] = programs.steps(pingpong, programs.serve(pingpong, "serve"))
+    return found
+
+
+def measure() -> dict[str, list[float]]:
+    """Returns the figures of each; those of one round stand at the same index."""
+    with ExitStack() as stack:
+        server = stack.enter_context(Server(["CartPole-v1"]))
+        takes = takers(Programs(stack), server.target)
+        rounds = [{name: take() for name, take in takes.items()} for _ in range(ROUNDS + 1)]
+    return {name: [each[name] for each in rounds[1:]] for name in takes}  # the first is warm-up
+
+
+def ratio(each: list[float], other: list[float]) -> str:
+    """Returns the median of the ratios of each round."""
+    return f"{statistics.median(one / two for one, two in zip(each, other, strict=True)):.2f}"
 
 
 def main() -> None:
-    """Prints the median and the range of each, and the median of the ratios to Python's."""
-    with ExitStack() as stack:
-        figures = measure(stack)
+    """Prints the median and the range of each, and the median of the ratios to Python's and to the bare socket's."""
+    figures = measure()
     for name, each in figures.items():
-        ratio = statistics.median(
-            one / other for one, other in zip(each, figures["Python"], strict=True)
-        )
-        print(
-            f"{name:10}  {statistics.median(each):6.1f} us ({min(each):.1f} to {max(each):.1f}), {ratio:.2f} of Python"
-        )
+        line = f"{name:24} {statistics.median(each):6.1f} us ({min(each):.1f} to {max(each):.1f})"
+        line += f", {ratio(each, figures['Python'])} of Python"
+        if raw := figures.get("raw TCP"):
+            line += f", {ratio(each, raw)} of raw TCP"
+        print(line)
 
 
 if __name__ == "__main__":

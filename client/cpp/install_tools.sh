@@ -3,11 +3,11 @@
 set -euo pipefail
 
 packages=(cmake g++ ninja-build pkg-config libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev protobuf-compiler
-    protobuf-compiler-grpc clang-format)
+    protobuf-compiler-grpc clang-format clang-tidy)
 
 present() { command -v "$1" >/dev/null; }
 
-if present cmake && present ninja && present protoc && present clang-format &&
+if present cmake && present ninja && present protoc && present clang-format && present clang-tidy &&
     pkg-config --exists grpc++ protobuf openssl 2>/dev/null && [[ -e /usr/include/gtest/gtest.h ]]; then
     exit 0
 fi
