@@ -84,15 +84,15 @@ class RemoteVecEnv(VecEnv):
 
     def step_wait(self) -> tuple[Any, npt.NDArray[np.float32], npt.NDArray[np.bool_], list[Infos]]:
         """Returns observations, rewards, dones and infos."""
-        told: Any
-        observations, rewards, terminated, truncated, told = self._envs.step_wait()
+        infos: Any
+        observations, rewards, terminated, truncated, infos = self._envs.step_wait()
         dones = terminated | truncated
         if dones.any():
             for index in np.flatnonzero(dones).tolist():
-                told[index] = self._ended(index, told[index])
-        for info, cut in zip(told, (truncated & ~terminated).tolist(), strict=True):
+                infos[index] = self._ended(index, infos[index])
+        for info, cut in zip(infos, (truncated & ~terminated).tolist(), strict=True):
             info[_TRUNCATED] = cut
-        return observations, rewards.astype(np.float32), dones, told
+        return observations, rewards.astype(np.float32), dones, infos
 
     def _ended(self, index: int, info: Infos) -> Infos:
         """Keeps the info of the reset, and returns the info of the step that ended the episode."""

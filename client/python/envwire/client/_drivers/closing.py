@@ -48,7 +48,7 @@ def close_all(drivers: Sequence[BlockingDriver]) -> None:
 def _failures(
     function: Callable[[BlockingDriver], object], drivers: Iterable[BlockingDriver]
 ) -> dict[BlockingDriver, Exception]:
-    """Calls a function for each driver, whatever the calls raise; returns what they raised."""
+    """Calls a function for each driver, even if a call raises; returns the exceptions by driver."""
     failures: dict[BlockingDriver, Exception] = {}
     for driver in drivers:
         try:

@@ -13,7 +13,7 @@ from envwire.client._env.chunks import StepAlone, step_many
 from envwire.client._env.env_info import EnvAttributes
 from envwire.client._env.episodes import generator, mirrored_step, reset
 from envwire.client._env.np_random import MirroredRandom
-from envwire.client._env.recipe import Recipe
+from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._recovery.flows import Effect
@@ -100,7 +100,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         self._handle = AsyncSessionHandle(maker, strategy, maker.label)
         self._random = MirroredRandom(self._family)
         self._guard = CallGuard(self._family, self.__str__)
-        self._recipe = Recipe(
+        self._arguments = ProxyArguments(
             type(self), target, env_id, render_mode, wrappers, library, every, options
         )
 

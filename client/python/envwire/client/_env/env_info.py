@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from envwire.client._env.recipe import Recipe
+from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._session.notices import Notice
 from envwire.client._session.stats import ConnectionStats
@@ -23,7 +23,7 @@ class EnvAttributes(Generic[H]):
 
     _family: Family
     _handle: H
-    _recipe: Recipe
+    _arguments: ProxyArguments
     # The base classes declare these as plain attributes; here they are those of the environment.
     spec: Any
     metadata: dict[str, Any]
@@ -42,8 +42,8 @@ class EnvAttributes(Generic[H]):
         self.reward_range = decode_value(made.reward_range, family)
         self.spec = None
         if made.HasField("spec"):
-            self.spec = decode_env_spec(made.spec, family, self._recipe.entry_point)
-            self.spec.kwargs = self._recipe.spec_kwargs(self.spec.kwargs)
+            self.spec = decode_env_spec(made.spec, family, self._arguments.entry_point)
+            self.spec.kwargs = self._arguments.spec_kwargs(self.spec.kwargs)
             # The server applies the wrappers. `make` would import them here, by names that the server sent.
             self.spec.additional_wrappers = ()
 

@@ -9,7 +9,7 @@ from envwire.client._env.attributes import RemoteAttributes
 from envwire.client._env.chunks import StepAlone, step_many
 from envwire.client._env.episodes import mirrored_step, reset
 from envwire.client._env.np_random import MirroredRandom
-from envwire.client._env.recipe import Recipe
+from envwire.client._env.proxy_arguments import ProxyArguments
 from envwire.client._env.saving import SavedState, catch_up, fork, restore, save
 from envwire.client._env.viewer import HUMAN, RENDERED, Viewer
 from envwire.client._recovery.flows import Effect
@@ -62,7 +62,7 @@ class RemoteProxy(RemoteAttributes):
         ServerUnavailableError: No server answers at `target`.
         NotAllowedError: The operator did not allow the id, a keyword argument or a wrapper.
         CapacityError: All sessions of the server are taken.
-        Exception: Whatever the environment raises while it is made, and the error for an id that is not served.
+        Exception: Any exception of the environment while it is made, and the error for an id that is not served.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class RemoteProxy(RemoteAttributes):
         self._random = MirroredRandom(self._family)
         self._viewer: Viewer | None = None
         self._env_id = env_id
-        self._recipe = Recipe(
+        self._arguments = ProxyArguments(
             type(self), target, env_id, render_mode, wrappers, library, kwargs, options
         )
         self._used = False
@@ -230,7 +230,7 @@ class RemoteProxy(RemoteAttributes):
             TypeError: It was reset already: its state is on the server.
         """
         if not self._used and not self._random.active:
-            return Recipe.make, (self._recipe,)
+            return ProxyArguments.make, (self._arguments,)
         raise TypeError(
             f"{self} cannot be copied or pickled after its first reset: its state is on the server. Pickle it before, "
             "or pickle a function that makes it"

@@ -76,9 +76,9 @@ def restore(
     if state.recording is None:
         yield Ask(RestoreState(state.number), recover=True)
     else:
-        present = handle.strategy.recording
-        assert present is not None  # noqa: S101 - only recorded environments have recordings
-        present.become(state.recording)
+        recording = handle.strategy.recording
+        assert recording is not None  # noqa: S101 - only recorded environments have recordings
+        recording.become(state.recording)
         yield from catch_up(handle)
     if random.active:
         random.absorb((yield Ask(GetRandom(), recover=True)))

@@ -52,7 +52,7 @@ def server_unreachable(
     )
 
 
-def nobody_answers(target: str, timeout: float) -> ServerUnavailableError:
+def no_answer(target: str, timeout: float) -> ServerUnavailableError:
     """Returns the exception for a first connection that gets no answer in time."""
     return ServerUnavailableError(
         f"no server answers at {target} within {timeout:g} s; is it running (envwire serve ...), and is the address "

@@ -59,7 +59,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         return self.live()
 
     async def _leave(self, driver: AsyncDriver, made: Made) -> None:
-        """Continues in another session, if that can be brought to the present state."""
+        """Continues in another session, if that can be brought to the current state."""
         successor = self._driver(made)
         try:
             await run_async(self.strategy.arrive(), lambda ask: successor.serve(ask.operation))
@@ -123,7 +123,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         return await doing
 
     async def kill(self, *, close: bool = False) -> None:
-        """Frees the connection of the session; if `close`, closes the session first, whatever errors that gives."""
+        """Frees the connection of the session; if `close`, closes the session first, ignoring errors of the server."""
         driver = self._release_own()
         if driver is None:
             return

@@ -59,7 +59,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         return self.live()
 
     def _leave(self, driver: BlockingDriver, made: Made) -> None:
-        """Continues in another session, if that can be brought to the present state."""
+        """Continues in another session, if that can be brought to the current state."""
         try:
             run(self.strategy.arrive(), lambda ask: made.driver.serve(ask.operation))
         except RemoteError as error:
@@ -128,7 +128,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         return None
 
     def kill(self, *, close: bool = False) -> None:
-        """Frees the connection of the session; if `close`, closes the session first, whatever errors that gives."""
+        """Frees the connection of the session; if `close`, closes the session first, ignoring errors of the server."""
         driver = self._release_own()
         if driver is None:
             return

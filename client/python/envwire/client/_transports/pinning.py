@@ -13,7 +13,7 @@ import time
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 
-from envwire.client._errors.connections import nobody_answers, nothing_listens
+from envwire.client._errors.connections import no_answer, nothing_listens
 from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.targets import addresses
 from envwire.client.credentials import Credentials
@@ -111,7 +111,7 @@ def _first_that_listens(
         if refused and (left <= 0 or not wait.refused):
             raise nothing_listens(target)
         if left <= 0:
-            raise nobody_answers(target, wait.seconds)
+            raise no_answer(target, wait.seconds)
         time.sleep(min(_PAUSE_SECONDS, left))
 
 

@@ -46,7 +46,7 @@ class AsyncCalls:
         self._gatherer = gatherer
         self._error = family.error
         #: The shards with an unanswered request, the earliest first.
-        self._flying: list[Shard] = []
+        self._sent: list[Shard] = []
         #: The shards that `recv` returned last.
         self._received: list[Shard] = []
         #: The call that waits for its counterpart, such as "step_async" for `step_wait`; "" if there is none.
@@ -57,18 +57,18 @@ class AsyncCalls:
         if self._pending:
             raise self._untimely("reset_async")
         seeds = cut_seeds(seed, self._num_envs, self.bounds)
-        told = cut_options(options, self._num_envs, self.bounds)
+        own_options = cut_options(options, self._num_envs, self.bounds)
         self._pool.make_missing()
-        for shard, own_seed, own in zip(self._shards, seeds, told, strict=True):
+        for shard, own_seed, own in zip(self._shards, seeds, own_options, strict=True):
             shard.begin_reset(own_seed, own)
-        self._flying = list(self._shards)
+        self._sent = list(self._shards)
         self._pending = "reset_async"
 
     def reset_wait(self) -> tuple[Any, Infos]:
         """Waits for a reset."""
         if self._pending != "reset_async":
             raise self._untimely("reset_wait")
-        self._flying, self._pending = [], ""
+        self._sent, self._pending = [], ""
         observations, *_, infos = self._gatherer.gather(self._shards)
         return observations, infos
 
@@ -83,7 +83,7 @@ class AsyncCalls:
         """Waits for a step."""
         if self._pending != "step_async":
             raise self._untimely("step_wait")
-        self._flying, self._pending = [], ""
+        self._sent, self._pending = [], ""
         return self._gatherer.gather(self._shards)
 
     def send(self, actions: Any, env_id: Any) -> None:
@@ -97,14 +97,14 @@ class AsyncCalls:
 
     def recv(self) -> StepResult:
         """Waits for the first environments that finish."""
-        if len(self._flying) < self._batch_shards:
+        if len(self._sent) < self._batch_shards:
             raise self._error.NoAsyncCallError(
                 "recv was called while too few environments have anything to do; send actions first",
                 "recv",
             )
-        self._received = shards = first_finished(self._flying, self._batch_shards)
-        self._flying = [shard for shard in self._flying if shard not in shards]
-        self._pending = "send" if self._flying else ""
+        self._received = shards = first_finished(self._sent, self._batch_shards)
+        self._sent = [shard for shard in self._sent if shard not in shards]
+        self._pending = "send" if self._sent else ""
         result = self._gatherer.gather(shards)
         result[-1]["env_id"] = env_ids(shards)
         return result
@@ -123,15 +123,15 @@ class AsyncCalls:
 
     def clear(self) -> None:
         """Drops the unanswered requests, since the sessions are closed."""
-        self._flying, self._pending = [], ""
+        self._sent, self._pending = [], ""
 
     def _begin(self, shards: Sequence[Shard], actions: Sequence[Any]) -> None:
         self._pool.check_live()
-        if self._flying and any(shard in self._flying for shard in shards):
+        if self._sent and any(shard in self._sent for shard in shards):
             raise self._untimely("send")
         for shard, own in zip(shards, actions, strict=True):
             shard.begin_step(own)
-        self._flying += shards
+        self._sent += shards
 
     def _untimely(self, asked: str) -> Exception:
         """Returns the error for a call in the wrong order."""

@@ -20,7 +20,7 @@ from envwire.v1 import environment_pb2 as pb
 _INFO_SECONDS = 60.0
 
 
-class Fleet:
+class VectorServers:
     """The servers of a vector environment, and the makers of its sessions.
 
     Args:

@@ -17,7 +17,7 @@ from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
 from envwire.client._vector.batching.infos import Infos, join_infos
 from envwire.client._vector.env_info import NATIVE, VectorAttributes, vector_env_spec
-from envwire.client._vector.making import Fleet
+from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import Members
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
@@ -118,7 +118,9 @@ class VectorProxy(Members, VectorAttributes):
             env_kwargs=kwargs,
             **options.keywords,
         )
-        made = self._make(Fleet(target, options, request, self._family), sessions, batch_size)
+        made = self._make(
+            VectorServers(target, options, request, self._family), sessions, batch_size
+        )
         self.spec = vector_env_spec(made, num_envs, self.render_mode, self._family, remake)
         cut = cutter(self.single_action_space, self._family)
         gatherer = Gatherer(self.single_observation_space, self._family, self._join_infos)
@@ -126,11 +128,13 @@ class VectorProxy(Members, VectorAttributes):
         self._native = vectorization_mode == NATIVE
         self.closed = False
 
-    def _make(self, fleet: Fleet, sessions: int | None, batch_size: int | None) -> pb.MakeResponse:
+    def _make(
+        self, servers: VectorServers, sessions: int | None, batch_size: int | None
+    ) -> pb.MakeResponse:
         """Makes all sessions; returns the answer to the first Make."""
         try:
-            specs = fleet.lay_out(self.num_envs, sessions, batch_size or self.num_envs)
-            made = self._pool.make(specs, fleet)
+            specs = servers.lay_out(self.num_envs, sessions, batch_size or self.num_envs)
+            made = self._pool.make(specs, servers)
             shards = self._pool.shards
             targets = [shard.handle.target for shard in shards]
             self._describe(made, targets, [shard.episodes for shard in shards])
@@ -138,7 +142,7 @@ class VectorProxy(Members, VectorAttributes):
             self._pool.kill()
             raise
         finally:
-            fleet.close()
+            servers.close()
         return made[0]
 
     def reset(

@@ -16,7 +16,7 @@ from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.notices import Notice
 from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.layout import ShardSpec
-from envwire.client._vector.making import Fleet
+from envwire.client._vector.making import VectorServers
 from envwire.client._vector.shards import Shard
 from envwire.client._vector.truncation import EPISODES
 from envwire.v1 import environment_pb2 as pb
@@ -55,19 +55,19 @@ class ShardPool:
         env = self._env()
         return "a collected vector environment" if env is None else str(env)
 
-    def make(self, specs: Sequence[ShardSpec], fleet: Fleet) -> list[pb.MakeResponse]:
+    def make(self, specs: Sequence[ShardSpec], servers: VectorServers) -> list[pb.MakeResponse]:
         """Makes all sessions; returns the answers to their Makes.
 
         Args:
             specs: The environments of each shard.
-            fleet: The servers.
+            servers: The servers.
         """
-        self.shards = [self._shard(spec, fleet) for spec in specs]
+        self.shards = [self._shard(spec, servers) for spec in specs]
         return at_once(_MAKE, self.shards)
 
-    def _shard(self, spec: ShardSpec, fleet: Fleet) -> Shard:
-        handle = SessionHandle(fleet.maker(spec), fleet.strategy(spec), ShardLabel(self, spec))
-        return Shard(EPISODES[fleet.options.on_lost](spec, handle), handle)
+    def _shard(self, spec: ShardSpec, servers: VectorServers) -> Shard:
+        handle = SessionHandle(servers.maker(spec), servers.strategy(spec), ShardLabel(self, spec))
+        return Shard(EPISODES[servers.options.on_lost](spec, handle), handle)
 
     def make_missing(self) -> None:
         """Makes the sessions that this process does not have."""

@@ -8,17 +8,17 @@ from envwire.client._transports.portability import POLLIN, new_poll
 from envwire.client._vector.shards import Shard
 
 
-def first_finished(flying: Sequence[Shard], count: int) -> list[Shard]:
+def first_finished(sent: Sequence[Shard], count: int) -> list[Shard]:
     """Returns the first shards whose answers have arrived, in the order of their environments.
 
     A shard without a descriptor to poll counts as finished, so such shards are taken in the order of sending.
 
     Args:
-        flying: The shards with an unanswered request, the earliest first.
+        sent: The shards with an unanswered request, the earliest first.
         count: How many to wait for.
     """
-    finished = [shard for shard in flying if shard.fileno() < 0][:count]
-    waiting = {shard.fileno(): shard for shard in flying if shard.fileno() >= 0}
+    finished = [shard for shard in sent if shard.fileno() < 0][:count]
+    waiting = {shard.fileno(): shard for shard in sent if shard.fileno() >= 0}
     poll = new_poll()
     for descriptor in waiting:
         poll.register(descriptor, POLLIN)

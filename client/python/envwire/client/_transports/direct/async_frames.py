@@ -100,7 +100,7 @@ class AsyncFrames:
             self._fail(error)
             return
         if not future.waiting:
-            self._fail(ConnectionResetError("the server sent what nobody asked for"))
+            self._fail(ConnectionResetError("the server sent a reply without a request"))
         elif reply is not None:
             self._spin.woke()
             self._deadline.stop()

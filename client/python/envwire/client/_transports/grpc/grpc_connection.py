@@ -13,7 +13,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from envwire.client._errors.connections import (
-    nobody_answers,
+    no_answer,
     nothing_listens,
     refused,
     timed_out,
@@ -99,7 +99,7 @@ class Connection:
             if _is_refusal(missing) and (left <= 0 or not wait.refused):
                 raise nothing_listens(self.target)
             if left <= 0:
-                raise nobody_answers(self.target, wait.seconds)
+                raise no_answer(self.target, wait.seconds)
             # A server may still start; a certificate that is rejected now will be rejected again.
             if fault := tls_fault(self.target, credentials, left):
                 raise fault

@@ -239,5 +239,5 @@ class StreamTransport(GrpcTransport):
 
 def _beside(notices: bytes) -> bytes:
     """Returns the notices of a unary call, encoded as a part of an InteractResponse."""
-    told = status_pb2.NoticeList.FromString(notices).notices
-    return pb.InteractResponse(notices=told).SerializeToString()
+    parsed = status_pb2.NoticeList.FromString(notices).notices
+    return pb.InteractResponse(notices=parsed).SerializeToString()

@@ -24,7 +24,7 @@ from envwire.client._vector.batching.infos import Infos, join_infos
 from envwire.client._vector.batching.resets import cut_options, cut_seeds
 from envwire.client._vector.env_info import NATIVE, VectorAttributes
 from envwire.client._vector.layout import ShardSpec
-from envwire.client._vector.making import Fleet
+from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import cut_values, joined
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_selection import compact_bounds, env_ids
@@ -108,7 +108,7 @@ class AsyncRemoteVectorEnv(VectorAttributes):
         self._sessions, self._batch_size = sessions, batch_size or num_envs
         self._native = vectorization_mode == NATIVE
         self._label = f"{type(self).__name__}({env_id}, num_envs={num_envs})"
-        self._fleet = Fleet(target, options, request, self._family)
+        self._servers = VectorServers(target, options, request, self._family)
         self._shards: list[AsyncShard] = []
         self._pending = PendingSteps([], 0, self._family)
         self._guard = CallGuard(self._family, self.__str__)
@@ -121,10 +121,10 @@ class AsyncRemoteVectorEnv(VectorAttributes):
 
     async def _make(self) -> None:
         """Makes all sessions; if one cannot be made, closes the others."""
-        fleet = self._fleet
+        servers = self._servers
         try:
             specs = await asyncio.to_thread(
-                fleet.lay_out, self.num_envs, self._sessions, self._batch_size
+                servers.lay_out, self.num_envs, self._sessions, self._batch_size
             )
             self._shards = [self._shard(spec) for spec in specs]
             made = await all_of([shard.make() for shard in self._shards])
@@ -135,17 +135,17 @@ class AsyncRemoteVectorEnv(VectorAttributes):
             self._shards = []
             raise
         finally:
-            fleet.close()
+            servers.close()
         self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
         self._pending = PendingSteps(self._shards, self._batch_size, self._family)
         self._cut = cutter(self.single_action_space, self._family)
         self._gatherer = Gatherer(self.single_observation_space, self._family, join_infos)
 
     def _shard(self, spec: ShardSpec) -> AsyncShard:
-        fleet = self._fleet
+        servers = self._servers
         label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
-        handle = AsyncSessionHandle(fleet.maker(spec, watch=False), fleet.strategy(spec), label)
-        return AsyncShard(EPISODES[fleet.options.on_lost](spec, handle), handle)
+        handle = AsyncSessionHandle(servers.maker(spec, watch=False), servers.strategy(spec), label)
+        return AsyncShard(EPISODES[servers.options.on_lost](spec, handle), handle)
 
     async def __aenter__(self) -> Self:
         with self._guard:
@@ -182,8 +182,8 @@ class AsyncRemoteVectorEnv(VectorAttributes):
                 await self._make()
             self._pending.check_none("reset")
             seeds = cut_seeds(seed, self.num_envs, self._bounds)
-            told = cut_options(options, self.num_envs, self._bounds)
-            parts = zip(self._shards, seeds, told, strict=True)
+            own_options = cut_options(options, self.num_envs, self._bounds)
+            parts = zip(self._shards, seeds, own_options, strict=True)
             results = await all_of([shard.reset(own, each) for shard, own, each in parts])
             self._pending.received = list(self._shards)
         observations, *_, infos = self._joined(results)

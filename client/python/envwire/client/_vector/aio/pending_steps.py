@@ -30,7 +30,7 @@ class PendingSteps:
         count = sum(shard.spec.size for shard in shards)
         self._batch_shards = len(shards) * batch_size // count if count else 0
         self._error = family.error
-        self._flying: dict[AsyncShard, asyncio.Task[StepResult]] = {}
+        self._steps: dict[AsyncShard, asyncio.Task[StepResult]] = {}
 
     def check_none(self, asked: str) -> None:
         """Checks that no step is pending.
@@ -38,7 +38,7 @@ class PendingSteps:
         Raises:
             AlreadyPendingCallError: A step is pending.
         """
-        if self._flying:
+        if self._steps:
             error: Exception = self._error.AlreadyPendingCallError(
                 f"{asked} was called while send is pending; receive what was sent first", asked
             )
@@ -52,14 +52,14 @@ class PendingSteps:
             AlreadyPendingCallError: A step of one of them is pending.
         """
         chosen = self.received if env_id is None else shards_of(self._shards, env_id)
-        if any(shard in self._flying for shard in chosen):
+        if any(shard in self._steps for shard in chosen):
             self.check_none("send")
         return chosen
 
     def begin(self, shards: Sequence[AsyncShard], actions: Sequence[Any]) -> None:
         """Starts a step of some shards."""
         for shard, own in zip(shards, actions, strict=True):
-            self._flying[shard] = asyncio.ensure_future(shard.step(own))
+            self._steps[shard] = asyncio.ensure_future(shard.step(own))
 
     async def first_finished(self) -> tuple[list[AsyncShard], list[StepResult]]:
         """Waits for a batch; returns its shards in order and the results of their steps.
@@ -67,25 +67,25 @@ class PendingSteps:
         Raises:
             NoAsyncCallError: Fewer shards have a pending step.
         """
-        if len(self._flying) < self._batch_shards:
+        if len(self._steps) < self._batch_shards:
             error: Exception = self._error.NoAsyncCallError(
                 "recv was called while too few environments have anything to do; send actions first",
                 "recv",
             )
             raise error
         while len(finished := self._finished()) < self._batch_shards:
-            waiting = [task for task in self._flying.values() if not task.done()]
+            waiting = [task for task in self._steps.values() if not task.done()]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
         shards = sorted(finished[: self._batch_shards], key=lambda shard: shard.spec.start)
         self.received = shards
-        return shards, await all_of([self._flying.pop(shard) for shard in shards])
+        return shards, await all_of([self._steps.pop(shard) for shard in shards])
 
     def _finished(self) -> list[AsyncShard]:
-        return [shard for shard, task in self._flying.items() if task.done()]
+        return [shard for shard, task in self._steps.items() if task.done()]
 
     async def end(self) -> None:
         """Cancels the pending steps."""
-        flying, self._flying = list(self._flying.values()), {}
-        for task in flying:
+        tasks, self._steps = list(self._steps.values()), {}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*flying, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -11,7 +11,7 @@ from envwire.client.options import ConnectionOptions
 
 
 @dataclass(frozen=True)
-class Recipe:
+class ProxyArguments:
     """The arguments of a proxy.
 
     Attributes:
@@ -35,7 +35,7 @@ class Recipe:
     options: ConnectionOptions
 
     def make(self) -> Any:
-        """Makes the proxy again, with a session of its own."""
+        """Makes the proxy again, with its own session."""
         return self._remake(render_mode=self.render_mode)
 
     @property
