@@ -17,16 +17,18 @@ import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 from typing import Any
 
 import grpc
 import grpc.aio
+import numpy as np
 
-from envwire.client import RemoteEnv
+from envwire.client import RemoteEnv, RemoteVectorEnv
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
@@ -113,13 +115,19 @@ async def _fakes(pipe: Any) -> None:
     await asyncio.to_thread(pipe.recv)
 
 
-def relay(pipe: Any, target: str) -> None:
-    """Relays Makes to a target, as little as grpc.aio can do; sends its own target."""
+def relay(pipe: Any, target: str, connections: int) -> None:
+    """Relays Makes to a target over so many connections in turn, as little as grpc.aio can do; sends its own target."""
 
     async def main() -> None:
-        channel = grpc.aio.insecure_channel(target)
-        call: Any = channel.unary_unary(_MAKE)
-        served = await _serve(call)
+        own = (("grpc.use_local_subchannel_pool", 1),)
+        channels = [grpc.aio.insecure_channel(target, own) for _ in range(connections)]
+        calls: Any = itertools.cycle([channel.unary_unary(_MAKE) for channel in channels])
+
+        async def pass_on(request: bytes) -> bytes:
+            answer: bytes = await next(calls)(request)
+            return answer
+
+        served = await _serve(pass_on)
         pipe.send(served[1])
         await asyncio.to_thread(pipe.recv)
 
@@ -234,8 +242,56 @@ def real(rounds: int) -> None:
         )  # fmt: skip
 
 
+def whole(servers: int, num_envs: int, sessions: int, rounds: int) -> None:
+    """Prints how long a large vector environment takes through the gateway, and how evenly sessions are spread."""
+    settings: dict[str, Any] = {"sessions_per_process": 64, "max_sessions": sessions}
+    settings["max_envs_per_session"] = num_envs
+    with gateway() as target, ExitStack() as stack:
+        joined = [
+            stack.enter_context(Server([ENV], join=[target], **settings)) for _ in range(servers)
+        ]
+        await_servers(target, servers)
+        times: list[float] = []
+        for _ in range(rounds):
+            begun = time.perf_counter()
+            envs = RemoteVectorEnv(target, ENV, num_envs=num_envs)
+            envs.reset(seed=1)
+            times.append(time.perf_counter() - begun)
+            envs.step(np.zeros(num_envs, np.int64))
+            memory = sum(_megabytes(each.pid) for each in joined)
+            envs.close()
+        print(
+            f"{num_envs:,} environments on {servers} servers: made, reset and observed in "
+            f"{statistics.median(times):.1f} s ({min(times):.1f} to {max(times):.1f}), all stepped; "
+            f"{memory:,.0f} MB in all processes of the servers"
+        )
+        with grpc.insecure_channel(target) as channel, ThreadPoolExecutor(16) as pool:
+            make = environment_pb2_grpc.EnvironmentServiceStub(channel).Make
+            made = pool.map(lambda _: make(pb.MakeRequest(env_id=ENV)).address, range(sessions))
+            counts = Counter(made)
+        print(f"{sessions:,} sessions, by server: {sorted(counts.values())}")
+
+
+def _megabytes(root: int) -> float:
+    """Returns the memory of a process and its descendants; what they share counts once."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(path.parent.name))
+    found = [root]
+    for pid in found:
+        found.extend(children.get(pid, ()))
+    kilobytes = 0
+    for pid in found:
+        with contextlib.suppress(OSError):
+            rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            kilobytes += int(rollup.partition("\nPss:")[2].split()[0])
+    return kilobytes / 1024
+
+
 def alone(servers: int, slots: int, rounds: int) -> None:
-    """The gateway with fake servers, beside a bare relay."""
+    """The gateway with fake servers, beside a bare relay with as many connections."""
     make = pb.MakeRequest(env_id=ENV).SerializeToString()
 
     async def work(channel: Any, farm: Any, bare: Any) -> None:
@@ -266,7 +322,7 @@ def alone(servers: int, slots: int, rounds: int) -> None:
                 target, fake, servers, slots, lambda channel, farm: work(channel, farm, relayed)
             )
 
-    with gateway() as target, child(fakes) as fake, child(relay, fake) as bare:
+    with gateway() as target, child(fakes) as fake, child(relay, fake, servers) as bare:
         asyncio.run(main(target, fake, bare))
 
 
@@ -353,6 +409,7 @@ def main() -> None:
     parser.add_argument("--servers", type=int, nargs="*", default=[4, 100, 1000])
     arguments = parser.parse_args()
     real(arguments.rounds)
+    whole(4, 10_000, 1000, arguments.rounds)
     for servers in arguments.servers:
         alone(servers, 1_000_000 // servers, arguments.rounds)
     idle(100, 20.0)

@@ -37,6 +37,14 @@ _PLAIN: Final = frozenset(
 )
 
 
+def make_digest(request: environment_pb2.MakeRequest) -> bytes:
+    """Returns the SHA-256 of a Make, by which a farm's tickets name it: equal Makes have request ids of their own."""
+    content = environment_pb2.MakeRequest()
+    content.CopyFrom(request)
+    content.ClearField("request_id")
+    return hashlib.sha256(content.SerializeToString(deterministic=True)).digest()
+
+
 class RollingDigest:
     """The digest of a recording, request by request.
 

@@ -75,7 +75,7 @@ class Credentials:
         return self.tls or self.ca is not None or self.cert is not None
 
     @property
-    def metadata(self) -> tuple[tuple[str, str], ...] | None:
+    def metadata(self) -> tuple[tuple[str, str | bytes], ...] | None:
         """The metadata with the token, for each call."""
         return None if self.token is None else (("authorization", f"Bearer {self.token}"),)
 

@@ -33,23 +33,29 @@ class RegisterRequest(google.protobuf.message.Message):
 
     HELLO_FIELD_NUMBER: builtins.int
     LOAD_FIELD_NUMBER: builtins.int
+    SLOT_ANSWER_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> global___ServerHello:
         """The first message, and no other."""
 
     @property
     def load(self) -> global___ServerLoad:
-        """Every further message."""
+        """Every further message that answers nothing."""
+
+    @property
+    def slot_answer(self) -> global___SlotAnswer:
+        """Answers a SlotOrder that reserves."""
 
     def __init__(
         self,
         *,
         hello: global___ServerHello | None = ...,
         load: global___ServerLoad | None = ...,
+        slot_answer: global___SlotAnswer | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["hello", b"hello", "load", b"load", "report", b"report"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["hello", b"hello", "load", b"load", "report", b"report"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["report", b"report"]) -> typing.Literal["hello", "load"] | None: ...
+    def HasField(self, field_name: typing.Literal["hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["report", b"report"]) -> typing.Literal["hello", "load", "slot_answer"] | None: ...
 
 global___RegisterRequest = RegisterRequest
 
@@ -81,6 +87,7 @@ class ServerHello(google.protobuf.message.Message):
     ENVIRONMENTS_FIELD_NUMBER: builtins.int
     LABELS_FIELD_NUMBER: builtins.int
     FINGERPRINT_FIELD_NUMBER: builtins.int
+    KEEPS_SLOTS_FIELD_NUMBER: builtins.int
     server_id: builtins.str
     """Names the server in the farm, the same after a restart: most often its address. A server that registers under the
     name of one that was there takes its place; the sessions of the earlier run are gone.
@@ -91,6 +98,8 @@ class ServerHello(google.protobuf.message.Message):
     """Equal for servers on which equal environments can be expected to give equal numbers: it covers versions of
     packages and features of the processor. Empty for unknown.
     """
+    keeps_slots: builtins.bool
+    """True for a server that obeys SlotOrder and takes tickets."""
     @property
     def info(self) -> envwire.v1.environment_pb2.GetServerInfoResponse:
         """Its version, capacity and limits, and the run of the server as `incarnation`."""
@@ -112,9 +121,10 @@ class ServerHello(google.protobuf.message.Message):
         environments: collections.abc.Iterable[envwire.v1.environment_pb2.EnvironmentListing] | None = ...,
         labels: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         fingerprint: builtins.str = ...,
+        keeps_slots: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["info", b"info"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "labels", b"labels", "server_id", b"server_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "server_id", b"server_id"]) -> None: ...
 
 global___ServerHello = ServerHello
 
@@ -126,44 +136,216 @@ class ServerLoad(google.protobuf.message.Message):
 
     ACTIVE_SESSIONS_FIELD_NUMBER: builtins.int
     DRAINING_FIELD_NUMBER: builtins.int
+    RESERVED_SLOTS_FIELD_NUMBER: builtins.int
     active_sessions: builtins.int
     """Sessions that it holds, those being made included."""
     draining: builtins.bool
     """True while it finishes its sessions and takes no new ones."""
+    reserved_slots: builtins.int
+    """Free slots that it keeps for allocations, of all gateways."""
     def __init__(
         self,
         *,
         active_sessions: builtins.int = ...,
         draining: builtins.bool = ...,
+        reserved_slots: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "draining", b"draining"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "draining", b"draining", "reserved_slots", b"reserved_slots"]) -> None: ...
 
 global___ServerLoad = ServerLoad
 
 @typing.final
 class RegisterResponse(google.protobuf.message.Message):
-    """Answers the hello, and the end of the reports when the server says goodbye; nothing answers the reports."""
+    """Answers the hello, and the end of the reports when the server says goodbye; nothing answers the reports. In between
+    come orders, to servers that keep slots.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     INCARNATION_FIELD_NUMBER: builtins.int
     HEARTBEAT_FIELD_NUMBER: builtins.int
+    TICKET_KEY_FIELD_NUMBER: builtins.int
+    SLOT_ORDER_FIELD_NUMBER: builtins.int
+    TICKET_CLOCK_FIELD_NUMBER: builtins.int
     incarnation: builtins.str
     """Names this run of the gateway; another after every start."""
+    ticket_key: builtins.bytes
+    """Ed25519 public key, 32 bytes, of the tickets that this run of the gateway signs; in the answer to the hello."""
+    ticket_clock: builtins.int
+    """What the gateway's clock says now, in seconds: tickets expire by it, so that no two machines need the same time. In
+    the answer to the hello.
+    """
     @property
     def heartbeat(self) -> google.protobuf.duration_pb2.Duration:
         """Longest time between two reports that the gateway expects."""
+
+    @property
+    def slot_order(self) -> global___SlotOrder:
+        """What to do; absent in the answer to the hello and to the end."""
 
     def __init__(
         self,
         *,
         incarnation: builtins.str = ...,
         heartbeat: google.protobuf.duration_pb2.Duration | None = ...,
+        ticket_key: builtins.bytes = ...,
+        slot_order: global___SlotOrder | None = ...,
+        ticket_clock: builtins.int = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["heartbeat", b"heartbeat"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["heartbeat", b"heartbeat", "incarnation", b"incarnation"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["heartbeat", b"heartbeat", "slot_order", b"slot_order"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["heartbeat", b"heartbeat", "incarnation", b"incarnation", "slot_order", b"slot_order", "ticket_clock", b"ticket_clock", "ticket_key", b"ticket_key"]) -> None: ...
 
 global___RegisterResponse = RegisterResponse
+
+@typing.final
+class SlotOrder(google.protobuf.message.Message):
+    """Keeps free slots for the Makes of an allocation, or gives them back. A gateway reserves on every server of an
+    allocation; it commits where all agree, and releases where one does not.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    class _Action:
+        ValueType = typing.NewType("ValueType", builtins.int)
+        V: typing_extensions.TypeAlias = ValueType
+
+    class _ActionEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[SlotOrder._Action.ValueType], builtins.type):
+        DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+        ACTION_UNSPECIFIED: SlotOrder._Action.ValueType  # 0
+        """Nothing."""
+        ACTION_RESERVE: SlotOrder._Action.ValueType  # 1
+        """Keep `count` slots if so many are free, and none otherwise; answered."""
+        ACTION_COMMIT: SlotOrder._Action.ValueType  # 2
+        """Keep them for `held` from now on."""
+        ACTION_RELEASE: SlotOrder._Action.ValueType  # 3
+        """Give them back."""
+
+    class Action(_Action, metaclass=_ActionEnumTypeWrapper):
+        """What to do."""
+
+    ACTION_UNSPECIFIED: SlotOrder.Action.ValueType  # 0
+    """Nothing."""
+    ACTION_RESERVE: SlotOrder.Action.ValueType  # 1
+    """Keep `count` slots if so many are free, and none otherwise; answered."""
+    ACTION_COMMIT: SlotOrder.Action.ValueType  # 2
+    """Keep them for `held` from now on."""
+    ACTION_RELEASE: SlotOrder.Action.ValueType  # 3
+    """Give them back."""
+
+    ACTION_FIELD_NUMBER: builtins.int
+    RESERVATION_ID_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    HELD_FIELD_NUMBER: builtins.int
+    action: global___SlotOrder.Action.ValueType
+    """What to do."""
+    reservation_id: builtins.bytes
+    """Names the reservation: 16 random bytes."""
+    count: builtins.int
+    """How many slots, for ACTION_RESERVE."""
+    @property
+    def held(self) -> google.protobuf.duration_pb2.Duration:
+        """How long slots are kept that no Make takes; at most a minute."""
+
+    def __init__(
+        self,
+        *,
+        action: global___SlotOrder.Action.ValueType = ...,
+        reservation_id: builtins.bytes = ...,
+        count: builtins.int = ...,
+        held: google.protobuf.duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["held", b"held"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["action", b"action", "count", b"count", "held", b"held", "reservation_id", b"reservation_id"]) -> None: ...
+
+global___SlotOrder = SlotOrder
+
+@typing.final
+class SlotAnswer(google.protobuf.message.Message):
+    """Whether slots were reserved."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESERVATION_ID_FIELD_NUMBER: builtins.int
+    GRANTED_FIELD_NUMBER: builtins.int
+    reservation_id: builtins.bytes
+    """Which reservation."""
+    granted: builtins.bool
+    """False when too few slots are free."""
+    def __init__(
+        self,
+        *,
+        reservation_id: builtins.bytes = ...,
+        granted: builtins.bool = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["granted", b"granted", "reservation_id", b"reservation_id"]) -> None: ...
+
+global___SlotAnswer = SlotAnswer
+
+@typing.final
+class Ticket(google.protobuf.message.Message):
+    """What a gateway signs for a client to make environments at a server. The client sends the SignedTicket as the metadata
+    `envwire-ticket-bin` of its Make, and of its later calls there, in place of a token.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PRINCIPAL_FIELD_NUMBER: builtins.int
+    INCARNATION_FIELD_NUMBER: builtins.int
+    ENV_ID_FIELD_NUMBER: builtins.int
+    MAKE_DIGEST_FIELD_NUMBER: builtins.int
+    COUNT_FIELD_NUMBER: builtins.int
+    NONCE_FIELD_NUMBER: builtins.int
+    EXPIRES_FIELD_NUMBER: builtins.int
+    principal: builtins.str
+    """Name of the client at the gateway."""
+    incarnation: builtins.str
+    """The run of the server that may take it."""
+    env_id: builtins.str
+    """Id of the environment; empty for any call but Make."""
+    make_digest: builtins.bytes
+    """SHA-256 of the MakeRequest without request_id, in deterministic form."""
+    count: builtins.int
+    """How many sessions it makes."""
+    nonce: builtins.bytes
+    """16 random bytes: name of the reservation whose slots its Makes take."""
+    expires: builtins.int
+    """Until when it makes sessions, on the clock of the gateway that signed it, in seconds: for a minute."""
+    def __init__(
+        self,
+        *,
+        principal: builtins.str = ...,
+        incarnation: builtins.str = ...,
+        env_id: builtins.str = ...,
+        make_digest: builtins.bytes = ...,
+        count: builtins.int = ...,
+        nonce: builtins.bytes = ...,
+        expires: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["count", b"count", "env_id", b"env_id", "expires", b"expires", "incarnation", b"incarnation", "make_digest", b"make_digest", "nonce", b"nonce", "principal", b"principal"]) -> None: ...
+
+global___Ticket = Ticket
+
+@typing.final
+class SignedTicket(google.protobuf.message.Message):
+    """A ticket, and who says so."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TICKET_FIELD_NUMBER: builtins.int
+    SIGNATURE_FIELD_NUMBER: builtins.int
+    ticket: builtins.bytes
+    """A Ticket, in bytes."""
+    signature: builtins.bytes
+    """Ed25519 signature of these bytes."""
+    def __init__(
+        self,
+        *,
+        ticket: builtins.bytes = ...,
+        signature: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["signature", b"signature", "ticket", b"ticket"]) -> None: ...
+
+global___SignedTicket = SignedTicket
 
 @typing.final
 class AllocateRequest(google.protobuf.message.Message):
@@ -216,6 +398,8 @@ class AllocateRequest(google.protobuf.message.Message):
     LABELS_FIELD_NUMBER: builtins.int
     STRATEGY_FIELD_NUMBER: builtins.int
     FINGERPRINT_FIELD_NUMBER: builtins.int
+    WAIT_FIELD_NUMBER: builtins.int
+    MAKE_DIGEST_FIELD_NUMBER: builtins.int
     count: builtins.int
     """How many; at least one, at most 100,000."""
     env_id: builtins.str
@@ -226,9 +410,15 @@ class AllocateRequest(google.protobuf.message.Message):
     """Which servers are taken first."""
     fingerprint: builtins.str
     """Fingerprint of the servers to take first, before the strategy is looked at; empty for any."""
+    make_digest: builtins.bytes
+    """SHA-256 of the MakeRequest without request_id, for tickets; empty for none."""
     @property
     def labels(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
         """Labels that a server must have, with these values."""
+
+    @property
+    def wait(self) -> google.protobuf.duration_pb2.Duration:
+        """Longest wait for so many free slots, where the gateway lets Makes wait; absent for none."""
 
     def __init__(
         self,
@@ -239,8 +429,11 @@ class AllocateRequest(google.protobuf.message.Message):
         labels: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         strategy: global___AllocateRequest.Strategy.ValueType = ...,
         fingerprint: builtins.str = ...,
+        wait: google.protobuf.duration_pb2.Duration | None = ...,
+        make_digest: builtins.bytes = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["count", b"count", "env_id", b"env_id", "fingerprint", b"fingerprint", "labels", b"labels", "library", b"library", "strategy", b"strategy"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["wait", b"wait"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["count", b"count", "env_id", b"env_id", "fingerprint", b"fingerprint", "labels", b"labels", "library", b"library", "make_digest", b"make_digest", "strategy", b"strategy", "wait", b"wait"]) -> None: ...
 
 global___AllocateRequest = AllocateRequest
 
@@ -253,20 +446,30 @@ class Allocation(google.protobuf.message.Message):
     ADDRESS_FIELD_NUMBER: builtins.int
     INCARNATION_FIELD_NUMBER: builtins.int
     COUNT_FIELD_NUMBER: builtins.int
+    RESERVATION_ID_FIELD_NUMBER: builtins.int
+    TICKET_FIELD_NUMBER: builtins.int
     address: builtins.str
     """HOST:PORT to make environments at."""
     incarnation: builtins.str
     """The run of the server."""
     count: builtins.int
     """How many."""
+    reservation_id: builtins.bytes
+    """Names the slots that the server keeps: the metadata `envwire-reservation-bin` of a Make that takes one of them. Empty
+    where the server keeps none.
+    """
+    ticket: builtins.bytes
+    """SignedTicket for these Makes, which takes the slots as well; empty where none was asked for, or the server takes none."""
     def __init__(
         self,
         *,
         address: builtins.str = ...,
         incarnation: builtins.str = ...,
         count: builtins.int = ...,
+        reservation_id: builtins.bytes = ...,
+        ticket: builtins.bytes = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "count", b"count", "incarnation", b"incarnation"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "count", b"count", "incarnation", b"incarnation", "reservation_id", b"reservation_id", "ticket", b"ticket"]) -> None: ...
 
 global___Allocation = Allocation
 
@@ -284,9 +487,7 @@ class AllocateResponse(google.protobuf.message.Message):
 
     @property
     def held(self) -> google.protobuf.duration_pb2.Duration:
-        """How long this gateway counts the slots as taken. Servers and other gateways do not know of it: a Make can still be
-        refused.
-        """
+        """How long the slots are kept. Servers without `reservation_id` do not know of it: a Make there can still be refused."""
 
     def __init__(
         self,

@@ -70,7 +70,8 @@ class FarmServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Allocate(self, request, context):
-        """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many.
+        """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many, or
+        not in time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -37,7 +37,9 @@ class FarmServiceStub:
         envwire.farm.v1.farm_pb2.AllocateRequest,
         envwire.farm.v1.farm_pb2.AllocateResponse,
     ]
-    """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many."""
+    """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many, or
+    not in time.
+    """
 
     Locate: grpc.UnaryUnaryMultiCallable[
         envwire.farm.v1.farm_pb2.LocateRequest,
@@ -66,7 +68,9 @@ class FarmServiceAsyncStub:
         envwire.farm.v1.farm_pb2.AllocateRequest,
         envwire.farm.v1.farm_pb2.AllocateResponse,
     ]
-    """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many."""
+    """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many, or
+    not in time.
+    """
 
     Locate: grpc.aio.UnaryUnaryMultiCallable[
         envwire.farm.v1.farm_pb2.LocateRequest,
@@ -99,7 +103,9 @@ class FarmServiceServicer(metaclass=abc.ABCMeta):
         request: envwire.farm.v1.farm_pb2.AllocateRequest,
         context: _ServicerContext,
     ) -> typing.Union[envwire.farm.v1.farm_pb2.AllocateResponse, collections.abc.Awaitable[envwire.farm.v1.farm_pb2.AllocateResponse]]:
-        """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many."""
+        """Sets slots aside for several Makes at once: all of them or none. RESOURCE_EXHAUSTED when there are not so many, or
+        not in time.
+        """
 
     @abc.abstractmethod
     def Locate(

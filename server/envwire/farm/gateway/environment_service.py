@@ -98,7 +98,7 @@ class EnvironmentService:
 
         async def make(member: Member) -> Answer:
             made = await send(member)
-            return Answer(made.message + _address_of(member), made.trailers)
+            return Answer(made.message + member.address_field, made.trailers)
 
         if kind == "make":
             self._check_size(message)
@@ -167,11 +167,6 @@ class EnvironmentService:
                 f"a Make of {len(message)} bytes, and {self._max_make_bytes} are accepted; the operator raises the "
                 "number with --max-make-bytes",
             )
-
-
-def _address_of(member: Member) -> bytes:
-    """Returns a MakeResponse that sets the address. Appended to another one it is merged with it, without parsing."""
-    return pb.MakeResponse(address=member.address).SerializeToString()
 
 
 def _authorization(context: Context) -> tuple[tuple[str, str], ...]:

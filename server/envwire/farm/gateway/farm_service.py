@@ -12,15 +12,19 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.allocating import Allocator
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.registry.succession import TakenError
+from envwire.farm.gateway.slots import SlotKeeper, SlotKeepers
+from envwire.farm.gateway.tickets import TicketSigner
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
+from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
-from envwire.server._front.grpc.scoped import Answer, scoped
+from envwire.server._front.grpc.scoped import Answer, scoped, scoped_call
 
 #: Longest time between two reports of a server.
 HEARTBEAT_SECONDS = 1.0
@@ -36,6 +40,9 @@ class FarmService:
         config: The gateway's settings.
         access: Identifies clients and servers.
         registry: The servers.
+        keepers: Those that keep slots.
+        allocator: Allocates their slots.
+        signer: Signs tickets.
         incarnation: Identifies this run of the gateway.
         clock: Monotonic time, in seconds.
         waiting: How many Makes wait for room.
@@ -46,6 +53,9 @@ class FarmService:
         config: GatewayConfig,
         access: Access,
         registry: Registry,
+        keepers: SlotKeepers,
+        allocator: Allocator,
+        signer: TicketSigner,
         incarnation: str,
         clock: Callable[[], float],
         waiting: Callable[[], int],
@@ -54,6 +64,9 @@ class FarmService:
         #: Without tokens the operator trusts the network, and every server may join.
         self._open = config.insecure and not config.tokens and not config.tls_client_ca
         self._registry = registry
+        self._keepers = keepers
+        self._allocator = allocator
+        self._signer = signer
         self._incarnation = incarnation
         self._clock = clock
         self._waiting = waiting
@@ -61,7 +74,6 @@ class FarmService:
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns what serves its methods. Messages are read after the caller is authenticated."""
         answers: dict[str, Answer] = {
-            "Allocate": self._allocate,
             "Locate": self._locate,
             "ListServers": self._list_servers,
         }
@@ -71,6 +83,9 @@ class FarmService:
             )
             for name, answer in answers.items()
         }
+        handlers["Allocate"] = grpc.stream_unary_rpc_method_handler(
+            scoped_call(self._access, _SCOPED["Allocate"], self._allocate, "envwire/farm/v1")
+        )
         handlers["Register"] = grpc.stream_stream_rpc_method_handler(self._register)
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
@@ -90,17 +105,34 @@ class FarmService:
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, str(error))
         beat = Duration()
         beat.FromMilliseconds(round(HEARTBEAT_SECONDS * 1000))
-        answer = pb.RegisterResponse(incarnation=self._incarnation, heartbeat=beat)
+        answer = pb.RegisterResponse(
+            incarnation=self._incarnation,
+            heartbeat=beat,
+            ticket_key=self._signer.public_key,
+            ticket_clock=self._signer.now,
+        )
         try:
             await context.write(answer.SerializeToString())
-            await self._follow(member, context)
+            await self._keep_slots(member, context)
             # A connection that broke ends the requests as well, but only a server that says goodbye can be answered.
             await context.write(answer.SerializeToString())
             self._registry.leave(member, self._clock())
         finally:
             self._registry.disconnect(member, self._clock())
 
-    async def _follow(self, member: Member, context: Context) -> None:
+    async def _keep_slots(self, member: Member, context: Context) -> None:
+        """Carries orders about slots, and reports, until these end."""
+        keeper = SlotKeeper()
+        self._keepers.add(member, keeper)
+        ordering = asyncio.ensure_future(_send_orders(keeper, context))
+        try:
+            await self._follow(member, keeper, context)
+        finally:
+            self._keepers.remove(member, keeper)
+            ordering.cancel()
+            await asyncio.wait({ordering})
+
+    async def _follow(self, member: Member, keeper: SlotKeeper, context: Context) -> None:
         """Records a server's reports until they end. A server that was found dead has to register again."""
         while True:
             message: Any = await context.read()
@@ -109,9 +141,12 @@ class FarmService:
             if member.dead:
                 await context.abort(grpc.StatusCode.ABORTED, "silent for too long; register again")
             report = pb.RegisterRequest.FromString(message)
+            if report.HasField("slot_answer"):
+                keeper.hear(report.slot_answer)
+                continue
             self._registry.report(member, report.load, self._clock())
 
-    def _allocate(self, raw: bytes) -> pb.AllocateResponse:
+    async def _allocate(self, raw: bytes, client: Client) -> pb.AllocateResponse:
         request = pb.AllocateRequest.FromString(raw)
         if not 1 <= request.count <= _MOST_ALLOCATED:
             raise _malformed(f"count is {request.count}; it must be 1 to {_MOST_ALLOCATED}")
@@ -122,19 +157,19 @@ class FarmService:
             request.fingerprint,
             request.strategy,
         )
-        shares = self._registry.allocate(want, request.count, self._clock())
-        if shares is None:
-            raise FaultError(
-                Reason.CAPACITY_REACHED,
-                f"the farm has not {request.count} free slots for {request.env_id} with these labels; ask for fewer, "
-                "or try again later",
-                retry_after=1.0,
-            )
+        wait = request.wait.seconds + request.wait.nanos / 1e9
+        shares = await self._allocator.allocate(want, request.count, wait)
         held = Duration()
         held.FromMilliseconds(round(HELD_SECONDS * 1000))
         allocations = [
-            pb.Allocation(address=each.address, incarnation=each.incarnation, count=count)
-            for each, count in shares.items()
+            pb.Allocation(
+                address=share.member.address,
+                incarnation=share.member.incarnation,
+                count=share.slots,
+                reservation_id=share.name,
+                ticket=self._signer.sign(client.name, share, request),
+            )
+            for share in shares
         ]
         return pb.AllocateResponse(allocations=allocations, held=held)
 
@@ -158,6 +193,12 @@ _SCOPED = {
     "Locate": "locate",
     "ListServers": "list_servers",
 }
+
+
+async def _send_orders(keeper: SlotKeeper, context: Context) -> None:
+    while True:
+        order = await keeper.next_order()
+        await context.write(pb.RegisterResponse(slot_order=order).SerializeToString())
 
 
 async def _read_hello(context: Context) -> pb.ServerHello:

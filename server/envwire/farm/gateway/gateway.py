@@ -12,6 +12,7 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from envwire.codec import FaultError
+from envwire.farm.gateway.allocating import Allocator
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.environment_service import EnvironmentService
 from envwire.farm.gateway.farm_service import FarmService
@@ -20,6 +21,8 @@ from envwire.farm.gateway.make_queue import MakeQueue
 from envwire.farm.gateway.making import Maker
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.routing import Routes
+from envwire.farm.gateway.slots import SlotKeepers
+from envwire.farm.gateway.tickets import TicketSigner
 from envwire.farm.gateway.upkeep import Upkeep
 from envwire.server._auth.access import Access
 from envwire.server._auth.tls import server_tls
@@ -53,11 +56,15 @@ async def gateway(
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
     tally = Tally(clock)
     maker = Maker(registry, queue, tally)
+    keepers, signer = SlotKeepers(), TicketSigner(clock)
+    allocator = Allocator(registry, keepers, clock, config.queue, config.queue_timeout)
     health = Health(partial(_is_admitted, access))
     service = EnvironmentService(
         access, registry, routes, maker, incarnation, clock, config.max_make_bytes
     )
-    farm = FarmService(config, access, registry, incarnation, clock, queue.__len__)
+    farm = FarmService(
+        config, access, registry, keepers, allocator, signer, incarnation, clock, queue.__len__
+    )
     server = grpc.aio.server(options=options(config))
     server.add_generic_rpc_handlers((service.handlers(), farm.handlers(), health.handlers()))
     target = bind(server, config, server_tls(config))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.client import Client
-from envwire.server._auth.scopes import LOCAL, ORDINARY, PLAYING
+from envwire.server._auth.scopes import LOCAL, ORDINARY, PLAYING, Scope
+from envwire.server._auth.tickets import Tickets
 from envwire.server._auth.tokens import Token, TokenFile
 from envwire.server._settings.listening import Listening, is_loopback
 
@@ -30,11 +31,15 @@ class PeerIdentity:
         address: Where it comes from, without the port; empty when it is on this machine.
         certificate: Subject of the certificate that TLS checked; empty for none.
         authorization: The header of that name, "Bearer ..."; empty for none.
+        ticket: What a gateway signed for it; empty for none.
+        reservation: Names slots that the server keeps for its Makes; empty for none.
     """
 
     address: str = ""
     certificate: str = ""
     authorization: str = field(default="", repr=False)
+    ticket: bytes = field(default=b"", repr=False)
+    reservation: bytes = field(default=b"", repr=False)
 
 
 class Access:
@@ -48,6 +53,9 @@ class Access:
         config: Settings of the port.
         clock: Monotonic time, in seconds.
 
+    Attributes:
+        tickets: The tickets of a farm's gateways, which clients show in place of a token.
+
     Raises:
         ValueError: The token file cannot be understood.
         OSError: It cannot be read.
@@ -56,6 +64,7 @@ class Access:
     def __init__(self, config: Listening, clock: Callable[[], float] = time.monotonic) -> None:
         self._tokens = TokenFile(config.tokens, clock) if config.tokens else None
         self._scopes = LOCAL if is_loopback(config.host) else ORDINARY
+        self.tickets = Tickets()
         self._listed: tuple[Token, ...] = ()
         self._players: set[str] = set()
 
@@ -65,11 +74,34 @@ class Access:
         Raises:
             FaultError: UNAUTHENTICATED.
         """
+        if peer.ticket:
+            return self._by_ticket(peer.ticket)
+        client = self._by_itself(peer)
+        return replace(client, reservation=peer.reservation) if peer.reservation else client
+
+    def _by_itself(self, peer: PeerIdentity) -> Client:
         if self._tokens is not None:
             return self._by_token(self._tokens, peer.authorization)
         certificate = peer.certificate
         name = f"certificate {certificate}" if certificate else f"address {_counted(peer.address)}"
         return Client(name, self._scopes, _ASK_FOR_TOKENS)
+
+    def _by_ticket(self, signed: bytes) -> Client:
+        """Returns a client that a gateway knows; under the name of its token if that is in this server's file as well.
+
+        Removing the token there ends its sessions, so a name that is not in the file has to be another one.
+        """
+        ticket = self.tickets.read(signed)
+        name = ticket.principal
+        known = self._tokens is not None and any(
+            _TOKEN + token.name == name for token in self._tokens.tokens()
+        )
+        return Client(
+            name if known else f"farm's {name}",
+            frozenset({Scope.PLAY}),
+            ticket=ticket,
+            reservation=ticket.nonce,
+        )
 
     def follow(self, peer: PeerIdentity) -> Callable[[], Client]:
         """Returns a function that identifies a client at each request, at no cost until tokens change."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
@@ -38,12 +39,16 @@ class Client:
         scopes: What it may ask for.
         remedy: What to do where they are not enough.
         servers: The servers that it may register in a farm.
+        ticket: What it makes environments with, where a gateway sent it; None for any.
+        reservation: Names slots that the server keeps for its Makes.
     """
 
     name: str = "this machine"
     scopes: frozenset[Scope] = EVERYTHING
     remedy: str = "Use another token, or have the operator give this one the scope"
     servers: ServerPatterns = ANY_SERVER
+    ticket: farm_pb2.Ticket | None = None
+    reservation: bytes = b""
 
     def check(self, kind: str) -> None:
         """Refuses a request that none of the scopes allows.

@@ -31,6 +31,7 @@ from envwire.server._front.reloading import reloading
 from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
+from envwire.server._front.slot_orders import SlotOrders
 from envwire.server._front.upkeep import Upkeep
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
@@ -59,6 +60,7 @@ class Front:
         admin_service: Serves the operator.
         observe_service: Serves watchers.
         drain_order: Given to drain and stop the server.
+        slot_orders: Obeys the gateways of a farm.
 
     Raises:
         OSError: The port of the direct channel is taken.
@@ -79,7 +81,7 @@ class Front:
             config.max_sessions, clock, secrets.token_hex(8), config.max_sessions_per_client
         )
         self._tally = sessions.tally
-        self._admission = admission = Admission(config, clock, sessions, loaded)
+        self._admission = admission = Admission(config, clock, sessions, loaded, access.tickets)
         maker = SessionMaker(config, clock, admission, sessions, forkserver)
         makes = DirectMakes(access, self.exchange, config.max_make_bytes)
         self._direct = DirectListener(config, sessions, makes)
@@ -95,6 +97,7 @@ class Front:
         self.observe_service = ObserveService(
             config, sessions, clock, lambda: admission.waiting, lambda: admission.draining
         )
+        self.slot_orders = SlotOrders(sessions, admission)
         self._upkeep = Upkeep(clock, access, admission, sessions, self._control_service.sweep)
 
     @classmethod

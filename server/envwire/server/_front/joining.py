@@ -114,7 +114,7 @@ class Joiner:
             await asyncio.wait_for(self._leaving.wait(), seconds)
 
     async def _register(self, gateway: str) -> None:
-        """Registers and reports until the gateway ends it.
+        """Registers, then reports and obeys until the gateway ends it.
 
         Raises:
             grpc.RpcError: The gateway is not there, or refuses.
@@ -127,13 +127,22 @@ class Joiner:
                 request_serializer=farm_pb2.RegisterRequest.SerializeToString,
                 response_deserializer=farm_pb2.RegisterResponse.FromString,
             )(metadata=self._metadata)
-            await call.write(farm_pb2.RegisterRequest(hello=await self._hello()))
+            hello = await self._hello()
+            await call.write(farm_pb2.RegisterRequest(hello=hello))
             answer = await asyncio.wait_for(call.read(), _ANSWER_SECONDS)
             if answer is grpc.aio.EOF:
                 raise asyncio.TimeoutError
             _log.info("registered with gateway %s as %s", gateway, self._name)
+            self._front.access.tickets.trust(
+                gateway, answer.ticket_key, hello.info.incarnation, answer.ticket_clock
+            )
             beat = answer.heartbeat.seconds + answer.heartbeat.nanos / 1e9
-            await self._report(call, max(beat, _LOOK_SECONDS))
+            writing = asyncio.Lock()
+            obeying = asyncio.ensure_future(self._obey(call, writing))
+            try:
+                await self._report(call, writing, max(beat, _LOOK_SECONDS), obeying)
+            finally:
+                obeying.cancel()
 
     def _channel(self, gateway: str) -> grpc.aio.Channel:
         if self._tls is None:
@@ -153,6 +162,7 @@ class Joiner:
             environments=listed.list_environments.environments,
             labels=self._labels,
             fingerprint=fingerprint((each.name, each.version) for each in info.libraries),
+            keeps_slots=True,
         )
 
     async def _info(self) -> pb.GetServerInfoResponse:
@@ -160,19 +170,40 @@ class Joiner:
         raw = await self._front.exchange(request.SerializeToString())
         return pb.InteractResponse.FromString(raw).get_server_info
 
-    async def _report(self, call: Any, beat: float) -> None:
+    async def _obey(self, call: Any, writing: asyncio.Lock) -> None:
+        """Obeys the gateway's orders until it ends the registration."""
+        while (answer := await call.read()) is not grpc.aio.EOF:
+            said = self._front.slot_orders.obey(answer.slot_order)
+            if said is not None:
+                async with writing:
+                    await call.write(farm_pb2.RegisterRequest(slot_answer=said))
+
+    async def _report(
+        self, call: Any, writing: asyncio.Lock, beat: float, obeying: asyncio.Task[None]
+    ) -> None:
         """Reports the load when it changed, and after `beat` seconds when it did not."""
         said, age = None, 0.0
         while not self._leaving.is_set():
-            info = await self._info()
-            load = farm_pb2.ServerLoad(active_sessions=info.active_sessions, draining=info.draining)
+            if obeying.done():
+                obeying.result()
+                raise asyncio.InvalidStateError
+            load = await self._load()
             if load != said or age >= beat:
-                await call.write(farm_pb2.RegisterRequest(load=load))
+                async with writing:
+                    await call.write(farm_pb2.RegisterRequest(load=load))
                 said, age = load, 0.0
             await self._rest(_LOOK_SECONDS)
             age += _LOOK_SECONDS
         await call.done_writing()
-        await call.read()
+        await obeying
+
+    async def _load(self) -> farm_pb2.ServerLoad:
+        info = await self._info()
+        return farm_pb2.ServerLoad(
+            active_sessions=info.active_sessions,
+            draining=info.draining,
+            reserved_slots=self._front.slot_orders.reserved,
+        )
 
 
 def _address_to_register(target: str) -> str:
@@ -191,6 +222,6 @@ def _told(error: Exception) -> str:
         return f"{error.code().name}: {error.details()}"
     if isinstance(
         error, asyncio.InvalidStateError
-    ):  # raised by gRPC for a write to a call that has ended
+    ):  # also raised by gRPC for a write to a call that has ended
         return "it ended the registration"
     return f"no answer within {_ANSWER_SECONDS:g} s"

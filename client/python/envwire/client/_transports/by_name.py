@@ -11,7 +11,6 @@ from envwire.client._transports.pinning import pinned
 from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport
 from envwire.client.credentials import Credentials
-from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
     from envwire.client._transports.grpc.grpc_transports import StreamTransport, UnaryTransport
@@ -42,11 +41,9 @@ def _direct(kind: str) -> Opener:
     def open_direct(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
         from envwire.client._transports.direct.direct import DirectTransport
 
-        def open_grpc(name: str, made: pb.MakeResponse | None) -> Transport:
-            opened = (_stream if name == "stream" else _unary)(target, wait, credentials)
-            if made is not None:
-                opened.follow(made)
-            return opened
+        def open_grpc(name: str, front: tuple[str, Credentials] | None) -> Transport:
+            where, shown = front or (target, credentials)
+            return (_stream if name == "stream" else _unary)(where, wait, shown)
 
         return DirectTransport(target, kind, open_grpc, credentials)
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 
 Strategy = pb.AllocateRequest.Strategy
-_Order = Callable[[float], float]
 
-#: How servers are ordered, by the part of their slots that is taken.
-_ORDERS: dict[Strategy.ValueType, _Order] = {
-    Strategy.STRATEGY_UNSPECIFIED: lambda taken: taken,
-    Strategy.STRATEGY_SPREAD: lambda taken: taken,
-    Strategy.STRATEGY_PACK: lambda taken: -taken,
+#: Servers are taken in the order of this times the part of their slots that is taken.
+_ORDERS: dict[Strategy.ValueType, int] = {
+    Strategy.STRATEGY_UNSPECIFIED: 1,
+    Strategy.STRATEGY_SPREAD: 1,
+    Strategy.STRATEGY_PACK: -1,
 }
 
 
@@ -53,10 +52,10 @@ class Want:
         """Returns whether a server has the wanted fingerprint."""
         return self.fingerprint in {"", member.hello.fingerprint}
 
-    def rank(self, member: Member, more: int = 0) -> tuple[bool, float, int]:
-        """Returns what servers are ordered by, as if `more` of the server's slots were taken."""
-        taken = _ORDERS[self.strategy]((member.load + more) / member.capacity)
-        return not self.prefers(member), taken, member.turn
+    @property
+    def order(self) -> int:
+        """1 where the least busy servers are taken first, -1 where the busiest are."""
+        return _ORDERS[self.strategy]
 
 
 def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, int] | None:
@@ -65,19 +64,24 @@ def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, in
     Args:
         want: What each of them wants.
         count: How many.
-        members: Servers that take Makes.
+        members: Servers that take such Makes.
     """
-    room = {each: each.capacity - each.load for each in members if want.suits(each)}
-    if sum(free for free in room.values() if free > 0) < count:
+    order = want.order
+    heap = [
+        (not want.prefers(each), order * each.load / each.capacity, each.turn, index, each)
+        for index, each in enumerate(members)
+    ]
+    if sum(each.capacity - each.load for *_, each in heap) < count:
         return None
-    shares: dict[Member, int] = {}
-    heap = [(want.rank(each), index, each) for index, each in enumerate(room) if room[each] > 0]
     heapq.heapify(heap)
+    shares: dict[Member, int] = {}
     for _ in range(count):
-        _, index, each = heap[0]
-        shares[each] = shares.get(each, 0) + 1
-        if shares[each] < room[each]:
-            heapq.heapreplace(heap, (want.rank(each, shares[each]), index, each))
+        other, _, turn, index, each = heap[0]
+        share = shares[each] = shares.get(each, 0) + 1
+        taken = each.load + share
+        if taken < each.capacity:
+            entry = other, order * taken / each.capacity, turn, index, each
+            heapq.heapreplace(heap, entry)
         else:
             heapq.heappop(heap)
     return shares

@@ -45,6 +45,11 @@ class _Pool:
         self._current: dict[Member, _Entry] = {}  # other entries of the heap are outdated
         self._numbers = numbers
 
+    @property
+    def members(self) -> Collection[Member]:
+        """The servers that have room."""
+        return self._current
+
     def update(self, member: Member) -> None:
         """Enters a server at its present load, or removes one that has no room."""
         if not member.has_room:
@@ -111,6 +116,12 @@ class Pools:
         self._sizes[pool] -= 1
         if not self._sizes[pool]:
             del self._sizes[pool], self._pools[pool.sample.kind]
+
+    def suiting(self, want: Want) -> Iterator[Member]:
+        """Yields the servers with room that make something and have the labels."""
+        for pool in self._pools.values():
+            if want.suits(pool.sample):
+                yield from pool.members
 
     def choose(
         self, want: Want, takes: Callable[[Member], bool], but: Collection[Member] = ()

@@ -7,7 +7,7 @@ servers: the stall does not count as silence, and a server's state is unknown un
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from envwire.farm.gateway.registry.placement import Want, divide
 from envwire.farm.gateway.registry.pools import Pools
@@ -75,6 +75,7 @@ class Registry:
         if before is not None and before.incarnation == run and not before.dead:
             self._pools.remove(before)
             member.active, member.pending, member.held = before.active, before.pending, before.held
+            member.reserved = before.reserved
             self._holds = deque(
                 (until, member if each is before else each, count)
                 for until, each, count in self._holds
@@ -92,6 +93,7 @@ class Registry:
         self.advance(now)
         member.heard, member.confirmed = now, True
         member.active, member.draining = load.active_sessions, load.draining
+        member.reserved = load.reserved_slots
         self._pools.update(member)
         self.on_room()
 
@@ -116,10 +118,13 @@ class Registry:
             for member in self._members.values():
                 member.heard, member.confirmed = now, False
                 self._pools.update(member)
+        freed = False
         while self._holds and self._holds[0][0] <= now:
             _, member, count = self._holds.popleft()
             member.held -= count
             self._pools.update(member)
+            freed = True
+        if freed:
             self.on_room()
 
     def sweep(self, now: float) -> list[Member]:
@@ -175,16 +180,45 @@ class Registry:
         if not made:
             self.on_room()
 
-    def allocate(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
-        """Sets slots aside for `HELD_SECONDS`; None when there are too few."""
+    def divide(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
+        """Divides several Makes among servers and counts them as under way; None when there are too few slots.
+
+        `settle_shares` reports what became of them.
+        """
         self.advance(now)
-        taking = (each for each in self._members.values() if each.takes_makes(now))
-        shares = divide(want, count, taking)
+        shares = self._divide(want, count, now)
         for member, share in (shares or {}).items():
-            member.held += share
+            member.pending += share
             self._pools.update(member)
-            self._holds.append((now + HELD_SECONDS, member, share))
         return shares
+
+    def _divide(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
+        if count == 1 and want.order == 1:
+            member = self._pools.choose(want, lambda each: each.takes_makes(now))
+            return None if member is None else {member: 1}
+        taking = (each for each in self._pools.suiting(want) if each.takes_makes(now))
+        return divide(want, count, taking)
+
+    def is_undecided(self, want: Want) -> bool:
+        """Returns whether slots for a Make may be free in a moment: others that asked for them may not get them."""
+        return any(
+            each.reserved or each.pending for each in self._members.values() if want.suits(each)
+        )
+
+    def settle_shares(self, shares: Mapping[Member, int], *, kept: bool, now: float) -> None:
+        """Records whether slots are set aside: by servers, or for `HELD_SECONDS` here where they keep none."""
+        self.advance(now)
+        for registered, share in shares.items():
+            member = self._by_run.get(registered.incarnation, registered)
+            member.pending -= share
+            if kept and member.hello.keeps_slots:
+                member.reserved += share  # until its next report
+            elif kept:
+                member.held += share
+                self._holds.append((now + HELD_SECONDS, member, share))
+            self._pools.update(member)
+        if not kept:
+            self.on_room()
 
     def serving(self, want: Want, now: float) -> list[Member]:
         """Returns the servers that could make something if they had room."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from envwire.farm.v1 import farm_pb2 as pb
+from envwire.v1 import environment_pb2
 
 State = pb.ServerStatus.State
 Liveness = pb.LocateResponse.Liveness
@@ -27,7 +28,8 @@ class Member:
         owner: Name of the client that registered it.
         active: Sessions that it reported, and those made through the gateway since.
         pending: Makes that it has not answered yet.
-        held: Slots that Allocate set aside.
+        held: Slots that Allocate set aside, where the server keeps none.
+        reserved: Slots that the server keeps for allocations, of all gateways.
         draining: Whether it takes no more sessions.
         connected: Whether its registration is open.
         confirmed: Whether it reported since the gateway's last stall.
@@ -35,6 +37,7 @@ class Member:
         turn: Number of the last Make that went to it: of equally busy servers, the one with the lowest is next.
         ids: Ids that it makes, whatever the library.
         served: The same as (library, id).
+        address_field: A MakeResponse that sets the address. Appended to another one it is merged with it, unparsed.
         kind: Equal for servers that differ in nothing that a Make asks for.
     """
 
@@ -45,6 +48,7 @@ class Member:
     active: int = 0
     pending: int = 0
     held: int = 0
+    reserved: int = 0
     draining: bool = False
     connected: bool = True
     confirmed: bool = True
@@ -52,6 +56,7 @@ class Member:
     turn: int = 0
     ids: frozenset[str] = field(init=False)
     served: frozenset[tuple[str, str]] = field(init=False)
+    address_field: bytes = field(init=False)
     kind: tuple[object, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -61,19 +66,20 @@ class Member:
         self.ids = frozenset(env_id for _, env_id in self.served)
         labels = frozenset(self.hello.labels.items())
         self.kind = self.served, labels, self.hello.fingerprint
+        self.address_field = environment_pb2.MakeResponse(address=self.address).SerializeToString()
         self.capacity = self.hello.info.max_sessions
         self.incarnation = self.hello.info.incarnation
 
     @property
     def load(self) -> int:
         """Slots that are taken, as far as the gateway knows."""
-        return self.active + self.pending + self.held
+        return self.active + self.pending + self.held + self.reserved
 
     @property
     def has_room(self) -> bool:
         """Whether it takes Makes, unless it is silent."""
         usable = self.connected and self.confirmed and not (self.dead or self.draining)
-        return usable and self.active + self.pending + self.held < self.capacity
+        return usable and self.active + self.pending + self.held + self.reserved < self.capacity
 
     def takes_makes(self, now: float) -> bool:
         """Returns whether its state is STATE_FREE, in a fifth of the time."""

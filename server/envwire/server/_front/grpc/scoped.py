@@ -11,12 +11,14 @@ from google.protobuf.message import DecodeError, Message
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.access import Access
+from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, abort, peer_identity
 from envwire.server._ipc.fault_replies import fault_reply
 
 _T = TypeVar("_T")
 
 Answer = Callable[[bytes], Message]
+ClientAnswer = Callable[[bytes, Client], Awaitable[Message]]
 
 
 def scoped(
@@ -31,9 +33,21 @@ def scoped(
         protos: Where the request is described.
     """
 
+    async def at_once(raw: bytes, _: Client) -> Message:
+        return answer(raw)
+
+    return scoped_call(access, kind, at_once, protos)
+
+
+def scoped_call(
+    access: Access, kind: str, answer: ClientAnswer, protos: str
+) -> Callable[[Any, Context], Awaitable[bytes]]:
+    """Returns what serves a method whose answer takes its time, or depends on the client (see `scoped`)."""
+
     async def answered(context: Context) -> bytes:
-        access.identify(peer_identity(context)).check(kind)
-        return answer(await request_of(context)).SerializeToString()
+        client = access.identify(peer_identity(context))
+        client.check(kind)
+        return (await answer(await request_of(context), client)).SerializeToString()
 
     async def call(_: Any, context: Context) -> bytes:
         return await refusing(context, protos, answered(context))

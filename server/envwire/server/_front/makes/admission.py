@@ -8,6 +8,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import AllowList, MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._auth.make_bounds import check_bounds
+from envwire.server._auth.tickets import Tickets
 from envwire.server._front.makes.make_queue import Queue
 from envwire.server._front.makes.rate_limit import Rate
 from envwire.server._front.sessions.record import SessionRecord
@@ -26,6 +27,7 @@ class Admission:
         clock: Monotonic time, in seconds.
         sessions: Whose slots are given.
         loaded: What the server makes.
+        tickets: What clients show that a gateway sent.
     """
 
     def __init__(
@@ -34,15 +36,17 @@ class Admission:
         clock: Callable[[], float],
         sessions: Sessions,
         loaded: Loaded,
+        tickets: Tickets,
     ) -> None:
         self._allow_list = AllowList.of(config)
         self._sessions = sessions
         self._loaded = loaded
         self._rate = Rate(config.max_makes_per_minute, clock)
         self._queue = Queue(sessions, config.queue, config.queue_timeout)
+        self._tickets = tickets
         self.draining = False
 
-    def check(self, request: pb.MakeRequest) -> MakeOrder | SessionRecord:
+    def check(self, request: pb.MakeRequest, client: Client) -> MakeOrder | SessionRecord:
         """Returns the order to make an environment, or the session to copy.
 
         Raises:
@@ -51,6 +55,8 @@ class Admission:
         if self.draining:
             raise _draining()
         check_bounds(request)
+        if client.ticket is not None:
+            self._tickets.check(client.ticket, request)
         if request.HasField("copy_of"):  # the environment was checked when it was made
             source = request.copy_of
             return self._sessions.find(source.session_id, source.secret)
@@ -69,7 +75,9 @@ class Admission:
             FaultError: RATE_LIMITED, CLIENT_LIMIT_REACHED, CAPACITY_REACHED or DRAINING.
         """
         self._rate.check_make(client.name)
-        await self._queue.reserve(client.name)
+        if client.ticket is not None:
+            self._tickets.use(client.ticket)
+        await self._queue.reserve(client.name, client.reservation)
 
     def close(self) -> None:
         """Refuses all Makes from now on, those in the queue included."""

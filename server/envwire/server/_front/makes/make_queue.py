@@ -28,15 +28,19 @@ class Queue:
     def __len__(self) -> int:
         return len(self._line)
 
-    async def reserve(self, owner: str) -> None:
+    async def reserve(self, owner: str, reservation: bytes = b"") -> None:
         """Reserves a slot (see `Sessions.reserve`), waiting for one if there is room to wait.
+
+        Args:
+            owner: Name of the client.
+            reservation: Names slots that may be kept for it.
 
         Raises:
             FaultError: CLIENT_LIMIT_REACHED; CAPACITY_REACHED: there is no room, or the time is up.
         """
         self._sessions.check_share(owner, sum(turn.want == owner for turn in self._line))
-        if not self._line and not self._sessions.full:
-            self._sessions.reserve(owner)
+        if self._sessions.reservations.has(reservation) or not (self._line or self._sessions.full):
+            self._sessions.reserve(owner, reservation)
         elif len(self._line) < self._length:
             await self._line.wait(owner, self._timeout, self._too_late)
         else:

@@ -68,7 +68,7 @@ class SessionMaker:
             return reply
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
-        order = self._admission.check(request)
+        order = self._admission.check(request, client)
         await self._admission.reserve(client)
         try:
             process = await self._place(order, client)

@@ -12,6 +12,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end
 from envwire.server._front.sessions.record import SessionRecord
+from envwire.server._front.sessions.reservations import Reservations
 from envwire.server._front.tally import Tally
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import STEP_REQUEST, detached
@@ -44,6 +45,7 @@ class Sessions:
         incarnation: Name of this run of the server.
         capacity: How many may live at once.
         tally: What the server did since it started.
+        reservations: Slots that are kept for Makes which name them.
         on_free: Called when a slot became free.
         on_end: Called with a session that ended.
     """
@@ -60,33 +62,44 @@ class Sessions:
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._with_output: deque[FaultError] = deque()
         self._reserved: Counter[str] = Counter()
+        self.reservations = Reservations(clock)
         self.on_free: Callable[[], None] = lambda: None
         self.on_end: Callable[[SessionRecord], None] = lambda _: None
 
     def __len__(self) -> int:
+        """Returns how many sessions there are, those being made included."""
         return len(self._live) + self._reserved.total()
 
     def __iter__(self) -> Iterator[SessionRecord]:
         return iter(list(self._live.values()))
 
-    def reserve(self, owner: str = "") -> None:
+    def keep(self, name: bytes, count: int, seconds: float) -> bool:
+        """Keeps slots for Makes which name them (see `Reservations.reserve`)."""
+        return self.reservations.reserve(name, count, seconds, self._free)
+
+    def reserve(self, owner: str = "", reservation: bytes = b"") -> None:
         """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
 
         Args:
             owner: Name of the client.
+            reservation: Names slots that may be kept for it.
 
         Raises:
             FaultError: CAPACITY_REACHED or CLIENT_LIMIT_REACHED.
         """
         self.check_share(owner)
-        if self.full:
+        if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()
         self._reserved[owner] += 1
 
     @property
     def full(self) -> bool:
         """Whether no slot is free."""
-        return len(self) >= self.capacity
+        return self._free <= 0
+
+    @property
+    def _free(self) -> int:
+        return self.capacity - len(self) - self.reservations.slots
 
     def no_slot(self, more: str = "") -> FaultError:
         """Returns the error of a server without a free slot, with `more` added to its text."""
@@ -236,6 +249,8 @@ class Sessions:
     def sweep(self) -> None:
         """Ends sessions whose lease ran out or whose request takes too long."""
         now = self._clock()
+        if self.reservations.sweep():
+            self.on_free()
         for session in self:
             session.look()
             if session.overdue(now):

@@ -20,6 +20,11 @@ WANTS = [
 ]
 
 
+def rank(want: Want, member: Member) -> tuple[bool, float, int]:
+    """Returns what the server that a Make goes to has least of."""
+    return not want.prefers(member), want.order * member.load / member.capacity, member.turn
+
+
 def new_member(random: random.Random, number: int) -> Member:
     given = hello(
         f"server{number}",
@@ -48,7 +53,7 @@ def change(random: random.Random, member: Member) -> None:
 def searched(want: Want, members: list[Member], but: set[Member]) -> list[Any]:
     """Returns the ranks of all servers that could be chosen."""
     return [
-        want.rank(each)
+        rank(want, each)
         for each in members
         if each.has_room and each not in but and want.suits(each)
     ]
@@ -77,7 +82,7 @@ def test_the_best_of_all_is_chosen(seed: int) -> None:
         if chosen is not None:
             assert chosen in members
             assert chosen not in but
-            assert want.rank(chosen) == min(ranks)
+            assert rank(want, chosen) == min(ranks)
 
 
 def test_a_silent_server_takes_no_makes() -> None:

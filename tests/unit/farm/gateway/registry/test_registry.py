@@ -72,6 +72,12 @@ class Farm:
         self.registry.settle(member, made=True)
         return member.hello.server_id
 
+    def allocate(self, want: Want, count: int) -> dict[Member, int] | None:
+        """Sets slots aside at servers that keep none themselves."""
+        shares = self.registry.divide(want, count, self.now)
+        self.registry.settle_shares(shares or {}, kept=bool(shares), now=self.now)
+        return shares
+
     def locate(self, member: Member) -> Liveness.ValueType:
         return self.registry.locate(f"abc-{member.incarnation}", self.now)[0]
 
@@ -138,9 +144,9 @@ def test_a_reported_load_replaces_what_was_counted(farm: Farm) -> None:
 
 def test_allocations_are_all_or_nothing_and_run_out(farm: Farm) -> None:
     a, b = farm.add("a", slots=3), farm.add("b", slots=5)
-    assert farm.registry.allocate(POLE, 9, farm.now) is None
+    assert farm.allocate(POLE, 9) is None
     assert (a.load, b.load) == (0, 0)
-    assert farm.registry.allocate(POLE, 8, farm.now) == {a: 3, b: 5}
+    assert farm.allocate(POLE, 8) == {a: 3, b: 5}
     assert farm.make() == ""
     farm.wait(HELD_SECONDS, a, b)
     assert (a.load, b.load) == (0, 0)
@@ -148,11 +154,11 @@ def test_allocations_are_all_or_nothing_and_run_out(farm: Farm) -> None:
 
 def test_spread_and_pack(farm: Farm) -> None:
     a, b = farm.add("a"), farm.add("b")
-    assert farm.registry.allocate(POLE, 4, farm.now) == {a: 2, b: 2}
+    assert farm.allocate(POLE, 4) == {a: 2, b: 2}
     farm.wait(HELD_SECONDS, a, b)
     farm.report(b, 1)
     pack = Want("CartPole-v1", strategy=farm_pb2.AllocateRequest.STRATEGY_PACK)
-    assert farm.registry.allocate(pack, 4, farm.now) == {b: 3, a: 1}
+    assert farm.allocate(pack, 4) == {b: 3, a: 1}
 
 
 def test_labels_and_fingerprints(farm: Farm) -> None:

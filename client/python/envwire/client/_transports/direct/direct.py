@@ -29,7 +29,7 @@ class DirectTransport:
     Args:
         target: HOST:PORT, or any gRPC name.
         kind: Name of this transport: "direct", or "direct-unix" and "direct-tcp", which never fall back to a stream.
-        open_grpc: Opens a gRPC transport by name; to the server of a session, if the answer to its Make is given.
+        open_grpc: Opens a gRPC transport by name; to the server of a session, once there is one.
         credentials: Certificates and token.
     """
 
@@ -37,7 +37,7 @@ class DirectTransport:
         self,
         target: str,
         kind: str,
-        open_grpc: Callable[[str, pb.MakeResponse | None], Transport],
+        open_grpc: Callable[[str, tuple[str, Credentials] | None], Transport],
         credentials: Credentials,
     ) -> None:
         self._target = target
@@ -45,7 +45,6 @@ class DirectTransport:
         self._dialer = Dialer(target, kind, credentials)
         self._control: Transport | None = open_grpc("unary", None)
         self._front = target, credentials
-        self._made: pb.MakeResponse | None = None
         self._stream: Transport | None = None
         self._channel: Channel | None = None
         #: A reply that did not come over the channel: the front's, or the refusal to open the channel again.
@@ -78,7 +77,7 @@ class DirectTransport:
         elif (channel := self._channel or self._dial()) is not None:
             self._send_over(channel, request, timeout)
         elif self._early is None:
-            self._stream = self._open_grpc("stream", self._made)
+            self._stream = self._open_grpc("stream", self._front)
             self._stream.send(request, timeout, header)
 
     def plain_channel(self, request: bytes) -> Channel | None:
@@ -146,13 +145,12 @@ class DirectTransport:
     def _ask_front(self, request: bytes, timeout: float, header: bytes) -> Reply:
         """Sends a request that the front answers; after a Make, opens the channel to the new session."""
         if self._control is None:
-            self._control = self._open_grpc("unary", self._made)
+            self._control = self._open_grpc("unary", self._front)
         reply = self._control.exchange(request, timeout, header)
         if RESPONSES.kind(reply.message) == "make":
             if isinstance(self._control, Fronted):
                 self._front = self._control.front
-            self._made = pb.InteractResponse.FromString(reply.message).make
-            self._dialer.use(self._made)
+            self._dialer.use(pb.InteractResponse.FromString(reply.message).make)
             if self._dial() is not None:
                 self._close_control()
         return reply

@@ -70,6 +70,7 @@ class Connection:
         target: The server.
         credentials: Certificates and token.
         metadata: Metadata for every call.
+        capabilities: What the server can do, if it told.
 
     Raises:
         ServerUnavailableError: No server answered in that time.
@@ -82,6 +83,7 @@ class Connection:
         self.target = target
         self.credentials = credentials
         self.metadata = credentials.metadata
+        self.capabilities: frozenset[str] = frozenset()
         self.channel = open_channel(target, credentials)
         try:
             self._await_ready(wait, credentials)
@@ -115,7 +117,9 @@ class Connection:
                 return str(error)
             return (error.details() or "") if error.code() in _NOT_THERE else None
         with contextlib.suppress(DecodeError):
-            check_version(self.target, pb.GetServerInfoResponse.FromString(answer).version)
+            info = pb.GetServerInfoResponse.FromString(answer)
+            self.capabilities = frozenset(info.capabilities)
+            check_version(self.target, info.version)
         return None
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:

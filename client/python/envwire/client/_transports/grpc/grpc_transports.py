@@ -22,6 +22,7 @@ from envwire.client._transports.grpc.grpc_connection import (
     status_of,
     trailer,
 )
+from envwire.client._transports.grpc.tickets import make_with_ticket
 from envwire.client.credentials import Credentials
 from envwire.codec.fastpath.outlining import outlined
 from envwire.codec.notices import TRAILER
@@ -101,6 +102,10 @@ class UnaryTransport(GrpcTransport):
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         kind, message = REQUESTS.unwrap(with_header(request, header))
+        if kind == "make" and (ticketed := make_with_ticket(self._connection, message, timeout)):
+            self._connection.channel.close()
+            self._use(ticketed.connection)
+            return ticketed.reply
         method = self._methods[kind]
         # A blocking call switches threads less often than `future` and `result`.
         call = partial(method.with_call, message, timeout=timeout, metadata=self._metadata)
@@ -179,6 +184,14 @@ class StreamTransport(GrpcTransport):
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
+        kind = REQUESTS.kind(request)
+        if kind == "make":
+            message = REQUESTS.unwrap(request)[1]
+            if ticketed := make_with_ticket(self._connection, message, timeout):
+                self._end()
+                self._connection.channel.close()
+                self._use(ticketed.connection)
+                return ticketed.reply
         self.send(request, timeout, header)
         return self.receive()
 

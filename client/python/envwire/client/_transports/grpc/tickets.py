@@ -1,0 +1,137 @@
+"""Makes with a ticket: a farm's gateway says which server has room and signs for the client, which makes there itself.
+
+So the gateway sees no secret of a session, and the server no token. Where that does not work, because the server cannot
+be reached from here for instance, the gateway relays the Make.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from envwire.client._transports.connect_wait import ConnectWait
+from envwire.client._transports.grpc.grpc_connection import SERVICE, Connection, status_of
+from envwire.client.credentials import Credentials
+from envwire.client.errors import RemoteError
+from envwire.codec import Reason
+from envwire.codec.digests import make_digest
+from envwire.codec.errors.statuses import reason_of
+from envwire.codec.fastpath.outlining import outlined
+from envwire.farm.v1 import farm_pb2
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+from envwire.wire.envelope import RESPONSES
+from envwire.wire.frames import Reply
+
+_log = logging.getLogger("envwire.client")
+
+#: What the gateway of a farm can do, in its capabilities.
+CAPABILITY = "tickets"
+_FARM = farm_pb2.DESCRIPTOR.services_by_name["FarmService"].full_name
+_ALLOCATE, _MAKE = f"/{_FARM}/Allocate", f"/{SERVICE.full_name}/Make"
+_TICKET = "envwire-ticket-bin"
+#: A server that answers no sooner is reached through the gateway.
+_CONNECT = ConnectWait(1.0, refused=False)
+_ALLOCATE_SECONDS = 5.0
+#: Refusals for which the gateway finds another server, or relays.
+_NOT_HERE = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING, Reason.UNAUTHENTICATED})
+
+
+@dataclass(frozen=True)
+class TicketCredentials(Credentials):
+    """Credentials that show a ticket in place of a token."""
+
+    ticket: bytes = field(default=b"", repr=False)
+
+    @property
+    def metadata(self) -> tuple[tuple[str, str | bytes], ...]:
+        """What each call carries to say who calls."""
+        return ((_TICKET, self.ticket),)
+
+
+class Ticketed(NamedTuple):
+    """What came of a Make with a ticket.
+
+    Attributes:
+        connection: To the server.
+        reply: The InteractResponse.
+    """
+
+    connection: Connection
+    reply: Reply
+
+
+def make_with_ticket(gateway: Connection, message: bytes, timeout: float) -> Ticketed | None:
+    """Makes an environment at a server that a gateway names; None where the gateway has to be asked to make it.
+
+    Args:
+        gateway: The connection to what may be a gateway.
+        message: The MakeRequest.
+        timeout: Seconds for the Make.
+    """
+    request = pb.MakeRequest.FromString(message) if CAPABILITY in gateway.capabilities else None
+    allocation = None if request is None else _allocate(gateway, request)
+    if allocation is None or not allocation.ticket:
+        return None
+    credentials = _with_ticket(gateway.credentials, allocation.ticket)
+    try:
+        there = Connection(allocation.address, _CONNECT, credentials)
+    except RemoteError as error:
+        _log.info("%s has room and cannot be reached: %s", allocation.address, error)
+        return None
+    reply = _make(there, message, timeout)
+    if reply is None:
+        there.channel.close()
+        return None
+    return Ticketed(there, reply)
+
+
+def _allocate(gateway: Connection, request: pb.MakeRequest) -> farm_pb2.Allocation | None:
+    """Returns a slot for a Make; None for a copy, whose server is known, and where the farm has no slot to give."""
+    if request.HasField("copy_of"):
+        return None
+    asked = farm_pb2.AllocateRequest(
+        count=1,
+        env_id=request.env_id,
+        library=request.library,
+        make_digest=make_digest(request),
+    )
+    unary: Any = gateway.channel.unary_unary
+    try:
+        raw = unary(_ALLOCATE)(
+            asked.SerializeToString(), timeout=_ALLOCATE_SECONDS, metadata=gateway.metadata
+        )
+        return next(iter(farm_pb2.AllocateResponse.FromString(raw).allocations), None)
+    except (grpc.RpcError, DecodeError):
+        return None
+
+
+def _with_ticket(credentials: Credentials, ticket: bytes) -> TicketCredentials:
+    given: dict[str, Any] = {
+        each.name: getattr(credentials, each.name) for each in fields(Credentials)
+    }
+    given.update(token=None, ticket=ticket)
+    return TicketCredentials(**given)
+
+
+def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
+    """Makes the environment; returns None where the gateway may know another server."""
+    unary: Any = there.channel.unary_unary
+    try:
+        response = unary(_MAKE)(message, timeout=timeout, metadata=there.metadata)
+    except grpc.RpcError as error:
+        if status := status_of(error):
+            reason = reason_of(status_pb2.ErrorStatus.FromString(status))
+            return None if reason in _NOT_HERE else Reply(RESPONSES.wrap("error", status))
+        failure = there.failure(error, timeout)
+        if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE:
+            _log.info("%s made nothing: %s", there.target, failure)
+            return None
+        there.channel.close()
+        raise failure from error
+    address = pb.MakeResponse(address=there.target).SerializeToString()
+    return outlined(response + address, "make")

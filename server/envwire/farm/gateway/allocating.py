@@ -1,0 +1,150 @@
+"""Allocates slots of several servers: all of them, or none.
+
+The servers keep the slots. An allocation reserves its share at each of them at once; when one refuses, since another
+gateway was first, it gives the others back and tries again after a random time. It holds nothing while it waits, so
+two allocations cannot wait for each other, and the random times let one of them be first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import compress
+
+from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
+from envwire.farm.gateway.registry.states import Member
+from envwire.farm.gateway.slots import SlotKeepers
+
+#: Between reserving and committing; a gateway that is killed leaves no slots blocked for longer.
+_RESERVED_SECONDS = 2.0
+#: Tries of an allocation that may not wait: others may have been first by chance.
+_TRIES = 8
+#: Random pause before the next try: doubled each time. Reserving takes some milliseconds.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
+
+
+@dataclass(frozen=True)
+class Share:
+    """Slots on one server.
+
+    Attributes:
+        member: The server.
+        slots: How many.
+        name: Names the reservation; empty where the server keeps none.
+    """
+
+    member: Member
+    slots: int
+    name: bytes
+
+
+class Allocator:
+    """Allocates slots of the servers that a gateway knows.
+
+    Args:
+        registry: The servers.
+        keepers: Those that keep slots.
+        clock: Monotonic time, in seconds.
+        waiting: How many allocations may wait at once; 0 for none.
+        timeout: Longest wait, in seconds.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        keepers: SlotKeepers,
+        clock: Callable[[], float],
+        waiting: int,
+        timeout: float,
+    ) -> None:
+        self._registry = registry
+        self._keepers = keepers
+        self._clock = clock
+        self._most = waiting
+        self._timeout = timeout
+        self._waiting = 0
+
+    async def allocate(self, want: Want, count: int, wait: float) -> list[Share]:
+        """Sets slots aside for `HELD_SECONDS`.
+
+        Args:
+            want: What each Make wants.
+            count: How many.
+            wait: How long to wait for so many.
+
+        Raises:
+            FaultError: CAPACITY_REACHED: there are not so many, or not in time.
+        """
+        shares = await self._try(want, count, _TRIES)
+        if shares is None and wait > 0 and self._waiting < self._most:
+            self._waiting += 1
+            try:
+                shares = await self._wait(want, count, self._clock() + min(wait, self._timeout))
+            finally:
+                self._waiting -= 1
+        if shares is None:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"the farm has not {count} free slots for {want.env_id} with these labels; ask for fewer, or try again "
+                "later",
+                retry_after=1.0,
+            )
+        return shares
+
+    async def _wait(self, want: Want, count: int, deadline: float) -> list[Share] | None:
+        while self._clock() < deadline:
+            await asyncio.sleep(random.uniform(0.0, _LONGEST_PAUSE))  # noqa: S311
+            if shares := await self._try(want, count, 1):
+                return shares
+        return None
+
+    async def _try(self, want: Want, count: int, tries: int) -> list[Share] | None:
+        pause = _FIRST_PAUSE
+        for left in reversed(range(tries)):
+            divided = self._registry.divide(want, count, self._clock())
+            if divided is None and not self._registry.is_undecided(want):
+                return None
+            if divided and (shares := await self._reserve(divided)):
+                return shares
+            if left:
+                await asyncio.sleep(random.uniform(0.0, pause))  # noqa: S311
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        return None
+
+    async def _reserve(self, divided: dict[Member, int]) -> list[Share] | None:
+        """Reserves at all servers; when one refuses, gives back what the others granted and returns None."""
+        shares = [
+            Share(member, count, secrets.token_bytes(16) if self._keepers.of(member) else b"")
+            for member, count in divided.items()
+        ]
+        asked = [share for share in shares if share.name]
+        granted = [False] * len(asked)
+        kept = False
+        try:
+            granted = await asyncio.gather(*(self._ask(share) for share in asked))
+            kept = all(granted)
+        finally:
+            self._registry.settle_shares(divided, kept=kept, now=self._clock())
+            for share in compress(asked, granted):
+                self._tell(share, kept=kept)
+        return shares if kept else None
+
+    async def _ask(self, share: Share) -> bool:
+        keeper = self._keepers.of(share.member)
+        return keeper is not None and await keeper.reserve(
+            share.name, share.slots, _RESERVED_SECONDS
+        )
+
+    def _tell(self, share: Share, *, kept: bool) -> None:
+        keeper = self._keepers.of(share.member)
+        if keeper is None:
+            return
+        if kept:
+            keeper.commit(share.name, HELD_SECONDS)
+        else:
+            keeper.release(share.name)

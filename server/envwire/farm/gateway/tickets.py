@@ -1,0 +1,59 @@
+"""Signs tickets, with which clients make environments at servers that do not know them.
+
+The key is made at the start and never leaves the process; servers get the public half when they register.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from envwire.farm.gateway.allocating import Share
+from envwire.farm.v1 import farm_pb2 as pb
+
+#: How long a ticket makes sessions.
+_SECONDS = 60
+
+
+class TicketSigner:
+    """Signs the tickets of one gateway.
+
+    Args:
+        clock: Monotonic time, in seconds.
+
+    Attributes:
+        public_key: By which servers know the tickets, 32 bytes.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._key = Ed25519PrivateKey.generate()
+        self.public_key = self._key.public_key().public_bytes_raw()
+
+    @property
+    def now(self) -> int:
+        """What the clock says, by which tickets expire, in seconds."""
+        return int(self._clock())
+
+    def sign(self, principal: str, share: Share, request: pb.AllocateRequest) -> bytes:
+        """Returns a SignedTicket for the Makes of an allocation at one server; empty where none is asked for or taken.
+
+        Args:
+            principal: Name of the client.
+            share: The slots.
+            request: What the client asked for.
+        """
+        if not (share.member.hello.keeps_slots and request.make_digest):
+            return b""
+        ticket = pb.Ticket(
+            principal=principal,
+            incarnation=share.member.incarnation,
+            env_id=request.env_id,
+            make_digest=request.make_digest,
+            count=share.slots,
+            nonce=share.name or secrets.token_bytes(16),
+            expires=self.now + _SECONDS,
+        ).SerializeToString()
+        return pb.SignedTicket(ticket=ticket, signature=self._key.sign(ticket)).SerializeToString()

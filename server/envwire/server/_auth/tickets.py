@@ -1,0 +1,135 @@
+"""Tickets: what a farm's gateway signs, so that a client that it knows makes environments at a server.
+
+A server trusts the keys of the gateways that it registers with. A ticket names its run, the Make and how many sessions
+it is for, and is good for a minute; who steals it gets no session more, and none of another kind.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from google.protobuf.message import DecodeError
+
+from envwire.codec import FaultError, Reason
+from envwire.codec.digests import make_digest
+from envwire.farm.v1 import farm_pb2
+from envwire.v1 import environment_pb2 as pb
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+#: Keys of a gateway that are trusted: that of its last run too, whose tickets are still on their way.
+_KEYS = 2
+_KEY_BYTES = 32
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A gateway's key.
+
+    Attributes:
+        raw: The key, in bytes.
+        public: The key.
+        incarnation: The run of the server that it was shown to.
+        ahead: By how many seconds the server's clock is ahead of the gateway's.
+    """
+
+    raw: bytes
+    public: Ed25519PublicKey
+    incarnation: str
+    ahead: float
+
+
+class Tickets:
+    """The tickets that one server takes.
+
+    Args:
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._keys: dict[str, list[_Key]] = {}
+        self._used: dict[bytes, tuple[int, int]] = {}
+
+    def trust(self, gateway: str, key: bytes, incarnation: str, now: float) -> None:
+        """Trusts the tickets that a gateway signs with a key from now on.
+
+        Args:
+            gateway: Which gateway.
+            key: Its public key, 32 bytes; empty for a gateway that signs none.
+            incarnation: This run of the server.
+            now: What the gateway's clock says.
+        """
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        if len(key) != _KEY_BYTES:
+            return
+        public = Ed25519PublicKey.from_public_bytes(key)
+        others = [each for each in self._keys.get(gateway, ()) if each.raw != key]
+        trusted = _Key(key, public, incarnation, self._clock() - now)
+        self._keys[gateway] = [*others, trusted][-_KEYS:]
+
+    def read(self, signed: bytes) -> farm_pb2.Ticket:
+        """Returns a ticket that a trusted gateway signed for this run of the server, though it may have expired.
+
+        It says by this server's clock when it expires.
+
+        Raises:
+            FaultError: UNAUTHENTICATED.
+        """
+        from cryptography.exceptions import InvalidSignature
+
+        try:
+            parsed = farm_pb2.SignedTicket.FromString(signed)
+            ticket = farm_pb2.Ticket.FromString(parsed.ticket)
+        except DecodeError:
+            raise _refusal("it cannot be read") from None
+        for key in chain(*self._keys.values()):
+            try:
+                key.public.verify(parsed.signature, parsed.ticket)
+            except InvalidSignature:
+                continue
+            if ticket.incarnation == key.incarnation:
+                ticket.expires = math.ceil(ticket.expires + key.ahead)
+                return ticket
+        raise _refusal("no gateway that this server registered with signed it for this server")
+
+    def check(self, ticket: farm_pb2.Ticket, request: pb.MakeRequest) -> None:
+        """Refuses a Make that a ticket is not for.
+
+        Raises:
+            FaultError: UNAUTHENTICATED.
+        """
+        if ticket.expires < self._clock():
+            raise _refusal("it has expired")
+        if ticket.env_id != request.env_id or ticket.make_digest != make_digest(request):
+            raise _refusal("it is for another Make")
+
+    def use(self, ticket: farm_pb2.Ticket) -> None:
+        """Counts a session that is made with a ticket.
+
+        Raises:
+            FaultError: UNAUTHENTICATED: it made as many as it is for.
+        """
+        now = self._clock()
+        for nonce, (_, expires) in list(self._used.items()):
+            if expires >= now:
+                break
+            del self._used[nonce]
+        used, _ = self._used.get(ticket.nonce, (0, 0))
+        if used >= ticket.count or ticket.expires < now:
+            raise _refusal(f"it was for {ticket.count} sessions, which have been made")
+        self._used[ticket.nonce] = used + 1, ticket.expires
+
+
+def _refusal(why: str) -> FaultError:
+    return FaultError(
+        Reason.UNAUTHENTICATED,
+        f"the ticket is not accepted: {why}; ask the gateway for another one, or make the environment through it",
+    )

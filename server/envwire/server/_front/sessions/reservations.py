@@ -1,0 +1,87 @@
+"""Free slots that are kept for the Makes of an allocation, for a few seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+#: A gateway that died between reserving and committing must not block slots for long.
+LONGEST_SECONDS = 60.0
+#: Reservations of one server at once; each keeps at least one slot.
+_MOST = 100_000
+
+
+@dataclass
+class _Reservation:
+    """Slots that are kept until a time."""
+
+    slots: int
+    until: float
+
+
+class Reservations:
+    """The reservations of one server, by name.
+
+    Args:
+        clock: Monotonic time, in seconds.
+
+    Attributes:
+        slots: How many slots are kept in all.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._kept: dict[bytes, _Reservation] = {}
+        self.slots = 0
+
+    def reserve(self, name: bytes, count: int, seconds: float, free: int) -> bool:
+        """Keeps slots; returns False when fewer are free, or the name is taken.
+
+        Args:
+            name: Names the reservation.
+            count: How many.
+            seconds: How long.
+            free: How many slots of the server nobody has.
+        """
+        if not 0 < count <= free or name in self._kept or len(self._kept) >= _MOST:
+            return False
+        self._kept[name] = _Reservation(count, self._until(seconds))
+        self.slots += count
+        return True
+
+    def extend(self, name: bytes, seconds: float) -> None:
+        """Keeps what is left of a reservation for so long from now on."""
+        if kept := self._kept.get(name):
+            kept.until = self._until(seconds)
+
+    def release(self, name: bytes) -> bool:
+        """Gives slots back; returns whether there were any."""
+        kept = self._kept.pop(name, None)
+        self.slots -= kept.slots if kept else 0
+        return kept is not None
+
+    def has(self, name: bytes) -> bool:
+        """Returns whether a reservation has slots left."""
+        return name in self._kept
+
+    def take(self, name: bytes) -> bool:
+        """Takes one slot of a reservation; returns whether there was one."""
+        kept = self._kept.get(name)
+        if kept is None:
+            return False
+        kept.slots -= 1
+        self.slots -= 1
+        if not kept.slots:
+            del self._kept[name]
+        return True
+
+    def sweep(self) -> bool:
+        """Gives back the slots whose time is over; returns whether there were any."""
+        now = self._clock()
+        over = [name for name, kept in self._kept.items() if kept.until <= now]
+        for name in over:
+            self.release(name)
+        return bool(over)
+
+    def _until(self, seconds: float) -> float:
+        return self._clock() + min(seconds, LONGEST_SECONDS)

@@ -1,0 +1,39 @@
+"""Obeys the orders of gateways about free slots: a server decides itself what it keeps, so that two gateways agree."""
+
+from __future__ import annotations
+
+from envwire.farm.v1 import farm_pb2
+from envwire.server._front.makes.admission import Admission
+from envwire.server._front.sessions.table import Sessions
+
+_Action = farm_pb2.SlotOrder.Action
+
+
+class SlotOrders:
+    """Keeps slots of one server.
+
+    Args:
+        sessions: Whose slots.
+        admission: Tells whether the server drains.
+    """
+
+    def __init__(self, sessions: Sessions, admission: Admission) -> None:
+        self._sessions = sessions
+        self._admission = admission
+
+    @property
+    def reserved(self) -> int:
+        """How many slots are kept."""
+        return self._sessions.reservations.slots
+
+    def obey(self, order: farm_pb2.SlotOrder) -> farm_pb2.SlotAnswer | None:
+        """Does as it is told; returns the answer to an order that reserves."""
+        name, held = order.reservation_id, order.held.seconds + order.held.nanos / 1e9
+        if order.action == _Action.ACTION_RESERVE:
+            granted = not self._admission.draining and self._sessions.keep(name, order.count, held)
+            return farm_pb2.SlotAnswer(reservation_id=name, granted=granted)
+        if order.action == _Action.ACTION_COMMIT:
+            self._sessions.reservations.extend(name, held)
+        elif order.action == _Action.ACTION_RELEASE and self._sessions.reservations.release(name):
+            self._sessions.on_free()
+        return None

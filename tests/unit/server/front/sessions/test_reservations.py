@@ -1,0 +1,91 @@
+"""Slots that are kept for an allocation: nobody else gets them, and they come back when their time is over."""
+
+from __future__ import annotations
+
+import pytest
+
+from envwire.codec import FaultError
+from envwire.server._front.sessions.reservations import LONGEST_SECONDS
+from envwire.server._front.sessions.table import Sessions
+
+A, B = b"a" * 16, b"b" * 16
+
+
+class Scene:
+    """Four slots, and a time that passes when it is told to."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.freed = 0
+        self.sessions = Sessions(4, lambda: self.now, "test")
+        self.sessions.on_free = self._count
+
+    def _count(self) -> None:
+        self.freed += 1
+
+    def take(self, reservation: bytes = b"") -> bool:
+        try:
+            self.sessions.reserve("alice", reservation)
+        except FaultError:
+            return False
+        return True
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+        self.sessions.sweep()
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_kept_slots_are_for_those_who_name_them(scene: Scene) -> None:
+    assert scene.sessions.keep(A, 3, 5.0)
+    assert [scene.take() for _ in range(2)] == [True, False]
+    assert [scene.take(A) for _ in range(4)] == [True, True, True, False]
+    assert len(scene.sessions) == 4
+
+
+def test_all_slots_or_none(scene: Scene) -> None:
+    assert not scene.sessions.keep(A, 5, 5.0)
+    assert scene.sessions.keep(A, 3, 5.0)
+    assert not scene.sessions.keep(B, 2, 5.0)
+    assert scene.sessions.keep(B, 1, 5.0)
+    assert scene.sessions.full
+
+
+@pytest.mark.parametrize("count", [0, -1])
+def test_nothing_is_no_reservation(scene: Scene, count: int) -> None:
+    assert not scene.sessions.keep(A, count, 5.0)
+
+
+def test_a_name_is_used_once(scene: Scene) -> None:
+    assert scene.sessions.keep(A, 1, 5.0)
+    assert not scene.sessions.keep(A, 1, 5.0)
+
+
+def test_slots_that_nobody_takes_are_free_after_their_time(scene: Scene) -> None:
+    scene.sessions.keep(A, 4, 5.0)
+    scene.take(A)
+    scene.wait(4.9)
+    assert (scene.freed, scene.take()) == (0, False)
+    scene.wait(0.1)
+    assert (scene.freed, scene.take(A), scene.sessions.reservations.slots) == (1, True, 0)
+
+
+def test_a_commit_keeps_them_longer_and_not_for_ever(scene: Scene) -> None:
+    scene.sessions.keep(A, 4, 2.0)
+    scene.sessions.reservations.extend(A, 1e9)
+    scene.wait(LONGEST_SECONDS - 1.0)
+    assert not scene.take()
+    scene.wait(1.0)
+    assert scene.take()
+
+
+def test_what_is_released_is_free(scene: Scene) -> None:
+    scene.sessions.keep(A, 4, 5.0)
+    scene.take(A)
+    assert scene.sessions.reservations.release(A)
+    assert not scene.sessions.reservations.release(A)
+    assert [scene.take() for _ in range(4)] == [True, True, True, False]
