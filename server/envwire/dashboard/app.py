@@ -108,6 +108,8 @@ class Dashboard:
     async def _wall(self, request: Request) -> Response:
         named = [place.rpartition("/") for place in request.query_params.getlist("tile")]
         places = [(server, session_id) for server, _, session_id in named[:MOST_TILES]]
+        if not places:
+            raise ValueError("name the sessions to show, each as tile=SERVER/ID")
         for server, _ in places:
             self._check_known(server)
         tiles = Tiles(self._channels, places)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -27,6 +30,17 @@ class _Uvicorn(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self._ready()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Ends on SIGTERM and Ctrl-C with status 0, as servers do; uvicorn's own raises the signal again at the end."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._stop)
+        yield
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
 
 def run(targets: list[str], host: str, port: int, ready: Callable[[str], None]) -> None:

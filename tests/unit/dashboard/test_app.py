@@ -92,6 +92,7 @@ def test_the_table() -> None:
         ("/api/sessions", "sort=none", b""),
         ("/api/session", "server=elsewhere:1&id=one", b""),
         ("/api/wall", "tile=elsewhere:1/one", b""),
+        ("/api/wall", "", b""),
         ("/api/end", "", b'{"server": "elsewhere:1", "id": "one"}'),
         ("/api/drain", "", b'{"server": "elsewhere:1"}'),
         ("/api/end", "", b"[]"),

@@ -1,0 +1,72 @@
+"""`envwire dashboard` as a program: what it binds, what it shows whom, how it ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from envwire.client import RemoteEnv
+from envwire.server import Server
+
+ENV = "CartPole-v1"
+ENVWIRE = (sys.executable, "-m", "envwire")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server([ENV]) as running:
+        yield running
+
+
+def ask(address: str, path: str, key: str) -> Any:
+    """Returns the first line of an answer."""
+    headers = {"Authorization": f"Bearer {key}"}
+    request = urllib.request.Request(address + path, headers=headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return json.loads(answer.readline())
+
+
+def test_it_shows_a_server_to_who_has_its_key_and_ends_when_told(server: Server) -> None:
+    env = RemoteEnv(server.target, ENV)
+    command = [*ENVWIRE, "dashboard", server.target, "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            address, key = process.stdout.readline().split()[1].split("/#key=")
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                ask(address, "/api/sessions", "guessed")
+            rows: list[Any] = []
+            while not rows:
+                rows = ask(address, "/api/sessions", key)["rows"]
+            assert [(row["env"], row["server"]) for row in rows] == [(ENV, server.target)]
+            farm = ask(address, "/api/farm", key)
+            assert farm["servers"][0]["state"] == "free"
+            assert not farm["servers"][0]["admin"], "nobody is an admin without a token"
+            process.terminate()
+            assert process.wait(30) == 0
+        finally:
+            process.kill()
+    env.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["localhost:1", "--host", "0.0.0.0"], "0.0.0.0 is not loopback"),
+        (["localhost:1", "--host", "192.0.2.1", "--insecure"], "192.0.2.1"),
+    ],
+)
+def test_what_it_does_not_bind(arguments: list[str], said: str) -> None:
+    command = [*ENVWIRE, "dashboard", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("envwire dashboard: ")
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
