@@ -12,7 +12,7 @@ from envwire.server.cli._parameters import AsJson
 if TYPE_CHECKING:
     from envwire.farm.v1 import farm_pb2
 
-_COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "version", "labels")
+COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "version", "labels")
 
 
 def status(
@@ -41,10 +41,11 @@ def status(
 def _show(answer: farm_pb2.ListServersResponse) -> None:
     from envwire.server.cli._inspect.listing import print_table
 
-    print_table(_COLUMNS, map(_cells, answer.servers), _summary(answer))
+    print_table(COLUMNS, map(cells, answer.servers), summary(answer))
 
 
-def _cells(server: farm_pb2.ServerStatus) -> list[str]:
+def cells(server: farm_pb2.ServerStatus) -> list[str]:
+    """Returns a server as a row of a table."""
     from envwire.farm.v1 import farm_pb2
 
     state = farm_pb2.ServerStatus.State.Name(server.state).removeprefix("STATE_").lower()
@@ -62,7 +63,8 @@ def _cells(server: farm_pb2.ServerStatus) -> list[str]:
     ]
 
 
-def _summary(answer: farm_pb2.ListServersResponse) -> str:
+def summary(answer: farm_pb2.ListServersResponse) -> str:
+    """Returns a sentence about a farm."""
     active = sum(server.active_sessions for server in answer.servers)
     slots = sum(server.max_sessions for server in answer.servers)
     waiting = f", {answer.waiting} Makes wait" if answer.waiting else ""

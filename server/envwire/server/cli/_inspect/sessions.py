@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from envwire.admin.v1 import admin_pb2
 
-_COLUMNS = ("session", "environment", "client", "state", "age", "idle", "requests", "process")
+COLUMNS = ("session", "environment", "client", "state", "age", "idle", "requests", "process")
 
 
 def sessions(
@@ -79,11 +79,12 @@ def _show_json(pages: list[admin_pb2.ListSessionsResponse]) -> None:
 def _show(pages: list[admin_pb2.ListSessionsResponse]) -> None:
     from envwire.server.cli._inspect.listing import print_table
 
-    rows = [_cells(session) for page in pages for session in page.sessions]
-    print_table(_COLUMNS, rows, f"{pages[-1].total} sessions")
+    rows = [cells(session) for page in pages for session in page.sessions]
+    print_table(COLUMNS, rows, f"{pages[-1].total} sessions")
 
 
-def _cells(session: admin_pb2.SessionSummary) -> list[str]:
+def cells(session: admin_pb2.SessionSummary) -> list[str]:
+    """Returns a session as a row of a table."""
     from envwire.admin.v1 import admin_pb2
 
     state = admin_pb2.SessionSummary.State.Name(session.state).removeprefix("STATE_").lower()

@@ -1,0 +1,85 @@
+"""`envwire top`: the servers of a farm, or the sessions of a server, as they change."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from envwire.server.cli._inspect import farm_status, sessions
+from envwire.server.cli._inspect.asking import asking
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+_Ask = Callable[[str, Any], Any]
+#: Rows beyond these are counted only: no screen shows more.
+_MOST_ROWS = 200
+
+
+def top(
+    target: Annotated[
+        str, typer.Argument(help="HOST:PORT of a gateway or a server.")
+    ] = "localhost:50050",
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    count: Annotated[int, typer.Option(min=0, help="Looks; 0 to go on until Ctrl-C.")] = 0,
+) -> None:
+    """Show the servers of the farm at TARGET, or the sessions of a single server, and keep it up to date.
+
+    Example: envwire top localhost:50050
+    """
+    from rich.live import Live
+
+    with (
+        asking("top", target, _Services) as ask,
+        Live(_picture(ask), auto_refresh=False) as live,
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        looks = 1
+        while looks != count:
+            time.sleep(every)
+            live.update(_picture(ask), refresh=True)
+            looks += 1
+
+
+class _Services:
+    """The methods of a gateway's and of a server's administration, over one channel."""
+
+    def __init__(self, channel: Any) -> None:
+        from envwire.admin.v1 import admin_pb2_grpc
+        from envwire.farm.v1 import farm_pb2_grpc
+
+        self.ListServers = farm_pb2_grpc.FarmServiceStub(channel).ListServers
+        self.ListSessions = admin_pb2_grpc.AdminServiceStub(channel).ListSessions
+
+
+def _picture(ask: _Ask) -> RenderableType:
+    """Returns what a gateway or a server has to show now."""
+    import grpc
+
+    from envwire.admin.v1 import admin_pb2
+    from envwire.farm.v1 import farm_pb2
+
+    try:
+        servers = ask("ListServers", farm_pb2.ListServersRequest())
+    except grpc.RpcError as error:
+        if not isinstance(error, grpc.Call) or error.code() is not grpc.StatusCode.UNIMPLEMENTED:
+            raise
+    else:
+        rows = [farm_status.cells(each) for each in servers.servers]
+        return _table(farm_status.COLUMNS, rows, farm_status.summary(servers))
+    page = ask("ListSessions", admin_pb2.ListSessionsRequest(page_size=_MOST_ROWS))
+    rows = [sessions.cells(each) for each in page.sessions]
+    return _table(sessions.COLUMNS, rows, f"{page.total} sessions")
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], summary: str) -> RenderableType:
+    from rich.table import Table
+
+    table = Table(*columns, caption=summary, caption_justify="left")
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*row)
+    return table

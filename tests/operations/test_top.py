@@ -1,0 +1,41 @@
+"""`envwire top` shows a farm's servers and a server's sessions."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from envwire.client import RemoteEnv
+from tests.farm.scene import ENV, farm
+
+
+def shown(target: str, *options: str) -> subprocess.CompletedProcess[str]:
+    command = (sys.executable, "-m", "envwire", "top", target, "--count", "2", "--every", "0.1")
+    return subprocess.run(
+        [*command, *options],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"COLUMNS": "200"},
+    )
+
+
+def test_a_farms_servers_and_a_servers_sessions() -> None:
+    with farm(2, max_sessions=3) as (gateway, servers):
+        env = RemoteEnv(servers[0].target, ENV)
+        of_farm = shown(gateway.target)
+        assert of_farm.returncode == 0, of_farm.stderr
+        assert all(each.target in of_farm.stdout for each in servers)
+        assert "of 6 sessions in use" in of_farm.stdout
+        of_server = shown(servers[0].target)
+        assert of_server.returncode == 0, of_server.stderr
+        assert ENV in of_server.stdout
+        assert "1 sessions" in of_server.stdout
+        env.close()
+
+
+def test_nothing_there_ends_it_with_a_sentence() -> None:
+    nobody = shown("127.0.0.1:1")
+    assert nobody.returncode == 1
+    assert nobody.stderr.startswith("envwire top: ")
