@@ -103,7 +103,15 @@ class RecoveryStrategy:
         raise error
 
 
-class RaiseUnreachable(RecoveryStrategy):
+class _UnreachableIsLost(RecoveryStrategy):
+    """A session whose server is unreachable counts as lost, because another server can make a new one."""
+
+    def is_loss(self, error: RemoteError) -> bool:
+        """Returns whether the session is lost, or its server unreachable."""
+        return is_lost(error)
+
+
+class RaiseUnreachable(_UnreachableIsLost):
     """The caller gets the error; a session whose server is unreachable counts as lost as well.
 
     Shards of a vector environment use it: the next reset makes the missing ones on any server with capacity.
@@ -119,12 +127,8 @@ class RaiseUnreachable(RecoveryStrategy):
         """Returns whether a request resets all environments."""
         return isinstance(operation, Reset) and RESET_MASK not in (operation.options or {})
 
-    def is_loss(self, error: RemoteError) -> bool:
-        """Returns whether the session is lost, or its server unreachable."""
-        return is_lost(error)
 
-
-class Truncate(RecoveryStrategy):
+class Truncate(_UnreachableIsLost):
     """The step that finds the session lost ends the episode, as a time limit would."""
 
     moves = leaves = True
@@ -140,10 +144,6 @@ class Truncate(RecoveryStrategy):
     def observe(self, observation: Any) -> None:
         """Keeps a copy of the observation, since the user may change it."""
         self._last = _copied(observation)
-
-    def is_loss(self, error: RemoteError) -> bool:
-        """Returns whether the session is lost, or its server unreachable."""
-        return is_lost(error)
 
     def leaves_before(self, operation: Operation[Any]) -> bool:
         """Returns whether a request starts a new episode."""
@@ -169,7 +169,7 @@ class Truncate(RecoveryStrategy):
         return _copied(self._last), 0.0, False, True, info
 
 
-class Replay(RecoveryStrategy):
+class Replay(_UnreachableIsLost):
     """The environment is made again, on another server if necessary, and the recorded requests are repeated.
 
     Args:
@@ -184,10 +184,6 @@ class Replay(RecoveryStrategy):
     def begin(self) -> None:
         """Begins another recording."""
         self._recording.begin()
-
-    def is_loss(self, error: RemoteError) -> bool:
-        """Returns whether the session is lost, or its server unreachable."""
-        return is_lost(error)
 
     def arrive(self) -> Asking[None]:
         """Replays the recording."""
