@@ -79,9 +79,11 @@ def make_with_ticket(gateway: Connection, message: bytes, timeout: float) -> Tic
         return None
     credentials = _with_ticket(gateway.credentials, allocation.ticket)
     try:
+        # Where a token would not be sent without TLS, the session's secret is not either.
+        gateway.credentials.check_target(allocation.address)
         there = Connection(allocation.address, _CONNECT, credentials)
     except RemoteError as error:
-        _log.info("%s has room and cannot be reached: %s", allocation.address, error)
+        _log.info("%s has room and is not used: %s", allocation.address, error)
         return None
     reply = _make(there, message, timeout)
     if reply is None:
