@@ -87,12 +87,12 @@ def open_files(pid: int) -> int:
 
 def transport_of(env: RemoteEnv) -> Any:
     """Returns the transport inside an environment, for tests that break it."""
-    return _inside(env, "_handle", "session", "_transport")
+    return _inside(env, "_handle", "driver", "transport")
 
 
 def direct_address(env: RemoteEnv) -> tuple[str, int]:
     """Returns where the direct channel of an environment leads, on TCP."""
-    address: str = _inside(transport_of(env), "_addresses")[0]
+    address: str = _inside(transport_of(env), "_dialer", "address")
     host, _, port = address.rpartition(":")
     return host, int(port)
 
