@@ -52,6 +52,10 @@ class Allocator:
         clock: Monotonic time, in seconds.
         waiting: How many allocations may wait at once; 0 for none.
         timeout: Longest wait, in seconds.
+
+    Attributes:
+        allocated: Slots that were allocated since the start.
+        refused: Allocations that were refused.
     """
 
     def __init__(
@@ -68,6 +72,7 @@ class Allocator:
         self._most = waiting
         self._timeout = timeout
         self._waiting = 0
+        self.allocated = self.refused = 0
 
     async def allocate(self, want: Want, count: int, wait: float) -> list[Share]:
         """Sets slots aside for `HELD_SECONDS`.
@@ -88,12 +93,14 @@ class Allocator:
             finally:
                 self._waiting -= 1
         if shares is None:
+            self.refused += 1
             raise FaultError(
                 Reason.CAPACITY_REACHED,
                 f"the farm has not {count} free slots for {want.env_id} with these labels; ask for fewer, or try again "
                 "later",
                 retry_after=1.0,
             )
+        self.allocated += count
         return shares
 
     async def _wait(self, want: Want, count: int, deadline: float) -> list[Share] | None:

@@ -68,7 +68,7 @@ async def gateway(
     server = grpc.aio.server(options=options(config))
     server.add_generic_rpc_handlers((service.handlers(), farm.handlers(), health.handlers()))
     target = bind(server, config, server_tls(config))
-    http_routes = partial(_http_routes, access, registry, tally, queue, clock)
+    http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock)
     upkeep = Upkeep(registry, routes, clock)
     try:
         await server.start()
@@ -85,13 +85,15 @@ def _http_routes(
     access: Access,
     registry: Registry,
     tally: Tally,
+    allocator: Allocator,
     queue: MakeQueue,
     clock: Callable[[], float],
 ) -> HttpRoutes:
     from envwire.farm.gateway.metrics import GatewayMetrics
     from envwire.server._front.http.operations import operations
 
-    return operations(access, lambda: True, GatewayMetrics(registry, tally, queue.__len__, clock))
+    metrics = GatewayMetrics(registry, tally, allocator, queue.__len__, clock)
+    return operations(access, lambda: True, metrics)
 
 
 def _is_admitted(access: Access, context: Context) -> bool:

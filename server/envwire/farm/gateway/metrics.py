@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from envwire.farm.gateway.allocating import Allocator
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import State
-from envwire.server._front.http.families import gauge, gauges, makes, version
+from envwire.server._front.http.families import counter, gauge, gauges, makes, version
 from envwire.server._front.tally import Tally
 
 
@@ -19,7 +20,8 @@ class GatewayMetrics(Collector):
 
     Args:
         registry: The servers.
-        tally: What the gateway did.
+        tally: The Makes that passed through the gateway.
+        allocator: Allocates the slots of the others.
         waiting: How many Makes wait for room.
         clock: Monotonic time, in seconds.
     """
@@ -28,11 +30,13 @@ class GatewayMetrics(Collector):
         self,
         registry: Registry,
         tally: Tally,
+        allocator: Allocator,
         waiting: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
         self._registry = registry
         self._tally = tally
+        self._allocator = allocator
         self._waiting = waiting
         self._clock = clock
 
@@ -55,6 +59,11 @@ class GatewayMetrics(Collector):
             sum(each.capacity - each.load for each in free),
         )
         yield gauge("makes_waiting", "Makes that wait for a free slot.", self._waiting())
+        text = "Slots that were allocated, for Makes with a ticket at the servers."
+        yield counter("slots_allocated", text, self._allocator.allocated)
+        yield counter(
+            "allocations_refused", "Allocations that were refused.", self._allocator.refused
+        )
         yield from makes(self._tally)
 
 
