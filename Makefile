@@ -221,6 +221,9 @@ released-protos: $(VENV)/.dev ## Take protos, vectors and recorded sessions as r
 bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside bare gRPC.
 	$(BIN)/python benchmarks/step.py
 
+bench-startup: $(VENV)/.dev ## Measure imports, the command line, and a server's way to its readiness.
+	$(BIN)/python benchmarks/startup.py
+
 bench-codec: $(VENV)/.dev ## Measure each layer of the codec: steps with it and without it.
 	$(BIN)/python benchmarks/codec_layers.py
 

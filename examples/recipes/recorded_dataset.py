@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,10 @@ import minari
 import numpy as np
 from minari import DataCollector
 
-from envwire.client.gymnasium import RemoteEnv
+from envwire.client.gymnasium import RemoteEnv, RemoteVectorEnv
 from envwire.server import Server
 
-ENV_ID, EPISODES = "CartPole-v1", 5
+ENV_ID, EPISODES, MEMBERS = "CartPole-v1", 5, 3
 
 
 def play(env: gymnasium.Env[Any, Any]) -> None:
@@ -37,17 +38,36 @@ def play(env: gymnasium.Env[Any, Any]) -> None:
             done = terminated or truncated
 
 
-def recorded(name: str) -> minari.MinariDataset:
+def play_members(envs: Any) -> None:
+    """Plays the members of a vector environment, which resets them by itself."""
+    envs.action_space.seed(1)
+    envs.reset(seed=1)
+    for _ in range(100):
+        envs.step(envs.action_space.sample())
+
+
+def exported(name: str, played: Callable[[str], None]) -> minari.MinariDataset:
     """Plays on a server that records, and exports what it wrote."""
     directory = tempfile.mkdtemp(prefix="recordings-")
     with Server([ENV_ID], record=directory) as server:
-        env = RemoteEnv(server.target, ENV_ID)
-        play(env)
-        env.close()
+        played(server.target)
     files = [str(file) for file in Path(directory).iterdir()]
     command = [sys.executable, "-m", "envwire.server", "export", *files, "--minari", name]
     subprocess.run(command, check=True)
     return minari.load_dataset(name)
+
+
+def recorded_one(target: str) -> None:
+    """Plays one environment."""
+    with RemoteEnv(target, ENV_ID) as env:
+        play(env)
+
+
+def recorded_members(target: str) -> None:
+    """Plays a vector environment."""
+    envs = RemoteVectorEnv(target, ENV_ID, num_envs=MEMBERS)
+    play_members(envs)
+    envs.close()
 
 
 def collected(name: str) -> minari.MinariDataset:
@@ -59,19 +79,47 @@ def collected(name: str) -> minari.MinariDataset:
     return dataset
 
 
-def main() -> None:
-    """Compares the two datasets, whole."""
-    there, here = recorded("envwire/recorded-v0"), collected("envwire/collected-v0")
+class Unseeded(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Keeps a collector from drawing a seed for each reset without one."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        """Starts an episode."""
+        return self.env.reset(seed=seed, options={**(options or {}), "minari_autoseed": False})
+
+
+def collected_members(name: str) -> list[minari.MinariDataset]:
+    """Plays a vector environment here, with a collector around each member."""
+    collectors: list[DataCollector] = []
+
+    def member() -> gymnasium.Env[Any, Any]:
+        collectors.append(DataCollector(gymnasium.make(ENV_ID)))
+        return Unseeded(collectors[-1])
+
+    envs = gymnasium.vector.SyncVectorEnv([member] * MEMBERS)
+    play_members(envs)
+    made = [each.create_dataset(f"{name}{index}-v0") for index, each in enumerate(collectors)]
+    envs.close()
+    return made
+
+
+def check_equal(ours: Any, theirs: Any) -> None:
+    """Compares two episodes, whole."""
+    for name in ("observations", "actions", "rewards", "terminations", "truncations"):
+        left, right = getattr(ours, name), getattr(theirs, name)
+        assert left.dtype == right.dtype
+        np.testing.assert_array_equal(left, right)
+
+
+def check_one() -> None:
+    """Compares the two datasets of one environment."""
+    there, here = exported("envwire/recorded-v0", recorded_one), collected("envwire/collected-v0")
     assert here.total_steps == there.total_steps
     assert here.observation_space == there.observation_space
     assert here.action_space == there.action_space
     assert here.spec.env_spec == there.spec.env_spec
     pairs = zip(here.iterate_episodes(), there.iterate_episodes(), strict=True)
     for number, (ours, theirs) in enumerate(pairs):
-        for name in ("observations", "actions", "rewards", "terminations", "truncations"):
-            left, right = getattr(ours, name), getattr(theirs, name)
-            assert left.dtype == right.dtype
-            np.testing.assert_array_equal(left, right)
+        check_equal(ours, theirs)
         described = [
             list(dataset.storage.get_episode_metadata([number])) for dataset in (here, there)
         ]
@@ -79,5 +127,25 @@ def main() -> None:
     print(f"{EPISODES} episodes, {there.total_steps} steps: the recorded dataset equals the other")
 
 
+def check_members() -> None:
+    """Compares the dataset of a vector environment with those of its members."""
+    there = exported("envwire/members-v0", recorded_members)
+    here = collected_members("envwire/member")
+    assert here[0].observation_space == there.observation_space
+    first = {episode.observations[0].tobytes(): episode for episode in there.iterate_episodes()}
+    # A collector keeps the episode that was under way; an export leaves it out.
+    ended = [
+        episode
+        for dataset in here
+        for episode in dataset.iterate_episodes()
+        if episode.terminations[-1]
+    ]
+    assert len(ended) == there.total_episodes
+    for episode in ended:
+        check_equal(episode, first[episode.observations[0].tobytes()])
+    print(f"{len(ended)} episodes of {MEMBERS} members: the recorded dataset equals the others")
+
+
 if __name__ == "__main__":
-    main()
+    check_one()
+    check_members()

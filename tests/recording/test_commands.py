@@ -13,13 +13,13 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner, Result
 
-from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.client import RemoteEnv
 from envwire.server import Server
 from envwire.server._recording.files import SUFFIX
 from envwire.server._recording.reader import RecordedSession
 from envwire.server.cli._app import app
-from envwire.wire.recordings import EntryReader, framed
 from tests.conftest import SETTINGS
+from tests.recording.editing import edited
 
 Seen = list[tuple[Any, Any]]
 
@@ -154,18 +154,6 @@ def test_errors_of_export_are_one_line(recorded: tuple[Path, Seen, Server], tmp_
         assert told.output.count("\n") == 1
 
 
-def test_a_recording_of_a_vector_is_not_exported(tmp_path: Path) -> None:
-    with Server(["CartPole-v1"], record=tmp_path) as server:
-        envs = RemoteVectorEnv(server.target, "CartPole-v1", num_envs=4, sessions=1)
-        envs.reset(seed=1)
-        envs.step([0, 1, 0, 1])
-        envs.close()
-    (path,) = tmp_path.glob(f"*{SUFFIX}")
-    told = envwire("export", path, "--csv", tmp_path / "x.csv")
-    assert "recordings of single environments" in told.output
-    assert envwire("replay", path).exit_code == 0
-
-
 def test_a_replay_is_the_same_here_and_on_a_server(recorded: tuple[Path, Seen, Server]) -> None:
     path, seen, _ = recorded
     told = envwire("replay", path)
@@ -178,17 +166,6 @@ def test_a_replay_is_the_same_here_and_on_a_server(recorded: tuple[Path, Seen, S
     )
     with Server(["CartPole-v1"]) as server:
         assert envwire("replay", path, "--target", server.target).output == told.output
-
-
-def edited(path: Path, to: Path, edit: Callable[[int, Any], None]) -> Path:
-    """Writes a copy of a recording, of which each entry was passed to `edit`."""
-    with path.open("rb") as file, to.open("wb") as out:
-        for number, entry in enumerate(EntryReader(file)):
-            edit(number, entry)
-            kind = entry.WhichOneof("entry") or ""
-            content = getattr(entry, kind).SerializeToString()
-            out.writelines(framed(kind, entry.at, [content]))
-    return to
 
 
 def test_the_first_answer_that_differs_is_told(

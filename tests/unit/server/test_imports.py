@@ -22,6 +22,10 @@ def test_help_is_fast_because_it_loads_nothing() -> None:
     assert heavy & loaded_by("envwire.server.cli._app") == set()
 
 
+def test_a_server_loads_no_certificates_before_somebody_shows_one() -> None:
+    assert "cryptography" not in loaded_by("envwire.server.serving")
+
+
 ROOMS = (
     "envwire.envs",
     "envwire.server._worker",

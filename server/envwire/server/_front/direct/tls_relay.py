@@ -11,8 +11,6 @@ import socket
 import ssl
 from typing import cast
 
-from cryptography.x509 import load_der_x509_certificate
-
 
 class _End(asyncio.Protocol):
     """One end of a relay: what arrives here is written at the other end, as fast as that takes it."""
@@ -106,4 +104,6 @@ def _subject(certificate: bytes | None) -> str:
     """Returns whom a certificate is for, as gRPC says it."""
     if not certificate:
         return ""
+    from cryptography.x509 import load_der_x509_certificate  # a tenth of a server's imports
+
     return load_der_x509_certificate(certificate).subject.rfc4514_string()

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from envwire.server._recording.episodes import Episode, episodes
+from envwire.server._recording.episode import Episode
+from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession
 
 _COLUMNS = (
-    *("recording", "episode", "step", "time", "seed", "action", "reward"),
+    *("recording", "member", "episode", "step", "time", "seed", "action", "reward"),
     *("terminated", "truncated", "observation"),
 )
 #: Observations with more elements, such as images, are told by shape and type.
@@ -38,7 +39,7 @@ def write_csv(recordings: list[RecordedSession], path: Path) -> str:
         for recording in recordings:
             for number, episode in enumerate(episodes(recording, envwire_family())):
                 for row in _rows(episode):
-                    writer.writerow((recording.path.stem, number, *row))
+                    writer.writerow((recording.path.stem, episode.member, number, *row))
                     count += 1
     return f"{count} rows"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import itertools
+import math
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,14 +75,31 @@ def _recorded(recording: RecordedSession) -> Frames:
     for exchange in recording.exchanges():
         answer = exchange.response
         if exchange.kind == "render" and answer is not None and not answer.HasField("error"):
-            yield from _pictures(answer)
+            yield from _pictures(recording, answer)
 
 
-def _pictures(response: pb.InteractResponse) -> Frames:
+def _pictures(recording: RecordedSession, response: pb.InteractResponse) -> Frames:
     frame: Any = decode_value(response.render.frame, envwire_family())
-    pictures: Any = np.asarray(frame)  # one, or those of a mode that ends in "_list"
-    if pictures.dtype == np.uint8 and pictures.ndim >= _PICTURE:
-        yield from pictures.reshape(-1, *pictures.shape[-_PICTURE:])
+    pictures: Any = np.asarray(frame)  # one, those of a mode that ends in "_list", or the members'
+    if pictures.dtype != np.uint8 or pictures.ndim < _PICTURE:
+        return
+    if recording.header.made.HasField("vector") and pictures.ndim > _PICTURE:
+        pictures = side_by_side(pictures)
+    yield from pictures.reshape(-1, *pictures.shape[-_PICTURE:])
+
+
+def side_by_side(pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Returns the pictures of all members as one: in rows, as square as it gets, with black where there is none."""
+    count, height, width, colours = pictures.shape
+    columns = math.ceil(math.sqrt(count))
+    rows = math.ceil(count / columns)
+    grid: Any = np.zeros((rows * columns, height, width, colours), np.uint8)
+    grid[:count] = pictures
+    parts = grid.reshape(rows, columns, height, width, colours)
+    joined: npt.NDArray[np.uint8] = parts.swapaxes(1, 2).reshape(
+        rows * height, columns * width, colours
+    )
+    return joined
 
 
 def _rendered(recording: RecordedSession, transport: Transport) -> Frames:
@@ -100,7 +118,7 @@ def _rendered(recording: RecordedSession, transport: Transport) -> Frames:
                     f"{number} on: {found.field} was {found.recorded} and is {found.now}. Reset with seeds, or render"
                 )
             if exchange.kind in _SHOWING:
-                yield from _pictures(checked(player.ask(_RENDER)))
+                yield from _pictures(recording, checked(player.ask(_RENDER)))
 
 
 def _write_gif(frames: Iterator[Any], path: Path, fps: float) -> int:

@@ -9,9 +9,11 @@ import warnings
 from typing import Any
 
 from envwire.codec import decode_env_spec, decode_space, gymnasium_family
-from envwire.server._recording.episodes import Episode, episodes
+from envwire.server._recording.episode import Episode
+from envwire.server._recording.episodes import episodes
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import spaces_pb2
 
 
 def write_minari(recordings: list[RecordedSession], name: str) -> str:
@@ -48,15 +50,18 @@ def _same(recordings: list[RecordedSession]) -> pb.MakeResponse:
     """Returns how the environment of all recordings was made."""
     first = recordings[0].header.made
     for recording in recordings:
-        made = recording.header.made
-        if (made.observation_space, made.action_space) != (
-            first.observation_space,
-            first.action_space,
-        ):
+        if _spaces(recording.header.made) != _spaces(first):
             raise RecordingError(
                 f"{recording.path} is of an environment with other spaces than {recordings[0].path}: export them apart"
             )
     return first
+
+
+def _spaces(made: pb.MakeResponse) -> tuple[spaces_pb2.Space, spaces_pb2.Space]:
+    """Returns the spaces of observations and actions, of one member where there are several."""
+    if made.HasField("vector"):
+        return made.vector.single_observation_space, made.vector.single_action_space
+    return made.observation_space, made.action_space
 
 
 def _create(minari: Any, name: str, buffers: list[Any], made: pb.MakeResponse) -> Any:
@@ -80,8 +85,7 @@ def _described(made: pb.MakeResponse) -> Any:
 
     family = gymnasium_family()
     env: Any = gymnasium.Env()
-    env.observation_space = decode_space(made.observation_space, family)
-    env.action_space = decode_space(made.action_space, family)
+    env.observation_space, env.action_space = (decode_space(each, family) for each in _spaces(made))
     if made.HasField("spec"):
         spec = decode_env_spec(made.spec, family, made.spec.entry_point)
         env.spec = dataclasses.replace(

@@ -1,0 +1,150 @@
+"""The episodes in a recording of a vector environment: those of its members, each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from envwire.codec import Family, decode_mapping, decode_space, decode_value
+from envwire.codec.steps.messages import read_step
+from envwire.server._recording.episode import Episode
+from envwire.server._recording.reader import Exchange, RecordedSession, RecordingError
+from envwire.v1 import environment_pb2 as pb
+
+_NEXT_STEP, _SAME_STEP, _DISABLED = "NEXT_STEP", "SAME_STEP", "DISABLED"
+_MASK, _FINAL = "reset_mask", "final_obs"
+#: Requests that change what the members do; one that failed leaves them where nobody knows.
+_MOVING = frozenset({"reset", "step", "restore_state"})
+
+
+def member_episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
+    """Yields the episodes of all members, each when it ends; in the end those that did not. They have no infos.
+
+    Raises:
+        RecordingError: It cannot be told where they begin.
+    """
+    members = _Members(recording, family)
+    for exchange in recording.exchanges():
+        answer = exchange.response
+        if exchange.kind == "replay" and exchange.request.replay.member_starts:
+            raise RecordingError(
+                f"{recording.path} is of a vector environment that was recovered: what its members did before is in "
+                "the recording of the session that was lost"
+            )
+        if exchange.kind not in _MOVING:
+            continue
+        if answer is None or answer.HasField("error") or exchange.kind == "restore_state":
+            yield from members.leave()
+        elif exchange.kind == "reset":
+            yield from members.reset(exchange.request.reset, answer.reset)
+        else:
+            yield from members.step(exchange, answer.step)
+    yield from members.leave()
+
+
+class _Members:
+    """The episode that each member is in.
+
+    Args:
+        recording: Of a vector environment.
+        family: Classes to decode to.
+
+    Raises:
+        RecordingError: It does not say when a member is reset.
+    """
+
+    def __init__(self, recording: RecordedSession, family: Family) -> None:
+        made = recording.header.made
+        self._family = family
+        self._count: int = made.vector.num_envs
+        self._mode: str = made.vector.autoreset_mode
+        if self._mode not in {_NEXT_STEP, _SAME_STEP, _DISABLED}:
+            raise RecordingError(
+                f"{recording.path} is of a vector environment that does not say when its members are reset"
+            )
+        self._observations = decode_space(made.observation_space, family)
+        self._actions = decode_space(made.action_space, family)
+        self._episodes: list[Episode | None] = [None] * self._count
+        self._ended = [False] * self._count
+
+    def leave(self) -> Iterator[Episode]:
+        """Yields the episodes that there are; the next begin with a reset."""
+        for member, episode in enumerate(self._episodes):
+            self._episodes[member], self._ended[member] = None, False
+            if episode is not None:
+                yield episode
+
+    def reset(self, request: pb.ResetRequest, response: pb.ResetResponse) -> Iterator[Episode]:
+        """Begins an episode in each member, or in those that a mask chooses, and yields those that were left."""
+        seed = decode_value(request.seed, self._family) if request.HasField("seed") else None
+        seeds = _seeds(seed, self._count)
+        options: dict[str, Any] = decode_mapping(request.options, self._family)
+        chosen: Any = options.pop(_MASK, np.ones(self._count, np.bool_))
+        own: list[Any] = [decode_mapping(each, self._family) for each in request.member_options]
+        own = own or [options] * self._count
+        rows = self._rows(decode_value(response.observation, self._family))
+        for member in map(int, np.flatnonzero(chosen)):
+            left = self._episodes[member]
+            if left is not None:
+                yield left
+            self._begin(
+                member, rows[member], seeds[member], (own or [options] * self._count)[member]
+            )
+
+    def _begin(
+        self, member: int, first: Any, seed: Any = None, options: Mapping[Any, Any] | None = None
+    ) -> None:
+        self._ended[member] = False
+        self._episodes[member] = Episode(
+            seed=seed, options=dict(options or {}) or None, observations=[first], member=member
+        )
+
+    def step(self, exchange: Exchange, answer: pb.StepResponse) -> Iterator[Episode]:
+        """Takes a step, or a chunk of them, and yields the episodes that it ended."""
+        asked = exchange.request.step
+        actions, steps = (
+            (asked.actions, answer.steps) if asked.actions else ([asked.action], [answer])
+        )
+        for action, step in zip(actions, steps, strict=False):
+            decoded = decode_value(action, self._family)
+            taken = list(self._family.vector.utils.iterate(self._actions, decoded))
+            yield from self._take(exchange.at, taken, read_step(step, self._family))
+
+    def _take(
+        self, at: float, actions: Sequence[Any], result: tuple[Any, Any, Any, Any, Any]
+    ) -> Iterator[Episode]:
+        observation, rewards, terminations, truncations, infos = result
+        rows = self._rows(observation)
+        for member, episode in enumerate(self._episodes):
+            if self._ended[member] and self._mode == _NEXT_STEP:
+                self._begin(member, rows[member])  # the action was ignored
+                continue
+            over = self._ended[member] = bool(terminations[member] or truncations[member])
+            last = rows[member]
+            if over and self._mode == _SAME_STEP:
+                last = infos[_FINAL][member]
+                self._begin(member, rows[member])
+            elif over:
+                self._episodes[member] = None
+            if episode is not None:
+                told = (rewards[member], terminations[member], truncations[member])
+                episode.add_step(at, actions[member], (last, *map(_plain, told), {}))
+                if over:
+                    yield episode
+
+    def _rows(self, observation: Any) -> list[Any]:
+        return list(self._family.vector.utils.iterate(self._observations, observation))
+
+
+def _seeds(seed: Any, count: int) -> list[Any]:
+    """Returns the seed of each member."""
+    if seed is None:
+        return [None] * count
+    return [seed + member for member in range(count)] if isinstance(seed, int) else list(seed)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a number of an array as a single environment gives it."""
+    return value.item() if hasattr(value, "item") else value
