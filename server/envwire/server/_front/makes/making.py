@@ -80,9 +80,9 @@ class SessionMaker:
             raise
         session = self._open(request, process, client)
         session.what = session.env_id = request.env_id
-        session.num_envs = _stepped_apart(request)
+        session.as_arrays = request.vector.vectorization_mode not in {"", "sync"}
         if isinstance(order, SessionRecord):
-            session.env_id, session.num_envs = order.env_id, order.num_envs
+            session.env_id, session.as_arrays = order.env_id, order.as_arrays
             session.what = f"a copy of session {order.id}"
         return await self._ask(session, order)
 
@@ -132,12 +132,6 @@ class SessionMaker:
         if isinstance(order, MakeOrder):
             return await self._placement.find(client.name)
         return await self._placement.start(partial(order.process.copy, self._forkserver))
-
-
-def _stepped_apart(request: pb.MakeRequest) -> int:
-    """Returns how many environments of a session step one after another; 0 where they step as arrays."""
-    mode = request.vector.vectorization_mode
-    return 0 if mode not in {"", "sync"} else max(1, request.vector.num_envs)
 
 
 def _read_made(raw: bytes) -> pb.InteractResponse | None:

@@ -48,7 +48,7 @@ class SessionRecord:
         owner: Name of the client that made it.
         env_id: The id of its environment.
         what: The same, or the session that it is a copy of.
-        num_envs: How many of them step one after another; 0 where they step as arrays.
+        as_arrays: Whether the environments of a vector step as arrays, and not one after another.
         renders: Whether pictures can be taken of its environment.
         picture: The last one that was taken for a watcher.
         events: What happened to it.
@@ -70,7 +70,7 @@ class SessionRecord:
     owner: str = ""
     env_id: str = ""
     what: str = ""
-    num_envs: int = 1
+    as_arrays: bool = False
     renders: bool = False
     picture: Picture | None = None
     events: SessionEvents = field(default_factory=SessionEvents)

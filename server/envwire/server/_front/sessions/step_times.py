@@ -11,15 +11,12 @@ from envwire.v1 import environment_pb2 as pb
 #: them takes on one core of a Xeon at 2.5 GHz: 3 to 15 us, with the wrappers of `make`. Acrobot takes 24 and 47.
 _CHEAP = ("envwire.envs.envs.", "gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
 _CHEAP_SECONDS = 8e-6
-#: Requests after which a session's mean counts: the first step takes a hundred times as long as the others.
+#: Steps after which a session's mean counts: the first takes a hundred times as long as the others.
 _ENOUGH = 200
 
 
 class StepTimes:
-    """Time of a step by environment, as the latest session measured it. A step of several environments is divided.
-
-    Requests other than steps count as steps that take nothing, and a chunk of steps as one step: both are rare in a
-    session that trains.
+    """Time of a step by environment, as the latest session measured it.
 
     Args:
         listed: The environments that the server makes.
@@ -39,6 +36,7 @@ class StepTimes:
     def look(self, sessions: Iterable[SessionRecord]) -> None:
         """Takes the means of the sessions that there are."""
         for session in sessions:
-            requests, _, stepping = session.stats()
-            if requests >= _ENOUGH and session.num_envs:
-                self._seconds[session.env_id] = stepping / requests / session.num_envs
+            steps = session.steps
+            if steps >= _ENOUGH and not session.as_arrays:
+                _, _, stepping = session.stats()
+                self._seconds[session.env_id] = stepping / steps

@@ -16,9 +16,9 @@ def listing(env_id: str, entry_point: str) -> pb.EnvironmentListing:
     return pb.EnvironmentListing(spec=specs_pb2.EnvSpec(id=env_id, entry_point=entry_point))
 
 
-def session(requests: int, stepping: float, num_envs: int = 1) -> Any:
+def session(steps: int, stepping: float, as_arrays: bool = False) -> Any:
     return SimpleNamespace(
-        env_id="lab/Maze-v0", num_envs=num_envs, stats=lambda: (requests, 9.9, stepping)
+        env_id="lab/Maze-v0", as_arrays=as_arrays, steps=steps, stats=lambda: (7, 9.9, stepping)
     )
 
 
@@ -36,19 +36,13 @@ def test_cheap_environments_of_the_libraries_are_known(entry_point: str, known: 
     assert (times.of("lab/Maze-v0") is not None) is known
 
 
-def test_a_step_of_several_environments_is_divided() -> None:
-    times = StepTimes([])
-    times.look([session(1000, 2.0, num_envs=4)])
-    assert times.of("lab/Maze-v0") == pytest.approx(0.0005)
-
-
 def test_what_was_measured_replaces_what_was_known() -> None:
     times = StepTimes([listing("lab/Maze-v0", "gymnasium.envs.toy_text.maze:Maze")])
     times.look([session(1000, 2.0)])
     assert times.of("lab/Maze-v0") == pytest.approx(0.002)
 
 
-@pytest.mark.parametrize("other", [session(199, 2.0), session(1000, 2.0, num_envs=0)])
+@pytest.mark.parametrize("other", [session(199, 2.0), session(1000, 2.0, as_arrays=True)])
 def test_sessions_that_say_little_do_not_count(other: Any) -> None:
     times = StepTimes([])
     times.look([other])
