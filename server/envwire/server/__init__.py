@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from envwire.server._version import __version__
     from envwire.server.config import ServerConfig
     from envwire.server.inprocess import InProcessTransport
     from envwire.server.server import Server, ServerError
@@ -22,9 +23,10 @@ _MODULES = {
     "Server": "server",
     "ServerConfig": "config",
     "ServerError": "server",
+    "__version__": "_version",
 }
 
-__all__ = ["InProcessTransport", "Server", "ServerConfig", "ServerError"]
+__all__ = ["InProcessTransport", "Server", "ServerConfig", "ServerError", "__version__"]
 
 
 def __getattr__(name: str) -> Any:

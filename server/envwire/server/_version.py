@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-VERSION = version("envwire")
+VERSION = __version__ = version("envwire")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from envwire.client._env.saving import SavedState
     from envwire.client._session.stats import ConnectionStats
     from envwire.client._transports.transport import Transport
+    from envwire.client._version import __version__
     from envwire.client.credentials import Credentials
     from envwire.client.env import RemoteEnv
     from envwire.client.errors import (
@@ -44,6 +45,7 @@ else:
             "_env.saving": ("SavedState",),
             "_session.stats": ("ConnectionStats",),
             "_transports.transport": ("Transport",),
+            "_version": ("__version__",),
             "credentials": ("Credentials",),
             "env": ("RemoteEnv",),
             "errors": (
@@ -90,4 +92,5 @@ __all__ = [
     "TlsError",
     "Transport",
     "UnauthenticatedError",
+    "__version__",
 ]

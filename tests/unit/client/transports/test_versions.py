@@ -6,6 +6,8 @@ import logging
 
 import pytest
 
+import envwire.client
+import envwire.server
 from envwire.client._transports import versions
 
 
@@ -38,3 +40,8 @@ def test_it_is_told_once_for_a_server(
         "far.test:1: the server runs envwire 0.7.2, and this client is 0.1.0: they are compatible at most one minor "
         "version apart. Install envwire 0.7 here, or 0.1 there"
     )
+
+
+def test_programs_can_ask_for_the_version() -> None:
+    assert envwire.client.__version__ == versions.own_version() == envwire.server.__version__
+    assert envwire.client.__version__.count(".") == 2
