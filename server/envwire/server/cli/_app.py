@@ -17,6 +17,7 @@ from envwire.server.cli._inspect.health import health
 from envwire.server.cli._inspect.list import list_environments
 from envwire.server.cli._inspect.sessions import drain, sessions
 from envwire.server.cli._inspect.top import top
+from envwire.server.cli._inspect.watch import watch
 from envwire.server.cli._recordings.export import export
 from envwire.server.cli._recordings.replay import replay
 from envwire.server.cli._secure.certs import certs
@@ -44,6 +45,7 @@ app.command()(info)
 app.command()(doctor)
 app.command()(health)
 app.command()(sessions)
+app.command()(watch)
 app.command()(drain)
 app.command()(top)
 app.command()(conformance)
