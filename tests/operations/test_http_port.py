@@ -203,7 +203,7 @@ def test_with_a_certificate_the_port_speaks_tls() -> None:
 
 
 def test_a_port_that_is_taken_is_named(port: Port) -> None:
-    with pytest.raises(Exception, match=r"--http-port"):
+    with pytest.raises(Exception, match="--http-port N, where 0 is none"):
         Server([ENV], http_port=port.number).start()
 
 

@@ -23,7 +23,9 @@ def check_free(host: str, port: int) -> None:
                 raise cannot_bind(host, port, "--port", error) from error
 
 
-def cannot_bind(host: str, port: int, option: str, error: OSError) -> OSError:
+def cannot_bind(
+    host: str, port: int, option: str, error: OSError, zero: str = "any free one"
+) -> OSError:
     """Returns the error for an address that cannot be bound.
 
     Args:
@@ -31,10 +33,11 @@ def cannot_bind(host: str, port: int, option: str, error: OSError) -> OSError:
         port: The port.
         option: The option that names the port.
         error: What the system said.
+        zero: What 0 means for the option.
     """
     if error.errno == errno.EADDRINUSE:
         return OSError(
             f"cannot bind {host}:{port}: the port is in use, by another server perhaps. Stop that, or give another: "
-            f"{option} N, where 0 is any free one"
+            f"{option} N, where 0 is {zero}"
         )
     return OSError(f"cannot bind {host}:{port} ({option}): {error}")

@@ -61,7 +61,7 @@ async def http_port(
             serving.serve, config.host, port, limit=_MOST_HEAD_BYTES, ssl=_context(config)
         )
     except OSError as error:
-        raise cannot_bind(config.host, port, "--http-port", error) from error
+        raise cannot_bind(config.host, port, "--http-port", error, "none") from error
     try:
         yield
     finally:
