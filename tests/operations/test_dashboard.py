@@ -8,6 +8,7 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -23,6 +24,17 @@ ENVWIRE = (sys.executable, "-m", "envwire")
 def server() -> Iterator[Server]:
     with Server([ENV]) as running:
         yield running
+
+
+@contextmanager
+def started(command: list[str]) -> Iterator[str]:
+    """Runs a command until the end of the block; gives what it is ready at."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield process.stdout.readline().split()[1]
+        finally:
+            process.terminate()
 
 
 def ask(address: str, path: str, key: str) -> Any:
@@ -70,3 +82,19 @@ def test_what_it_does_not_bind(arguments: list[str], said: str) -> None:
     assert done.stderr.startswith("envwire dashboard: ")
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_sessions_that_were_made_through_a_farm_are_shown_in_full() -> None:
+    command = [*ENVWIRE, "farm", "up", "-n", "1", "--port", "0", ENV]
+    with ExitStack() as stack:
+        gateway = stack.enter_context(started(command))
+        address = stack.enter_context(started([*ENVWIRE, "dashboard", gateway, "--port", "0"]))
+        env = RemoteEnv(gateway, ENV)
+        address, key = address.split("/#key=")
+        rows: list[Any] = []
+        while not rows:
+            rows = ask(address, "/api/sessions", key)["rows"]
+        session = ask(address, f"/api/session?server={rows[0]['server']}&id={rows[0]['id']}", key)
+        assert "refused" not in session
+        assert session["events"][0]["text"] == "made"
+        env.close()

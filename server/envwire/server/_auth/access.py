@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.client import Client
+from envwire.server._auth.client import OF_THE_FARM, Client
 from envwire.server._auth.scopes import LOCAL, ORDINARY, PLAYING, Scope
 from envwire.server._auth.tickets import Tickets
 from envwire.server._auth.tokens import Token, TokenFile
@@ -97,7 +97,7 @@ class Access:
             _TOKEN + token.name == name for token in self._tokens.tokens()
         )
         return Client(
-            name if known else f"farm's {name}",
+            name if known else OF_THE_FARM + name,
             frozenset({Scope.PLAY}),
             ticket=ticket,
             reservation=ticket.nonce,

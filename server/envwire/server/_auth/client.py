@@ -30,6 +30,10 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
 }
 
 
+#: How the name of a client begins that a gateway's ticket names, unless its token is in the server's file as well.
+OF_THE_FARM = "farm's "
+
+
 @dataclass(frozen=True)
 class Client:
     """An authenticated client.
@@ -49,6 +53,14 @@ class Client:
     servers: ServerPatterns = ANY_SERVER
     ticket: farm_pb2.Ticket | None = None
     reservation: bytes = b""
+
+    def owns(self, owner: str) -> bool:
+        """Returns whether a session is this client's: one that it made here, or with a gateway's ticket.
+
+        The farm may know another client by the same name only where nobody is asked for a token, and may watch only on
+        loopback then: the gateway is on this machine too.
+        """
+        return owner in (self.name, OF_THE_FARM + self.name)
 
     def check(self, kind: str) -> None:
         """Refuses a request that none of the scopes allows.

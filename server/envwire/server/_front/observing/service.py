@@ -148,7 +148,7 @@ class ObserveService:
         """
         everybody = self._config.watch_others or Scope.ADMIN in client.scopes
         owner = session.owner if isinstance(session, SessionRecord) else session.client
-        if not everybody and client.name != owner:
+        if not everybody and not client.owns(owner):
             raise FaultError(
                 Reason.SCOPE_MISSING,
                 f"{client.name} may look into its own sessions only, and this one is of {owner}: others take scope "
@@ -188,7 +188,7 @@ def _sees(client: Client) -> Callable[[str], bool]:
     """Returns whose sessions a client sees: its own, and with scope inspect or admin those of all."""
     if client.scopes & {Scope.INSPECT, Scope.ADMIN}:
         return lambda _: True
-    return lambda owner: owner == client.name
+    return client.owns
 
 
 def _period(request: pb.WatchRequest) -> float:
