@@ -92,13 +92,14 @@ async def _run(
     count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[str], None]
 ) -> None:
     stop = stop_on_signals()
-    async with gateway(at) as target:
-        servers = [LocalServer(replace(config, join=(target,))) for _ in range(count)]
+    async with gateway(at) as running:
+        servers = [LocalServer(replace(config, join=(running.target,))) for _ in range(count)]
         keepers: list[asyncio.Task[None]] = []
         try:
             await asyncio.gather(*(server.start() for server in servers))
             keepers = [asyncio.ensure_future(server.keep()) for server in servers]
-            ready(target)
+            await running.registered(count)
+            ready(running.target)
             await stop.wait()
         finally:
             for keeper in keepers:
@@ -114,7 +115,7 @@ def run(count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[st
         count: How many servers.
         config: Settings of each; their ports are any free ones.
         at: Settings of the gateway.
-        ready: Called with HOST:PORT of the gateway once all servers serve.
+        ready: Called with HOST:PORT of the gateway once all servers are registered.
 
     Raises:
         OSError: A server does not start, or the gateway's address cannot be bound.

@@ -79,8 +79,8 @@ async def _run(
     ray = _ray()
     stop = stop_on_signals()
     at = replace(at, host=ray.util.get_node_ip_address())
-    async with gateway(at) as target:
-        settings = replace(config, join=(target,), insecure=True).to_json()
+    async with gateway(at) as running:
+        settings = replace(config, join=(running.target,), insecure=True).to_json()
         make: Any = ray.remote(ServerActor)
         actors: list[Any] = [
             make.options(name=f"server-{number}", **_PLACED).remote(settings)
@@ -88,7 +88,8 @@ async def _run(
         ]
         try:
             await asyncio.gather(*(actor.placed.remote() for actor in actors))
-            ready(target)
+            await running.registered(count)
+            ready(running.target)
             await stop.wait()
         finally:
             stops: Any = asyncio.gather(
@@ -106,7 +107,7 @@ def run(count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[st
         count: How many servers; each takes a processor of Ray's.
         config: Settings of each.
         at: Settings of the gateway, which has to be reached from all nodes.
-        ready: Called with HOST:PORT of the gateway once all servers serve.
+        ready: Called with HOST:PORT of the gateway once all servers are registered.
 
     Raises:
         OSError: Ray is not installed, or the gateway's address cannot be bound.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from typing import NamedTuple
 
 import grpc.aio
 from grpc_health.v1 import health_pb2
@@ -34,13 +36,42 @@ from envwire.server._front.http.port import http_port
 from envwire.server._front.tally import Tally
 
 _STOP_GRACE_SECONDS = 1.0
+_REGISTER_SECONDS = 30.0
+_PAUSE_SECONDS = 0.02
+
+
+class Running(NamedTuple):
+    """A gateway that runs.
+
+    Attributes:
+        target: HOST:PORT that it is bound to.
+        registry: The servers that it knows.
+    """
+
+    target: str
+    registry: Registry
+
+    async def registered(self, count: int) -> None:
+        """Waits until so many servers are registered.
+
+        Raises:
+            OSError: They are not, after 30 s.
+        """
+        deadline = time.monotonic() + _REGISTER_SECONDS
+        while (there := len(list(self.registry))) < count:
+            if time.monotonic() > deadline:
+                raise OSError(
+                    f"{there} of {count} servers registered with the gateway within {_REGISTER_SECONDS:g} s; their "
+                    "output above says why"
+                )
+            await asyncio.sleep(_PAUSE_SECONDS)
 
 
 @asynccontextmanager
 async def gateway(
     config: GatewayConfig, clock: Callable[[], float] = time.monotonic
-) -> AsyncGenerator[str]:
-    """Runs a gateway; yields the HOST:PORT that it is bound to.
+) -> AsyncGenerator[Running]:
+    """Runs a gateway in the running event loop.
 
     Args:
         config: Its settings.
@@ -74,7 +105,7 @@ async def gateway(
         await server.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)
         async with http_port(config, config.http_port, http_routes):
-            yield target
+            yield Running(target, registry)
     finally:
         await upkeep.stop()
         await server.stop(_STOP_GRACE_SECONDS)
@@ -114,8 +145,8 @@ def run(config: GatewayConfig, ready: Callable[[str], None]) -> None:
 
     async def main() -> None:
         stop = stop_on_signals()
-        async with gateway(config) as target:
-            ready(target)
+        async with gateway(config) as running:
+            ready(running.target)
             await stop.wait()
 
     raise_file_limit()
