@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from envwire.server._front.sessions.record import SessionRecord
@@ -16,14 +17,15 @@ _ENOUGH = 200
 
 
 class StepTimes:
-    """Time of a step by environment, as the latest session measured it.
+    """Time of a step by environment: the smallest mean of a session, since other programs only add to the time.
 
     Args:
         listed: The environments that the server makes.
     """
 
     def __init__(self, listed: Iterable[pb.EnvironmentListing]) -> None:
-        self._seconds = {
+        self._measured: dict[str, float] = {}
+        self._known = {
             listing.spec.id: _CHEAP_SECONDS
             for listing in listed
             if listing.spec.entry_point.startswith(_CHEAP)
@@ -31,7 +33,7 @@ class StepTimes:
 
     def of(self, env_id: str) -> float | None:
         """Returns the seconds of a step; None where they are not known."""
-        return self._seconds.get(env_id)
+        return self._measured.get(env_id, self._known.get(env_id))
 
     def look(self, sessions: Iterable[SessionRecord]) -> None:
         """Takes the means of the sessions that there are."""
@@ -39,4 +41,5 @@ class StepTimes:
             steps = session.steps
             if steps >= _ENOUGH and not session.as_arrays:
                 _, _, stepping = session.stats()
-                self._seconds[session.env_id] = stepping / steps
+                before = self._measured.get(session.env_id, math.inf)
+                self._measured[session.env_id] = min(before, stepping / steps)
