@@ -16,6 +16,7 @@ FUZZ_SECONDS ?= 120
 MAKES ?= 5000
 STEP_SECONDS ?= 150
 LABELS = --build-arg VERSION=$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) --build-arg REVISION=$(shell git rev-parse HEAD)
+LANGUAGE_TESTS ?= long or not long
 
 .DEFAULT_GOAL := help
 # Every verb is one: none is named after a file.
@@ -115,7 +116,7 @@ test-typescript: $(VENV)/.dev protos-typescript ## Check the TypeScript library:
 	git diff --exit-code -- $(TYPESCRIPT)/src/gen
 	npm run --prefix $(TYPESCRIPT) lint
 	npm test --prefix $(TYPESCRIPT)
-	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k typescript
+	$(BIN)/python -m pytest -m '$(LANGUAGE_TESTS)' tests/languages -k typescript
 
 CPP := client/cpp
 
@@ -147,6 +148,10 @@ test-adversary: $(VENV)/.dev ## Attack servers from outside, in full: lists, mem
 
 test-conformance: $(VENV)/.dev ## Check the Python server against every sentence of the protocol, and servers with seeded defects.
 	$(BIN)/python -m pytest -m 'long or not long' tests/conformance
+
+support: $(VENV)/.dev $(TYPESCRIPT)/node_modules/.ready ## Measure the libraries with the conformance suites, and write docs/support.md.
+	npm run --prefix $(TYPESCRIPT) pretest
+	$(BIN)/python -m tests.conformance.support
 
 endurance: $(VENV)/.dev ## Make and close MAKES environments, then step for STEP_SECONDS, with a process each and packed: nothing may grow.
 	$(BIN)/python -m tests.adversary.endurance --makes $(MAKES) --seconds $(STEP_SECONDS)

@@ -41,10 +41,13 @@ func (s *session) reset(ctx context.Context) (*pb.ResetResponse, error) {
 	return s.client.Reset(ctx, &pb.ResetRequest{Header: s.header, Sequence: s.next(), Seed: start})
 }
 
+// --8<-- [start:step]
 func (s *session) step(ctx context.Context, action int64) (*pb.StepResponse, error) {
 	move := &pb.Value{Kind: &pb.Value_IntValue{IntValue: action}}
 	return s.client.Step(ctx, &pb.StepRequest{Header: s.header, Sequence: s.next(), Action: move})
 }
+
+// --8<-- [end:step]
 
 func (s *session) close(ctx context.Context) error {
 	_, err := s.client.Close(ctx, &pb.CloseRequest{Header: s.header, Sequence: s.next()})

@@ -52,12 +52,14 @@ impl Session {
         Ok(self.client.reset(request).await?.into_inner())
     }
 
+    // --8<-- [start:step]
     async fn step(&mut self, action: i64) -> Result<pb::StepResponse, Status> {
         let (header, sequence) = self.next();
         let action = Some(integer(action));
         let request = pb::StepRequest { header, sequence, action, ..Default::default() };
         Ok(self.client.step(request).await?.into_inner())
     }
+    // --8<-- [end:step]
 
     async fn close(mut self) -> Result<(), Status> {
         let (header, sequence) = self.next();

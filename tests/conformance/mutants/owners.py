@@ -201,3 +201,22 @@ class KwargsAreIgnored(Behaviour):
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
         request.make.ClearField("kwargs") if request.HasField("make") else None
         return via.forward(request)
+
+
+@caught_by("vector_members.wrappers-go-around-each-member[unary]")
+class WrappersOfMembersAreIgnored(Behaviour):
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        if request.HasField("make") and request.make.HasField("vector"):
+            request.make.ClearField("wrappers")
+        return via.forward(request)
+
+
+@caught_by("closing.the-end-of-a-session-is-known-on-every-link[stream]")
+class StreamsKeepSessions(Behaviour):
+    """Goes on with a session on the stream that used it, whatever happened elsewhere."""
+
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        response = via.forward(request)
+        if via.link == "stream" and reason(response) == "SESSION_CLOSED":
+            return pb.InteractResponse(reset=pb.ResetResponse())
+        return response

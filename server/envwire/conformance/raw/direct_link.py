@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import mmap
 import os
 import socket
@@ -22,6 +23,10 @@ HEADER = struct.Struct("<IIQ")
 UNIX = "unix-abstract:"
 
 
+#: F_GET_SEALS, and F_SEAL_SHRINK with F_SEAL_GROW, of Linux.
+_GET_SEALS, _SIZE_SEALS = 1034, 0x2 | 0x4
+
+
 def frame(message: Message | bytes) -> bytes:
     """Returns the frame that holds a message."""
     raw = message if isinstance(message, bytes) else message.SerializeToString()
@@ -40,6 +45,7 @@ class DirectLink:
 
     Attributes:
         memory: The shared memory, after a welcome that offered some.
+        resizable: Whether that memory can grow or shrink.
         welcome: The welcome.
     """
 
@@ -53,6 +59,7 @@ class DirectLink:
         self._socket = _connect(access, host, address, seconds)
         self._socket.settimeout(seconds)
         self.memory: mmap.mmap | None = None
+        self.resizable = False
         self.welcome = direct_pb2.Welcome()
 
     def hello(
@@ -86,6 +93,9 @@ class DirectLink:
         size = layout.first_slot + layout.slots * layout.slot_bytes
         try:
             self.memory = mmap.mmap(descriptor, size)
+            self.resizable = fcntl.fcntl(descriptor, _GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS
+        except OSError:
+            self.resizable = True  # it is no memory that can be sealed
         finally:
             os.close(descriptor)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from envwire.codec import Reason
-from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Access, Answer, Grpc, UnaryLink
 from envwire.conformance.suite import Scene, cases, check
 from envwire.v1 import environment_pb2 as pb
@@ -77,3 +77,15 @@ def the_direct_port_speaks_tls(scene: Scene) -> None:
     plain.send_bytes(b"envwire\x01" + bytes(16))
     expect(not plain.answers_in_frames(), "no frame in plain text")
     session.step(1)
+
+
+@check("BOUND-8", over=("direct",), profile="tls")
+def the_unix_socket_is_plain(scene: Scene) -> None:
+    """A Unix socket speaks no TLS: a hello in plain text is welcome there."""
+    session = scene.make()
+    addresses = session.made.direct.addresses
+    unix = next((one for one in addresses if one.startswith("unix-abstract:")), None)
+    if unix is None:
+        raise SkippedError("the session has no Unix socket")
+    answer = scene.connect(session.made, unix).hello(session.header)
+    expect(answer.HasField("welcome"), "a welcome in plain text")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from envwire.codec import Reason
 from envwire.conformance.checks.capabilities.vectors import COUNT, actions, vector
-from envwire.conformance.outcomes import expect, expect_equal
-from envwire.conformance.raw.values import int64s, integer, sequence
-from envwire.conformance.suite import Scene, check
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.raw.values import dictionary, entries, int64s, integer, look_up, sequence
+from envwire.conformance.suite import Level, Scene, check
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1.values_pb2 import ValueList, ValueMap
 
@@ -86,3 +86,27 @@ def resets_of_members_are_told(scene: Scene) -> None:
     told = [list(session.step(actions(0, 0, 0)).member_resets) for _ in range(11)]
     expect_equal([len(one) for one in told], [0] * 10 + [COUNT], "resets in the steps")
     expect(told[-1][0].HasField("np_random"), "the state of a generator before")
+
+
+@check("VECTOR-17", profile="vector")
+def a_dictionary_in_infos_is_one_of_columns(scene: Scene) -> None:
+    """An info that is a dictionary becomes a dictionary of columns, each with its mask."""
+    session = scene.make("Echo", vector=pb.VectorRequest(num_envs=COUNT))
+    info = session.reset(options=entries(inner=dictionary(a=integer(1)))).info
+    inner = look_up(info, "inner").dict
+    expect_equal(int64s(look_up(inner, "a")), [1] * COUNT, "the column of its key")
+    expect_equal(look_up(inner, "_a").array.data, b"\x01" * COUNT, "its mask")
+    expect_equal(look_up(info, "_inner").array.data, b"\x01" * COUNT, "the mask of the dictionary")
+
+
+@check("VECTOR-2", profile="vector", level=Level.RECOMMENDED)
+def wrappers_go_around_each_member(scene: Scene) -> None:
+    """TimeLimit of the library truncates the episode of each member."""
+    wrapper = pb.WrapperRequest(name="TimeLimit", kwargs=entries(max_episode_steps=integer(1)))
+    answer = scene.ask_make(wrappers=[wrapper], vector=pb.VectorRequest(num_envs=COUNT))
+    if answer.info.reason in {Reason.WRAPPER_NOT_ALLOWED, Reason.UNSUPPORTED}:
+        raise SkippedError(f"the server has no TimeLimit for clients: {answer.info.reason}")
+    session = scene.attach(scene.made(answer), scene.unary)
+    session.reset(1)
+    found = session.step(actions(0, 1, 0)).typed_truncated.array.data
+    expect_equal(found, b"\x01" * COUNT, "typed_truncated")

@@ -53,6 +53,13 @@ def memory_is_described(scene: Scene) -> None:
     expect(link.memory is not None, "a descriptor with the first byte")
 
 
+@check("MEMORY-7", over=_DIRECT, profile="shared-memory")
+def memory_keeps_its_size(scene: Scene) -> None:
+    """Its descriptor is sealed: it neither grows nor shrinks."""
+    _, link = _big(scene)
+    expect(link.memory is not None and not link.resizable, "memory that cannot change its size")
+
+
 @check("MEMORY-4 MEMORY-5 FRAME-2", over=_DIRECT, profile="shared-memory")
 def a_large_frame_is_in_a_slot(scene: Scene) -> None:
     """Its header names a slot, whose byte is 1, and nothing follows the message."""

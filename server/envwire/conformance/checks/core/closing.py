@@ -50,6 +50,17 @@ def close_ends_a_session_that_raises(scene: Scene) -> None:
     session.ask("reset").refused(Reason.SESSION_CLOSED)
 
 
+@check("STATE-1", over=("stream",))
+def the_end_of_a_session_is_known_on_every_link(scene: Scene) -> None:
+    """A stream that used a session answers SESSION_CLOSED after a unary call closed it."""
+    session = scene.make()
+    session.reset(1)
+    elsewhere = scene.attach(session.made, scene.unary)
+    elsewhere.number = session.number
+    elsewhere.close().of("close")
+    session.ask("reset").refused(Reason.SESSION_CLOSED)
+
+
 @check("STATE-3", over=ALL)
 def a_session_may_be_closed_at_once(scene: Scene) -> None:
     """Close before the first reset is answered."""

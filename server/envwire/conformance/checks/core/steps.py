@@ -171,6 +171,21 @@ def a_chunk_is_taken_step_by_step(scene: Scene) -> None:
     session.step(0)
 
 
+@check("DRIVE-10", over=ALL)
+def a_chunk_goes_on_in_another_request(scene: Scene) -> None:
+    """However early the server stops, a step at least is taken, and the rest can be sent in another request."""
+    session = scene.make("Big")
+    _needs_chunks(session.made.capabilities)
+    session.reset(1)
+    left = [500_000 + count for count in range(8)]
+    while left:
+        steps = session.ask("step", actions=_chunk(*left)).of("step").steps
+        expect(steps, "a step at least")
+        sizes = [one.observation.array.shape[0] for one in steps]
+        expect_equal(sizes, left[: len(sizes)], "the lengths of the observations")
+        left = left[len(sizes) :]
+
+
 @check("DRIVE-7")
 def a_chunk_ends_with_its_episode(scene: Scene) -> None:
     """No action is taken behind the step that ends the episode."""

@@ -57,6 +57,7 @@ public final class CartPole {
               .build());
     }
 
+    // --8<-- [start:step]
     StepResponse step(long action) {
       return client.step(
           StepRequest.newBuilder()
@@ -65,6 +66,7 @@ public final class CartPole {
               .setAction(integer(action))
               .build());
     }
+    // --8<-- [end:step]
 
     @Override
     public void close() {
