@@ -33,6 +33,7 @@ def descriptors(target: Target, attacker: Attacker, session: Session) -> int:
     return descriptors_of(pid)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("generations", [160, pytest.param(1000, marks=pytest.mark.long)])
 def test_the_last_generation_lives(generations: int) -> None:
     with attacked(SLEEPER) as target, balanced(target), target.attacker() as attacker:
