@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -73,6 +74,21 @@ def test_a_vector_environment(target: str) -> None:
             assert not truncations.any()
         observations, *_ = envs.step(np.zeros(8, int))
         np.testing.assert_array_equal(observations, np.zeros((8, 2)))
+
+
+def test_closed_sessions_leave_no_sockets_behind() -> None:
+    with running("serve") as process:
+        assert process.stdout is not None
+        target = process.stdout.readline().strip()
+
+        def descriptors_after(sessions: int) -> int:
+            for _ in range(sessions):
+                with RemoteEnv(target, ENV_ID, transport="direct-tcp") as env:
+                    env.reset()
+            return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+
+        before = descriptors_after(1)
+        assert descriptors_after(20) < before + 10  # one for each, if they stayed
 
 
 def test_gymnasiums_checker_accepts_it(target: str) -> None:

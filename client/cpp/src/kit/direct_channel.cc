@@ -126,7 +126,9 @@ void ServeChannel(Service& service, const std::shared_ptr<Socket>& socket, Clock
     return Refuse(*socket, raised);
   }
   const Hold hold(session);
-  session->TakeChannel([socket] { socket->Shutdown(); });
+  session->TakeChannel([open = std::weak_ptr<Socket>(socket)] {  // a session that ended shall hold no descriptor
+    if (const std::shared_ptr<Socket> earlier = open.lock()) earlier->Shutdown();
+  });
   Welcome(*socket, options.max_message_bytes);
   reader.set_limit(options.max_message_bytes);
   ServeRequests(*session, *socket, reader);
