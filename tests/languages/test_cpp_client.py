@@ -46,7 +46,7 @@ def rollout(
         assert process.stdout is not None
         assert process.stdout.readline() == "made\n"
         made()
-        output, _ = process.communicate(timeout=240)
+        output = process.stdout.read()  # `communicate` loses what `readline` read ahead
     *outcomes, last = output.splitlines()
     _, resumed, name = last.split()
     return Seen([line.split() for line in outcomes], int(resumed), name)
