@@ -35,9 +35,8 @@ struct ResetContext {
 // An environment. One thread at a time calls it; those of a session may be different ones.
 class Environment {
  public:
-  Environment(Space observation_space, Space action_space) : Environment(observation_space, action_space, {}) {}
   // `metadata` is {{"render_modes", List{{"ansi"}}}, {"render_fps", 4}} for instance.
-  Environment(Space observation_space, Space action_space, Dict metadata)
+  Environment(Space observation_space, Space action_space, Dict metadata = {})
       : observation_space_(std::move(observation_space)),
         action_space_(std::move(action_space)),
         metadata_(std::move(metadata)) {}

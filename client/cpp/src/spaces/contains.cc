@@ -9,6 +9,13 @@ namespace {
 
 bool IsIntegral(DType dtype) { return dtype >= DType::kInt8 && dtype <= DType::kUint64; }
 
+// One integer: C++'s own, a NumPy scalar, or an array without axes.
+bool IsInteger(const Value& value) {
+  const auto* scalar = value.If<Scalar>();
+  const auto* array = scalar != nullptr ? &scalar->number : value.If<NdArray>();
+  return value.Is<std::int64_t>() || (array != nullptr && array->shape().empty() && IsIntegral(array->dtype()));
+}
+
 bool IsBetween(const NdArray& numbers, const NdArray& low, const NdArray& high) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const double number = numbers.Number(i);
@@ -33,17 +40,8 @@ struct Contained {
   }
 
   bool operator()(const Discrete& space) const {
-    std::int64_t number = 0;
-    if (const auto* integer = value.If<std::int64_t>()) {
-      number = *integer;
-    } else if (const auto* scalar = value.If<Scalar>(); scalar != nullptr && IsIntegral(scalar->number.dtype())) {
-      number = value.AsInt();
-    } else if (const auto* array = value.If<NdArray>();
-               array != nullptr && array->shape().empty() && IsIntegral(array->dtype())) {
-      number = value.AsInt();
-    } else {
-      return false;
-    }
+    if (!IsInteger(value)) return false;
+    const std::int64_t number = value.AsInt();
     return number >= space.start && number - space.start < space.n;
   }
 

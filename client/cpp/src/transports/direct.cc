@@ -8,7 +8,7 @@ namespace envwire::internal {
 namespace {
 
 // Before the welcome tells the server's limit: more than a hello's answer needs.
-constexpr std::size_t kFirstLimit = 64 * 1024;
+constexpr std::size_t kFirstLimit = std::size_t{64} * 1024;
 // A firewall that drops packets must not cost a client long; a server that is there answers in milliseconds.
 constexpr std::chrono::seconds kDial{3};
 constexpr char kUnix[] = "unix-abstract:";
@@ -23,7 +23,8 @@ std::vector<std::string> Usable(const v1::MakeResponse& made, const std::string&
     if (address.rfind(kUnix, 0) == 0) {
       if (unix_sockets && IsLocal(host)) usable.push_back(address);
     } else if (!address.empty() && address.front() == ':') {
-      usable.push_back((host.find(':') == std::string::npos ? host : "[" + host + "]") + address);
+      usable.push_back(host.find(':') == std::string::npos ? host : "[" + host + "]");
+      usable.back() += address;
     } else if (address.find(':') != std::string::npos) {
       usable.push_back(address);
     }

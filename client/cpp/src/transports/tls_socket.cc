@@ -152,7 +152,7 @@ BIO_METHOD* QuietMethod() {
 
 void SetSocket(SSL* ssl, int fd) {
   BIO* bio = BIO_new(QuietMethod());
-  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));
+  BIO_set_data(bio, reinterpret_cast<void*>(static_cast<std::intptr_t>(fd)));  // NOLINT(performance-no-int-to-ptr)
   BIO_set_init(bio, 1);
   SSL_set_bio(ssl, bio, bio);  // takes it over
 }
