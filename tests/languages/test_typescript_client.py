@@ -42,10 +42,12 @@ def rollout(
     }
     with running("rollout") as process:
         print(json.dumps(request), file=process.stdin, flush=True)
+        assert process.stdin is not None
+        process.stdin.close()
         assert process.stdout is not None
         assert process.stdout.readline() == "made\n"
         made()
-        output, _ = process.communicate(timeout=240)
+        output = process.stdout.read()  # `communicate` loses what `readline` read ahead
     answer: dict[str, Any] = json.loads(output)
     return answer
 
