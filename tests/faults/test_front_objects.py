@@ -13,6 +13,7 @@ import pytest
 import uvloop
 
 from envwire.server._front.front import Front
+from envwire.server._front.observing import history
 from envwire.server._front.sessions import table
 from envwire.server._processes.process import GRACE_SECONDS, Process
 from envwire.server.config import ServerConfig
@@ -58,6 +59,8 @@ def test_sessions_leave_no_objects(
     sessions_per_process: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table, "_REMEMBERED", REMEMBERED)
+    for kept in ("KEPT", "_IN_DETAIL"):
+        monkeypatch.setattr(history, kept, REMEMBERED)
 
     async def run() -> dict[str, int]:
         front = await Front.start(

@@ -99,5 +99,5 @@ def test_gymnasiums_checker_watches(server: Server, screen: Screen) -> None:
 
 
 def test_what_is_no_frame_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"rendered str where an array of shape"):
+    with pytest.raises(TypeError, match=r"rendered str instead of an array of shape"):
         Viewer({}).show("not a frame")

@@ -72,4 +72,5 @@ def cuts(wire: Wire) -> Iterator[Callable[[], None]]:
         yield cutter.start
     finally:
         over.set()
-        cutter.join()
+        if cutter.ident is not None:  # else it was not started
+            cutter.join()

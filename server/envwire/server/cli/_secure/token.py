@@ -29,7 +29,9 @@ def token(
 ) -> None:
     """Make a token for NAME: print it, this once, and the line for the file of `envwire serve --tokens`.
 
-    Examples: envwire token alice, envwire token node --scope join --server 'gpu-*' --address '10.0.1.*:50051'
+    Example: envwire token alice
+
+    For the servers of a farm: envwire token node --scope join --server 'gpu-*' --address '10.0.1.*:50051'
     """
     servers = ServerPatterns(tuple(server or ()), tuple(address or ()))
     try:
