@@ -19,7 +19,9 @@ from envwire.server import Server
 
 HERE = Path(__file__).parent
 BUF = str(Path(sys.executable).parent / "buf")
-MAVEN = ("mvn", "--quiet", "--batch-mode", "-Dstyle.color=never")
+MAVEN = ("mvn", "--quiet", "--batch-mode")
+#: Maven resets the terminal's colours, in a pipe as well and whatever its options say.
+COLOUR_RESET = "\x1b[0m"
 SEED = 7
 #: Seconds that a built example may take; it takes less than one.
 TIMEOUT = 60
@@ -91,7 +93,7 @@ def output(example: Example, folder: Path, target: str) -> str:
     finished = subprocess.run(
         run, cwd=folder, check=True, stdout=subprocess.PIPE, text=True, timeout=TIMEOUT
     )
-    return finished.stdout
+    return finished.stdout.replace(COLOUR_RESET, "")
 
 
 def main(language: str) -> None:
