@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from envwire.codec.durations import to_duration
 from envwire.v1 import status_pb2
 
 TRAILER: Final = "envwire-notices-bin"
@@ -12,6 +13,5 @@ TRAILER: Final = "envwire-notices-bin"
 
 def draining_notice(seconds: float) -> status_pb2.Notice:
     """Returns the notice that the server is about to stop, with the seconds left."""
-    notice = status_pb2.Notice(kind=status_pb2.Notice.KIND_DRAINING)
-    notice.time_left.FromNanoseconds(max(0, round(seconds * 1e9)))
-    return notice
+    kind = status_pb2.Notice.KIND_DRAINING
+    return status_pb2.Notice(kind=kind, time_left=to_duration(max(0.0, seconds)))

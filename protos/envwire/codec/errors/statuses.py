@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError, Message
 
+from envwire.codec.durations import to_duration, to_seconds
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
 from envwire.codec.values.encoding import decode_values, encode_values
@@ -83,7 +83,7 @@ def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
         metadata=dict(info.metadata) if info else {},
         output=debug.detail if debug else "",
         traceback=tuple(debug.stack_entries) if debug else (),
-        retry_after=_seconds(retry.retry_delay) if retry else None,
+        retry_after=to_seconds(retry.retry_delay) if retry else None,
         exception=_exception_info(remote, family) if remote else None,
         code=status.code,
     )
@@ -122,13 +122,7 @@ def _debug_info(error: FaultError, room: int) -> status_pb2.DebugInfo:
 
 
 def _retry_info(seconds: float) -> status_pb2.RetryInfo:
-    delay = Duration()
-    delay.FromNanoseconds(round(seconds * 1e9))
-    return status_pb2.RetryInfo(retry_delay=delay)
-
-
-def _seconds(delay: Duration) -> float:
-    return delay.seconds + delay.nanos / 1e9
+    return status_pb2.RetryInfo(retry_delay=to_duration(seconds))
 
 
 def _remote_exception(info: RemoteExceptionInfo) -> status_pb2.RemoteException:

@@ -8,10 +8,10 @@ from typing import Any
 
 import grpc
 import grpc.aio
-from google.protobuf.duration_pb2 import Duration
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
+from envwire.codec.durations import to_duration, to_seconds
 from envwire.farm.gateway.allocating import Allocator
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.registry.placement import Want
@@ -103,11 +103,9 @@ class FarmService:
             await turn_away(context, fault)
         except TakenError as error:
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, str(error))
-        beat = Duration()
-        beat.FromMilliseconds(round(HEARTBEAT_SECONDS * 1000))
         answer = pb.RegisterResponse(
             incarnation=self._incarnation,
-            heartbeat=beat,
+            heartbeat=to_duration(HEARTBEAT_SECONDS),
             ticket_key=self._signer.public_key,
             ticket_clock=self._signer.now,
         )
@@ -157,10 +155,8 @@ class FarmService:
             request.fingerprint,
             request.strategy,
         )
-        wait = request.wait.seconds + request.wait.nanos / 1e9
+        wait = to_seconds(request.wait)
         shares = await self._allocator.allocate(want, request.count, wait)
-        held = Duration()
-        held.FromMilliseconds(round(HELD_SECONDS * 1000))
         allocations = [
             pb.Allocation(
                 address=share.member.address,
@@ -171,7 +167,7 @@ class FarmService:
             )
             for share in shares
         ]
-        return pb.AllocateResponse(allocations=allocations, held=held)
+        return pb.AllocateResponse(allocations=allocations, held=to_duration(HELD_SECONDS))
 
     def _locate(self, raw: bytes) -> pb.LocateResponse:
         session_id = pb.LocateRequest.FromString(raw).session_id
@@ -228,8 +224,6 @@ def _address(hello: pb.ServerHello, peer: PeerIdentity) -> str:
 
 
 def _status(member: Member, now: float) -> pb.ServerStatus:
-    silence = Duration()
-    silence.FromMilliseconds(round(member.silence(now) * 1000))
     return pb.ServerStatus(
         server_id=member.hello.server_id,
         address=member.address,
@@ -240,7 +234,7 @@ def _status(member: Member, now: float) -> pb.ServerStatus:
         version=member.hello.info.version,
         fingerprint=member.hello.fingerprint,
         labels=member.hello.labels,
-        silence=silence,
+        silence=to_duration(member.silence(now)),
     )
 
 

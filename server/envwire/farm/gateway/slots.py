@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from google.protobuf.duration_pb2 import Duration
-
+from envwire.codec.durations import to_duration
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 
@@ -46,8 +45,7 @@ class SlotKeeper:
         self._order(_Action.ACTION_RELEASE, name, 0, 0.0)
 
     def _order(self, action: _Action.ValueType, name: bytes, count: int, seconds: float) -> None:
-        held = Duration()
-        held.FromMilliseconds(round(1000 * seconds))
+        held = to_duration(seconds)
         self._orders.put_nowait(
             pb.SlotOrder(action=action, reservation_id=name, count=count, held=held)
         )

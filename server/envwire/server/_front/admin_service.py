@@ -10,8 +10,8 @@ from google.protobuf.message import Message
 
 from envwire.admin.v1 import admin_pb2 as pb
 from envwire.codec import FaultError, Reason
+from envwire.codec.durations import to_duration, to_seconds
 from envwire.server._front.drain_order import DrainOrder
-from envwire.server._front.makes.leases import to_duration
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
@@ -64,7 +64,7 @@ class AdminService:
 
     def _drain_server(self, raw: bytes) -> pb.DrainServerResponse:
         request = pb.DrainServerRequest.FromString(raw)
-        asked = request.timeout.seconds + request.timeout.nanos / 1e9
+        asked = to_seconds(request.timeout)
         if asked < 0:
             raise _malformed(f"timeout is {asked:g} s; it must be 0 or more")
         timeout = self._drain_order.give(asked if request.HasField("timeout") else None)

@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
+from envwire.codec.durations import to_duration
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.kept_makes import KeptMakes
-from envwire.server._front.makes.leases import to_duration
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.step_times import StepTimes

@@ -16,6 +16,7 @@ from typing import Any
 import grpc
 import grpc.aio
 
+from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.fingerprint import fingerprint
 from envwire.server._front.front import Front
@@ -136,7 +137,7 @@ class Joiner:
             self._front.access.tickets.trust(
                 gateway, answer.ticket_key, hello.info.incarnation, answer.ticket_clock
             )
-            beat = answer.heartbeat.seconds + answer.heartbeat.nanos / 1e9
+            beat = to_seconds(answer.heartbeat)
             writing = asyncio.Lock()
             obeying = asyncio.ensure_future(self._obey(call, writing))
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.sessions.table import Sessions
@@ -28,7 +29,7 @@ class SlotOrders:
 
     def obey(self, order: farm_pb2.SlotOrder) -> farm_pb2.SlotAnswer | None:
         """Does as it is told; returns the answer to an order that reserves."""
-        name, held = order.reservation_id, order.held.seconds + order.held.nanos / 1e9
+        name, held = order.reservation_id, to_seconds(order.held)
         if order.action == _Action.ACTION_RESERVE:
             granted = not self._admission.draining and self._sessions.keep(name, order.count, held)
             return farm_pb2.SlotAnswer(reservation_id=name, granted=granted)

@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from secrets import token_bytes
 from typing import Any
 
-from google.protobuf.duration_pb2 import Duration
-
 from envwire.client._errors.faults import exception
 from envwire.client._errors.losses import ENDS
 from envwire.client._session.events import Answered, Event, GivenUp, Refused, RetryAfter, SendAgain
@@ -33,6 +31,7 @@ from envwire.client._session.states import (
 )
 from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 from envwire.codec import Family, Reason, decode_fault
+from envwire.codec.durations import to_seconds
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.steps.choice import step_codec
 from envwire.v1 import environment_pb2 as pb
@@ -203,9 +202,9 @@ class ClientSession:
         self.header = self.identity.header()
         self.capabilities = frozenset(made.capabilities)
         self.recorded_as = made.recording
-        self.retries.lease = _seconds(made.lease)
+        self.retries.lease = to_seconds(made.lease)
         if not self._own_timeout:
-            self.timeout = _seconds(made.step_timeout) + _SLACK_SECONDS
+            self.timeout = to_seconds(made.step_timeout) + _SLACK_SECONDS
         return Answered(made, made.warnings)
 
     def _receive_error(self, message: bytes) -> Event:
@@ -288,7 +287,3 @@ class ClientSession:
         self._taken_back = self._request
         self.retries.forget_cut()
         self.sequence -= 1
-
-
-def _seconds(duration: Duration) -> float:
-    return duration.seconds + duration.nanos / 1e9

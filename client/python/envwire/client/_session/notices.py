@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from envwire.codec.durations import to_seconds
 from envwire.v1 import status_pb2
 
 
@@ -27,7 +28,7 @@ _KINDS = {status_pb2.Notice.KIND_DRAINING: "DRAINING"}
 def read_notices(notices: Iterable[status_pb2.Notice]) -> tuple[Notice, ...]:
     """Returns the notices whose kind this client knows."""
     return tuple(
-        Notice(_KINDS[each.kind], each.time_left.seconds + each.time_left.nanos / 1e9)
+        Notice(_KINDS[each.kind], to_seconds(each.time_left))
         for each in notices
         if each.kind in _KINDS
     )

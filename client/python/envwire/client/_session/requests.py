@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from envwire.client.errors import InvalidRequestError
 from envwire.codec import CodecError, Family, encode_mapping
+from envwire.codec.durations import to_duration
 from envwire.v1 import environment_pb2 as pb
 
 #: A wrapper to apply on the server: its name, "TimeLimit" or "module:Class", or (name, keyword arguments).
@@ -47,7 +48,7 @@ def make_request(
     request.library = library or ""
     request.prefer = "" if library else family.name
     if lease is not None:
-        request.lease.FromNanoseconds(round(lease * 1e9))
+        request.lease.CopyFrom(to_duration(lease))
     encoded(encode_mapping, kwargs, request.kwargs, "kwargs")
     for wrapper in listed(wrappers):
         name, wrapper_kwargs = _wrapper(wrapper)

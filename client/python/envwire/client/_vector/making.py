@@ -15,6 +15,7 @@ from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.layout import Capacity, ShardSpec, lay_out
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
+from envwire.codec.durations import to_seconds
 from envwire.v1 import environment_pb2 as pb
 
 _INFO_SECONDS = 60.0
@@ -103,7 +104,7 @@ class VectorServers:
         native = self._request.vector.vectorization_mode == NATIVE
         processors = 1 if native else max(1, info.cpu_count)
         known = info.HasField("step_time")
-        step_time = info.step_time.ToNanoseconds() / 1e9 if known else None
+        step_time = to_seconds(info.step_time) if known else None
         return Capacity(processors, info.max_envs_per_session, step_time)
 
     def maker(self, spec: ShardSpec, *, watch: bool = True) -> SessionMaker:

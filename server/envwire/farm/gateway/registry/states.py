@@ -79,7 +79,7 @@ class Member:
     def has_room(self) -> bool:
         """Whether it takes Makes, unless it is silent."""
         usable = self.connected and self.confirmed and not (self.dead or self.draining)
-        return usable and self.active + self.pending + self.held + self.reserved < self.capacity
+        return usable and self.load < self.capacity
 
     def takes_makes(self, now: float) -> bool:
         """Returns whether its state is STATE_FREE, in a fifth of the time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import accumulate
+from typing import TypeVar
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -16,6 +17,8 @@ from prometheus_client.core import (
 from envwire.server._front.tally import MAKE_BOUNDS, Tally
 from envwire.server._version import VERSION
 
+_Labelled = TypeVar("_Labelled", GaugeMetricFamily, CounterMetricFamily)
+
 
 def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     """Returns a gauge without labels."""
@@ -24,10 +27,7 @@ def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 def gauges(name: str, text: str, label: str, values: dict[str, int]) -> GaugeMetricFamily:
     """Returns a gauge with one label."""
-    family = GaugeMetricFamily(f"envwire_{name}", text, labels=[label])
-    for key, value in sorted(values.items()):
-        family.add_metric([key], value)
-    return family
+    return _filled(GaugeMetricFamily(f"envwire_{name}", text, labels=[label]), values)
 
 
 def counter(name: str, text: str, value: float) -> CounterMetricFamily:
@@ -37,7 +37,10 @@ def counter(name: str, text: str, value: float) -> CounterMetricFamily:
 
 def counters(name: str, text: str, label: str, values: dict[str, int]) -> CounterMetricFamily:
     """Returns a counter with one label."""
-    family = CounterMetricFamily(f"envwire_{name}", text, labels=[label])
+    return _filled(CounterMetricFamily(f"envwire_{name}", text, labels=[label]), values)
+
+
+def _filled(family: _Labelled, values: dict[str, int]) -> _Labelled:
     for key, value in sorted(values.items()):
         family.add_metric([key], value)
     return family

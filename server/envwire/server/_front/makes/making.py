@@ -9,11 +9,12 @@ from functools import partial
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
+from envwire.codec.durations import to_duration
 from envwire.codec.errors.statuses import reason_of
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
-from envwire.server._front.makes.leases import grant_lease, to_duration
+from envwire.server._front.makes.leases import grant_lease
 from envwire.server._front.sessions.backlog import Backlog
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from envwire.codec import FaultError, Reason
+from envwire.codec.durations import to_seconds
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._auth.client import Client
 from envwire.server._auth.scopes import Scope
@@ -192,7 +193,7 @@ def _sees(client: Client) -> Callable[[str], bool]:
 
 
 def _period(request: pb.WatchRequest) -> float:
-    asked = request.period.seconds + request.period.nanos / 1e9
+    asked = to_seconds(request.period)
     return min(max(asked, _SHORTEST), _LONGEST) if request.HasField("period") else _PERIOD_SECONDS
 
 

@@ -46,10 +46,10 @@ def _show(answer: farm_pb2.ListServersResponse) -> None:
 
 def cells(server: farm_pb2.ServerStatus) -> list[str]:
     """Returns a server as a row of a table."""
+    from envwire.codec.durations import to_seconds
     from envwire.farm.v1 import farm_pb2
 
     state = farm_pb2.ServerStatus.State.Name(server.state).removeprefix("STATE_").lower()
-    silence = server.silence.seconds + server.silence.nanos / 1e9
     labels = ",".join(f"{name}={value}" for name, value in sorted(server.labels.items()))
     return [
         server.address,
@@ -57,7 +57,7 @@ def cells(server: farm_pb2.ServerStatus) -> list[str]:
         str(server.active_sessions),
         str(server.max_sessions),
         str(server.environment_count),
-        f"{silence:.1f} s",
+        f"{to_seconds(server.silence):.1f} s",
         server.version,
         labels or "-",
     ]

@@ -101,7 +101,9 @@ def cells(session: admin_pb2.SessionSummary) -> list[str]:
 
 
 def _seconds(duration: Duration) -> str:
-    return f"{duration.seconds + duration.nanos / 1e9:.1f} s"
+    from envwire.codec.durations import to_seconds
+
+    return f"{to_seconds(duration):.1f} s"
 
 
 def drain(

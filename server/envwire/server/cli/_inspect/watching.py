@@ -19,10 +19,10 @@ def rounds(command: str, target: str, period: float = 1.0) -> Generator[observe_
         target: HOST:PORT.
         period: Seconds between two rounds.
     """
+    from envwire.codec.durations import to_duration
     from envwire.observe.v1 import observe_pb2, observe_pb2_grpc
 
-    request = observe_pb2.WatchRequest()
-    request.period.FromNanoseconds(round(period * 1e9))
+    request = observe_pb2.WatchRequest(period=to_duration(period))
     with asking(command, target, observe_pb2_grpc.ObserveServiceStub, seconds=None) as ask:
         whole = observe_pb2.WatchResponse()
         for part in ask("Watch", request):
