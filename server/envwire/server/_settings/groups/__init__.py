@@ -1,0 +1,1 @@
+"""A server's settings by theme; `envwire.server.config.ServerConfig` has them all."""

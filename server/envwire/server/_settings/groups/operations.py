@@ -1,0 +1,46 @@
+"""What operators and watchers see."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated
+
+from envwire.server._settings.checks import LOG_FORMAT, OPTIONAL_PORT
+from envwire.server._settings.setting import About
+
+_about = partial(About, "Operations")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationsSettings:
+    """Settings for operators and watchers."""
+
+    log_format: Annotated[
+        str,
+        _about(
+            "Form of the log: text, or json for one object a line, with session, client, environment and reason as "
+            "fields.",
+            LOG_FORMAT,
+        ),
+    ] = "text"
+    http_port: Annotated[
+        int,
+        _about(
+            "Port of HTTP for operators: /livez and /readyz for probes, /metrics for Prometheus; 0 for none.",
+            OPTIONAL_PORT,
+        ),
+    ] = 0
+    frames: Annotated[
+        bool,
+        _about(
+            'Let watchers see pictures of environments that were made with render_mode="rgb_array": twice a second at '
+            "most, between requests."
+        ),
+    ] = False
+    watch_others: Annotated[
+        bool,
+        _about(
+            "Let scope watch show pictures, output and errors of all sessions, not only of those that the token made."
+        ),
+    ] = False
