@@ -27,16 +27,22 @@ class SessionMaker:
         catalogue: What can be made.
         warnings: Collects warnings of environments while they are made.
         config: The server's settings.
+        origin: The session that the process was forked with, if it is a copy.
     """
 
     def __init__(
-        self, catalogue: Catalogue, warnings: WarningRecorder, config: ServerConfig
+        self,
+        catalogue: Catalogue,
+        warnings: WarningRecorder,
+        config: ServerConfig,
+        origin: ServedSession | None,
     ) -> None:
         self._catalogue = catalogue
         self._warnings = warnings
         if config.record:  # an environment may go to another directory
             config = dataclasses.replace(config, record=os.path.abspath(config.record))
         self._config = config
+        self._origin = origin
         self._packed = config.sessions_per_process > 1  # such a process cannot be forked
 
     def make(self, frame: MakeFrame) -> ServedSession:
@@ -58,12 +64,13 @@ class SessionMaker:
             session.recording = Recording(self._config, request, versions)
         return ServedSession(frame.session, frame.slot, session, log)
 
-    def copy(self, frame: CopyFrame, origin: ServedSession | None) -> ServedSession:
+    def copy(self, frame: CopyFrame) -> ServedSession:
         """Takes over the session that this process was forked with.
 
         Raises:
             FaultError: UNSUPPORTED: it was forked with none.
         """
+        origin = self._origin
         if origin is None:
             raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
         self._warnings.log = origin.warnings

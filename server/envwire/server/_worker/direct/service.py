@@ -1,0 +1,96 @@
+"""Serves the requests that clients send on direct channels."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Callable
+
+from envwire.server._ipc.scoreboard import Scoreboard
+from envwire.server._session.states import State
+from envwire.server._worker.direct.channel import Channel, ChannelError, hang_up
+from envwire.server._worker.direct.channels import Channels
+from envwire.server._worker.direct.shared_memory import share
+from envwire.server._worker.orders import FrontOrders
+from envwire.server._worker.poller import Waiting
+from envwire.server._worker.replies import bounded, with_notice
+from envwire.server._worker.served_session import ServedSession
+from envwire.server._worker.sessions import ProcessSessions
+from envwire.server.config import ServerConfig
+from envwire.wire.frames import Packet
+
+#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+_CLOSED = State.CLOSED
+
+
+class DirectService:
+    """Serves clients.
+
+    Args:
+        waiting: Watches the channels.
+        sessions: The sessions of the process.
+        scoreboard: Reports to the front what is being served.
+        orders: What comes on the link, where the front is told of sessions that their clients closed.
+        serve_link: Serves orders that came while the front was told.
+        config: The server's settings.
+
+    Attributes:
+        channels: The channels, by their sessions.
+    """
+
+    def __init__(
+        self,
+        waiting: Waiting,
+        sessions: ProcessSessions,
+        scoreboard: Scoreboard,
+        orders: FrontOrders,
+        serve_link: Callable[[], None],
+        config: ServerConfig,
+    ) -> None:
+        self._sessions, self._warnings = sessions, sessions.warnings
+        self._scoreboard = scoreboard
+        self._orders, self._serve_link = orders, serve_link
+        self._limit, self._shared_memory = config.max_message_bytes, config.shared_memory
+        self.channels = Channels(waiting, self._limit, self._serve)
+
+    def admit(self, number: int, shares: bool, connection: socket.socket) -> None:
+        """Opens a direct channel to a session.
+
+        Args:
+            number: The session's number.
+            shares: Whether its client takes large frames from shared memory.
+            connection: What the front hands over.
+        """
+        served = self._sessions.get(number)
+        if served is None:
+            hang_up(connection)
+            return
+        space = served.session.observation_space
+        self.channels.open(
+            served, connection, share(self._shared_memory, space) if shares else None
+        )
+
+    def _serve(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
+        session, self._warnings.log = served.session, served.warnings
+        self._scoreboard.begin(served.slot)
+        packet = bounded(session.handle(raw, True), self._limit)
+        if self._sessions.stops_at is not None:
+            packet = with_notice(packet, self._sessions.stops_at)
+        if session.state is _CLOSED:
+            self._close(served, channel, packet)
+            return
+        try:
+            channel.send(packet)
+        finally:  # after the send, so that the client need not wait for it
+            self._scoreboard.end(served.slot, session.stepping, session.steps)
+
+    def _close(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
+        """Answers a close, once the session's slot is free."""
+        self.channels.release(served)
+        self._sessions.remove(served)
+        self._orders.announce_closed(served.number)
+        with contextlib.suppress(ChannelError):  # the client may be gone
+            channel.send(packet)
+        self.channels.linger(channel)
+        if self._orders.waiting:  # arrived during the wait for the ACK
+            self._serve_link()

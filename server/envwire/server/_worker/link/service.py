@@ -1,0 +1,171 @@
+"""Serves the frames that come on the link.
+
+Control frames make, end and acknowledge sessions; only the front writes them. Client frames are only ever passed to
+their session.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+from envwire.codec import FaultError, fault_from_exception
+from envwire.codec.fastpath.inlining import pieces
+from envwire.server._ipc.allocation import keep_freed_memory
+from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.frames import Kind, pack_header
+from envwire.server._ipc.gathering import Buffer
+from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
+from envwire.server._ipc.worker_frames import (
+    AckFrame,
+    ClientFrame,
+    CopyFrame,
+    DrainFrame,
+    EndFrame,
+    MakeFrame,
+    RenderFrame,
+    WorkerFrame,
+)
+from envwire.server._session.states import State
+from envwire.server._session.warning_log import WarningLog
+from envwire.server._worker.direct.channels import Channels
+from envwire.server._worker.endpoints import WorkerEndpoints
+from envwire.server._worker.link.camera import take_picture
+from envwire.server._worker.link.making import SessionMaker
+from envwire.server._worker.orders import FrontOrders
+from envwire.server._worker.replies import too_large
+from envwire.server._worker.served_session import GONE, ServedSession
+from envwire.server._worker.sessions import ProcessSessions
+
+#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+_CLOSED, _REPLY = State.CLOSED, Kind.REPLY
+
+
+class LinkService:
+    """Serves the front.
+
+    Args:
+        endpoints: The process's connections to the front.
+        orders: What comes on the link.
+        sessions: The sessions of the process.
+        maker: Makes them.
+        channels: Their direct channels.
+        limit: Longest reply, in bytes.
+    """
+
+    def __init__(
+        self,
+        endpoints: WorkerEndpoints,
+        orders: FrontOrders,
+        sessions: ProcessSessions,
+        maker: SessionMaker,
+        channels: Channels,
+        limit: int,
+    ) -> None:
+        self._frames, self._scoreboard = endpoints.frames, endpoints.scoreboard
+        self._orders = orders
+        self._sessions, self._warnings = sessions, sessions.warnings
+        self._maker = maker
+        self._channels = channels
+        self._limit = limit
+        self._serve_frame: dict[type[WorkerFrame], Callable[[Any], None]] = {
+            ClientFrame: self._serve_client,
+            MakeFrame: self._make,
+            CopyFrame: self._make_copy,
+            EndFrame: self._end,
+            AckFrame: lambda _: None,
+            DrainFrame: self._drain,
+            RenderFrame: self._render,
+        }
+
+    def serve(self) -> None:
+        """Serves the frames that are here."""
+        while True:
+            frame = self._orders.next()
+            if frame is None:
+                self._sessions.over = True
+            else:
+                self._serve_frame[type(frame)](frame)
+            if self._sessions.over or not self._orders.waiting:
+                return
+
+    def _serve_client(self, frame: ClientFrame) -> None:
+        served = self._sessions.get(frame.session)
+        if served is None:
+            self._frames.send(Kind.REPLY, frame.session, [GONE])
+            return
+        if len(frame.message) >= MIN_SLOT_BYTES:
+            keep_freed_memory()
+        session, self._warnings.log = served.session, served.warnings
+        self._channels.keep_unsent(served)
+        self._scoreboard.begin(served.slot)
+        reply = self._reply(served, frame.message)
+        if session.state is _CLOSED:
+            self._channels.close(served)
+            self._sessions.remove(served)
+            behind = pack_header(Kind.CLOSED, served.number)
+            self._frames.send(Kind.REPLY, served.number, reply, behind)
+        else:
+            self._frames.send(_REPLY, served.number, reply)
+            self._scoreboard.end(served.slot, session.stepping, session.steps)
+
+    def _reply(self, served: ServedSession, raw: bytes) -> list[Buffer]:
+        """Serves a client's request. After a large reply, the next one's arrays are sent without a copy."""
+        reply = pieces(served.session.handle(raw, served.large))
+        length = sum(map(len, reply))
+        served.large = length >= MIN_SLOT_BYTES
+        return reply if length <= self._limit else [too_large(length, self._limit)]
+
+    def _make(self, frame: MakeFrame) -> None:
+        self._scoreboard.begin(frame.slot)  # those who share the process wait for it
+        self._serve_make(frame.session, lambda: self._maker.make(frame))
+        self._scoreboard.clear(frame.slot)
+
+    def _make_copy(self, frame: CopyFrame) -> None:
+        self._serve_make(frame.session, lambda: self._maker.copy(frame))
+
+    def _serve_make(self, number: int, start: Callable[[], ServedSession]) -> None:
+        """Starts a session and answers the front's Make, with an error if it fails."""
+        try:
+            served = start()
+            reply = self._maker.describe(served)
+        except FaultError as fault:
+            self._refuse_make(number, fault)
+        except Exception as error:
+            self._refuse_make(number, fault_from_exception(error))
+        else:
+            self._sessions.add(served)
+            if not self._sessions.packed:
+                gc.collect()
+                gc.freeze()  # the collector need not visit the environment's objects again and again
+            self._frames.send(Kind.REPLY, number, [reply])
+
+    def _refuse_make(self, number: int, fault: FaultError) -> None:
+        """Answers a failed Make with its error; the process ends unless it is shared."""
+        reply = fault_reply(fault).SerializeToString()
+        self._frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
+        self._sessions.over = not self._sessions.packed
+
+    def _end(self, frame: EndFrame) -> None:
+        """Closes the environment of a session that the front ended."""
+        served = self._sessions.get(frame.session)
+        if served is None:  # its client has just closed it, which the front will read
+            return
+        self._channels.close(served)
+        self._sessions.remove(served)
+        self._sessions.end(served)
+        self._frames.send(Kind.CLOSED, served.number)
+
+    def _drain(self, frame: DrainFrame) -> None:
+        self._sessions.stops_at = frame.stops_at
+
+    def _render(self, frame: RenderFrame) -> None:
+        """Takes a picture for a watcher. It is no request: it has no number, and its warnings are nobody's."""
+        served = self._sessions.get(frame.session)
+        if served is None:  # it is over, which the front will read
+            return
+        self._warnings.log = WarningLog()
+        self._channels.keep_unsent(served)
+        picture = take_picture(served.session.hosted.env)
+        self._frames.send(Kind.RENDERED, served.number, [picture])

@@ -1,0 +1,60 @@
+"""The sessions of one process, and how far along it is itself."""
+
+from __future__ import annotations
+
+import traceback
+
+from envwire.server._session.warning_log import WarningRecorder
+from envwire.server._worker.served_session import ServedSession
+
+
+class ProcessSessions:
+    """The sessions of a process by their numbers on the link.
+
+    Args:
+        packed: Whether sessions share the process; one that does not ends with its session.
+
+    Attributes:
+        packed: The same.
+        warnings: Collects the warnings of environments, for one session at a time.
+        over: Whether the process is to exit.
+        stops_at: When the server stops, in seconds of the monotonic clock; None when it does not.
+    """
+
+    def __init__(self, packed: bool) -> None:
+        self.packed = packed
+        self.warnings = WarningRecorder()
+        self.over = False
+        self.stops_at: float | None = None
+        self._by_number: dict[int, ServedSession] = {}
+
+    def add(self, served: ServedSession) -> None:
+        """Adds a session that was made."""
+        self._by_number[served.number] = served
+
+    def get(self, number: int) -> ServedSession | None:
+        """Returns a session; None when it is over or never was."""
+        return self._by_number.get(number)
+
+    def only(self) -> ServedSession:
+        """Returns the session of a process that holds one."""
+        (served,) = self._by_number.values()
+        return served
+
+    def remove(self, served: ServedSession) -> None:
+        """Removes a session that is over; its slot is free as soon as the front was told."""
+        del self._by_number[served.number]
+        self.over = not self.packed
+
+    def end(self, served: ServedSession) -> None:
+        """Closes an environment that its client did not close; errors go to the log."""
+        self.warnings.log = served.warnings
+        try:
+            served.session.end()
+        except Exception:
+            traceback.print_exc()
+
+    def end_all(self) -> None:
+        """Closes the environments of all sessions."""
+        for served in self._by_number.values():
+            self.end(served)
