@@ -9,7 +9,7 @@ import pytest
 from envwire.server._auth.make_bounds import MAX_KWARGS, MAX_NAME_CHARACTERS, MAX_WRAPPERS
 from envwire.server._auth.reloading import REST_SECONDS
 from envwire.server._front.grpc.health import MAX_WATCHING
-from envwire.server._front.sessions.record import MAX_PENDING
+from envwire.server._front.sessions.backlog import MAX_PENDING
 from envwire.server._processes.process import GRACE_SECONDS
 from envwire.server._session.snapshots import MOST_BYTES, MOST_STATES
 

@@ -73,15 +73,15 @@ class AdminService:
 
 def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
     requests, serving, stepping = session.stats()
-    attached = session.streams > 0 or session.busy
+    attached = session.attendance.streams > 0 or session.attendance.busy
     return pb.SessionSummary(
         session_id=session.id,
         env_id=session.env_id,
         client=session.owner,
         state=_state(session),
         age=to_duration(now - session.began),
-        idle=to_duration(0.0 if attached else max(0.0, now - session.last_used)),
-        lease=to_duration(session.lease),
+        idle=to_duration(0.0 if attached else max(0.0, now - session.attendance.last_used)),
+        lease=to_duration(session.attendance.lease),
         process_id=session.process.pid,
         requests=requests,
         serving=to_duration(serving),
@@ -92,7 +92,7 @@ def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
 def _state(session: SessionRecord) -> pb.SessionSummary.State.ValueType:
     if session.life is Life.MAKING:
         return pb.SessionSummary.STATE_MAKING
-    return pb.SessionSummary.STATE_BUSY if session.busy else pb.SessionSummary.STATE_IDLE
+    return pb.SessionSummary.STATE_BUSY if session.attendance.busy else pb.SessionSummary.STATE_IDLE
 
 
 def _malformed(text: str) -> FaultError:

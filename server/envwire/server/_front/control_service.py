@@ -96,8 +96,8 @@ class ControlService:
     async def renew_lease(self, request: pb.RenewLeaseRequest, _: Client) -> pb.InteractResponse:
         """Lets a session live for another lease."""
         session = self._sessions.find(request.header.session_id, request.header.secret)
-        session.touch()
-        lease = pb.RenewLeaseResponse(lease=to_duration(session.lease))
+        session.attendance.touch()
+        lease = pb.RenewLeaseResponse(lease=to_duration(session.attendance.lease))
         return pb.InteractResponse(renew_lease=lease)
 
     async def get_session_stats(

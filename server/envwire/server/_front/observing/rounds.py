@@ -79,7 +79,7 @@ class Rounds:
 
 def _mark(session: SessionRecord) -> tuple[int, int, int, bool]:
     """Returns what differs once a session has changed."""
-    return _state(session), session.requests, session.steps, session.attached
+    return _state(session), session.requests, session.steps, session.attendance.attached
 
 
 def session_status(session: SessionRecord, began: float, frames: bool) -> pb.SessionStatus:
@@ -97,7 +97,7 @@ def session_status(session: SessionRecord, began: float, frames: bool) -> pb.Ses
         client=session.owner,
         state=_state(session),
         began=session.began - began,
-        idle_since=None if session.attached else session.last_used - began,
+        idle_since=None if session.attendance.attached else session.attendance.last_used - began,
         requests=requests,
         steps=session.steps,
         serving=serving,
@@ -124,4 +124,4 @@ def session_end(ended: Ended, began: float) -> pb.SessionEnd:
 def _state(session: SessionRecord) -> pb.SessionStatus.State.ValueType:
     if session.life is Life.MAKING:
         return pb.SessionStatus.STATE_MAKING
-    return pb.SessionStatus.STATE_BUSY if session.busy else pb.SessionStatus.STATE_IDLE
+    return pb.SessionStatus.STATE_BUSY if session.attendance.busy else pb.SessionStatus.STATE_IDLE

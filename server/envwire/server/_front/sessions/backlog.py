@@ -1,4 +1,4 @@
-"""Bounds the bytes of requests that the front holds for sessions which have not answered yet.
+"""Bounds the requests, and their bytes, that the front holds for sessions which have not answered yet.
 
 A client sends its next request when the last is answered, or the same one once more when it lost the answer. What goes
 beyond that is bounded, by session and by client: 60 requests of 30 MiB to a session that hung took 5.2 GB.
@@ -11,7 +11,9 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 
-#: Smaller requests do not count: a session has 64 of them at most.
+#: Requests that may wait for one session; more are refused.
+MAX_PENDING = 64
+#: The bytes of smaller requests do not count.
 COUNTED_FROM = 1 << 16
 #: Requests of one session that may wait whatever their size: one, and its repetition.
 _ALWAYS = 2
@@ -57,6 +59,12 @@ class SessionBacklog:
         Raises:
             FaultError: CAPACITY_REACHED.
         """
+        if len(self._sizes) >= MAX_PENDING:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                f"{MAX_PENDING} requests of this session wait already; wait for their replies before sending more",
+                retry_after=1.0,
+            )
         counted = size if size >= COUNTED_FROM and self._all is not None else 0
         if counted and self._all is not None:
             self._check(self._all, owner, counted)

@@ -7,17 +7,17 @@ import contextlib
 import secrets
 import socket
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
-from envwire.codec import FaultError, Reason
+from envwire.codec import FaultError
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.direct.presence import Presence
+from envwire.server._front.sessions.attendance import Attendance
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
 from envwire.server._front.sessions.end_reasons import describe_end
 from envwire.server._front.sessions.events import SessionEvents
 from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
-from envwire.server._front.sessions.signs_of_life import SignsOfLife
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._ipc.pictures import Picture
 from envwire.server._processes.exit_status import describe_exit
@@ -25,8 +25,6 @@ from envwire.server._processes.process import AdmitError, LinkLostError, Process
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 
-#: Requests that may wait for one session; more are refused.
-MAX_PENDING = 64
 #: A request that no session serves: its refusal is a sign of life and changes nothing.
 _PROBE = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()).SerializeToString()
 
@@ -36,13 +34,9 @@ class SessionRecord:
     """A session and its slot in a process.
 
     Attributes:
-        lease: Seconds that it lives without an open stream or direct channel and without a request.
         clock: Monotonic time, in seconds.
-        timeout: Seconds that the present request may take.
         began: When it took its slot.
-        last_used: When it last served a request or had a stream.
-        busy_since: When the request that the front waits for began; None when it waits for none.
-        streams: Open streams that used it.
+        attendance: Its client's presence, its lease and the deadline of its request.
         life: Where it stands.
         id: Its name; see `Sessions.new_id`.
         owner: Name of the client that made it.
@@ -55,17 +49,14 @@ class SessionRecord:
         header: What every request of the owner begins with.
     """
 
-    lease: float
+    lease: InitVar[float]
     clock: Callable[[], float]
-    timeout: float
+    timeout: InitVar[float]
     on_end: Callable[[SessionRecord], None]
     process: Process
     id: str
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     began: float = 0.0
-    last_used: float = 0.0
-    busy_since: float | None = None
-    streams: int = 0
     life: Life = Life.MAKING
     owner: str = ""
     env_id: str = ""
@@ -75,15 +66,14 @@ class SessionRecord:
     picture: Picture | None = None
     events: SessionEvents = field(default_factory=SessionEvents)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, lease: float, timeout: float) -> None:
         """Takes a slot in the process."""
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._pending = SessionBacklog(None)
-        self._presence: Presence | None = None
         self._link = self.process.open(self)
         self.header = session_header(self.id, self.secret)
-        self.began = self.last_used = self.clock()
-        self._signs = SignsOfLife(self.last_used)
+        self.began = self.clock()
+        self.attendance = Attendance(self.process, self._link, self.clock, lease, timeout)
 
     def bound(self, backlog: Backlog) -> None:
         """Bounds the bytes that may wait here, from the first request on."""
@@ -117,16 +107,9 @@ class SessionRecord:
         return self._ask(lambda: self._link.relay(message), len(message))
 
     async def _ask(self, send: Callable[[], asyncio.Future[bytes]], size: int = 0) -> bytes:
-        if self._ended.done():
-            raise afresh(self._ended.result())
-        if len(self._pending) >= MAX_PENDING:
-            raise FaultError(
-                Reason.CAPACITY_REACHED,
-                f"{MAX_PENDING} requests of this session wait already; wait for their replies before sending more",
-                retry_after=1.0,
-            )
+        self._check_alive()
         self._pending.take(self.owner, size)
-        self._begin()
+        self.attendance.asked()
         try:
             reply = send()
             return await reply
@@ -136,17 +119,10 @@ class SessionRecord:
             # The error keeps this frame, the frame the future, the future the error: the request must not be in there.
             del send
 
-    def _begin(self) -> None:
-        self.last_used = self.clock()
-        if self.busy_since is None:
-            self.busy_since = self.last_used
-
     def on_reply(self) -> None:
         """Notes that the process replied, whether or not the client still waits."""
         self._pending.give_back()
-        self.last_used = self.clock()
-        self._signs.heard(self.last_used)
-        self.busy_since = self.last_used if self._pending else None
+        self.attendance.answered(more=bool(self._pending))
 
     async def admit(
         self, connection: socket.socket, client: socket.socket, shares_memory: bool
@@ -163,52 +139,24 @@ class SessionRecord:
             OSError: The client has left, or no more files can be opened.
         """
         self._check_alive()
-        self.last_used = self.clock()
+        self.attendance.touch()
         presence = Presence(client, connection)
         try:
             self.process.admit(self._link, connection, shares_memory)
         except AdmitError:
             presence.close()
             raise await self.why_ended() from None
-        self._close_presence()
-        self._presence = presence
+        self.attendance.connect(presence)
         self._note("direct channel opened")
 
-    def _close_presence(self) -> None:
-        if self._presence is not None:
-            self._presence.close()
-
     def look(self) -> None:
-        """Notes what the session served on direct channels, which the front does not see, from the scoreboard.
-
-        Without a client at its other end nothing of it is believed: an environment can write into its scoreboard.
-        """
-        now = self.clock()
-        if self.busy_since is not None and self.process.busy_with_others(self._link):
-            self.busy_since = now  # a request has its time from when the process can turn to it
-        if self._presence is None or not self._presence.lasts():
-            return
-        unread = self._presence.unread and not self.process.busy_with_others(self._link)
-        self._signs.look(self.process.scoreboard.served(self._link.slot), unread, now)
-        if self.busy_since is None and self._signs.are_due(now, self.timeout):
-            self._probe()
-        self.last_used = now
-
-    def _probe(self) -> None:
-        """Asks for a sign of life: a process that was stopped, or hangs in the kernel, stays connected."""
-        if self.process.scoreboard.busy_for(self._link.slot):
+        """Looks at what the front is not told, and asks a process that has been silent for a sign of life."""
+        if not self.attendance.look():
             return
         with contextlib.suppress(LinkLostError):
             self._link.relay(_PROBE).cancel()  # that it replies is reply enough
             self._pending.take(self.owner, len(_PROBE))
-            self._begin()
-
-    def discount_stall(self, seconds: float) -> None:
-        """Excludes time during which the front's own event loop was stalled from lease and request deadlines."""
-        self.last_used += seconds
-        self._signs.discount_stall(seconds)
-        if self.busy_since is not None:
-            self.busy_since += seconds
+            self.attendance.asked()
 
     def stats(self) -> tuple[int, float, float]:
         """Returns the requests served, the seconds spent on them, and those that the environment's steps took."""
@@ -231,41 +179,16 @@ class SessionRecord:
         """What its process printed last."""
         return self.process.output.text()
 
-    @property
-    def attached(self) -> bool:
-        """Whether its client is here: by a stream, a direct channel or a request."""
-        direct = self._presence is not None and self._presence.lasted
-        return direct or self.streams > 0 or self.busy
-
-    @property
-    def busy(self) -> bool:
-        """Whether it serves a request."""
-        served_for = self.process.scoreboard.busy_for(self._link.slot)
-        return self.busy_since is not None or served_for > 0
-
-    def overdue(self, now: float) -> bool:
-        """Whether the present request has taken longer than it may."""
-        asked = 0.0 if self.busy_since is None else now - self.busy_since
-        return max(asked, self.process.scoreboard.busy_for(self._link.slot)) > self.timeout
-
-    def expired(self, now: float) -> bool:
-        """Whether its lease has run out: no request, stream or direct channel for that long."""
-        return self.streams == 0 and self.busy_since is None and now - self.last_used > self.lease
-
-    def touch(self) -> None:
-        """Renews the lease."""
-        self.last_used = self.clock()
-
     def attach(self) -> None:
         """Notes an open stream."""
         self._note("stream opened")
-        self.streams += 1
+        self.attendance.streams += 1
 
     def detach(self) -> None:
         """Notes the end of a stream; from now on the lease runs."""
-        self.streams -= 1
+        self.attendance.streams -= 1
         self._note("stream closed")
-        self.touch()
+        self.attendance.touch()
 
     @property
     def label(self) -> str:
@@ -315,7 +238,7 @@ class SessionRecord:
         self._check_alive()
         self.life = TRANSITIONS[self.life, Event.MADE]
         self._note("made")
-        self.timeout = step_timeout
+        self.attendance.timeout = step_timeout
 
     def end(self, event: Event, **facts: str) -> None:
         """Ends the session, as the event says; one that has ended stays as it is.
@@ -329,7 +252,7 @@ class SessionRecord:
             return
         self.life = life
         self._pending.clear()
-        self._close_presence()
+        self.attendance.disconnect()
         reason = describe_end(event, {**self._facts(), **facts})
         self._ended.set_result(reason)
         self._note(f"ended: {reason.reason.value}")
@@ -343,8 +266,8 @@ class SessionRecord:
         return {
             "session_id": self.id,
             "owner": self.owner,
-            "lease": f"{self.lease:g}",
-            "timeout": f"{self.timeout:g}",
+            "lease": f"{self.attendance.lease:g}",
+            "timeout": f"{self.attendance.timeout:g}",
             "pid": str(self.process.pid),
         }
 
@@ -354,7 +277,7 @@ class SessionRecord:
 
     def on_lost(self) -> None:
         """Notes that the process is gone. The reason is known a moment later, when its exit status is read."""
-        self._close_presence()  # it shall see the end of its connection now
+        self.attendance.disconnect()  # it shall see the end of its connection now
         if not self._ended.done():
             self._losing = asyncio.ensure_future(self._lose())
 

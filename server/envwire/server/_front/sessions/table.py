@@ -244,7 +244,7 @@ class Sessions:
         """
         if asleep > _STOOD_STILL:
             for session in self:
-                session.discount_stall(asleep)
+                session.attendance.discount_stall(asleep)
 
     def sweep(self) -> None:
         """Ends sessions whose lease ran out or whose request takes too long."""
@@ -253,9 +253,9 @@ class Sessions:
             self.on_free()
         for session in self:
             session.look()
-            if session.overdue(now):
+            if session.attendance.overdue(now):
                 session.end(Event.OVERRUN)
-            elif session.expired(now):
+            elif session.attendance.expired(now):
                 session.end(Event.EXPIRE)
 
     def evict(self, revoked: Callable[[str], bool]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from envwire.observe.v1 import observe_pb2 as pb
@@ -20,9 +21,10 @@ class Process:
 class Session:
     """A living session."""
 
-    env_id, life, began, last_used = "CartPole-v1", Life.LIVE, 1.0, 2.0
-    busy = attached = renders = False
+    env_id, life, began = "CartPole-v1", Life.LIVE, 1.0
+    renders = False
     process = Process()
+    attendance = SimpleNamespace(busy=False, attached=False, last_used=2.0)
 
     def __init__(self, number: int, owner: str = "token alice") -> None:
         self.id, self.owner = f"session {number}", owner

@@ -87,8 +87,8 @@ def test_what_is_made_too_late_has_ended(event: Event) -> None:
 
 
 def test_a_session_has_the_time_to_be_made_and_then_that_of_a_step() -> None:
-    assert lead()[0].timeout == 120.0
-    assert lead(Event.MADE)[0].timeout == 30.0
+    assert lead()[0].attendance.timeout == 120.0
+    assert lead(Event.MADE)[0].attendance.timeout == 30.0
 
 
 def test_every_stage_is_reached_and_the_ended_go_nowhere() -> None:

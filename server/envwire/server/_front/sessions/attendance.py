@@ -1,0 +1,124 @@
+"""Whether a session's client is here, and what the session's lease and the deadline of its request count from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from envwire.server._front.direct.presence import Presence
+from envwire.server._front.sessions.signs_of_life import SignsOfLife
+from envwire.server._processes.process import Process
+from envwire.server._processes.session_link import SessionLink
+
+
+class Attendance:
+    """The client and the process of a session, as far as the front can tell.
+
+    Args:
+        process: The session's process.
+        link: The session in it.
+        clock: Monotonic time, in seconds.
+        lease: Seconds that the session lives without an open stream or direct channel and without a request.
+        timeout: Seconds that the present request may take.
+
+    Attributes:
+        lease: The same.
+        timeout: The same; it changes when the environment is made.
+        last_used: When the session last served a request or had a stream.
+        busy_since: When the request that the front waits for began; None when it waits for none.
+        streams: Open streams that used the session.
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        link: SessionLink,
+        clock: Callable[[], float],
+        lease: float,
+        timeout: float,
+    ) -> None:
+        self._process, self._link, self._clock = process, link, clock
+        self.lease, self.timeout = lease, timeout
+        self.last_used = clock()
+        self.busy_since: float | None = None
+        self.streams = 0
+        self._presence: Presence | None = None
+        self._signs = SignsOfLife(self.last_used)
+
+    def touch(self) -> None:
+        """Renews the lease."""
+        self.last_used = self._clock()
+
+    def asked(self) -> None:
+        """Notes that the process was asked for something."""
+        self.last_used = self._clock()
+        if self.busy_since is None:
+            self.busy_since = self.last_used
+
+    def answered(self, more: bool) -> None:
+        """Notes a reply of the process.
+
+        Args:
+            more: Whether it owes another one.
+        """
+        self.last_used = self._clock()
+        self._signs.heard(self.last_used)
+        self.busy_since = self.last_used if more else None
+
+    def connect(self, presence: Presence) -> None:
+        """Takes over a direct channel in place of the last one."""
+        self.disconnect()
+        self._presence = presence
+
+    def disconnect(self) -> None:
+        """Stops watching the direct channel, if there is one."""
+        if self._presence is not None:
+            self._presence.close()
+
+    def look(self) -> bool:
+        """Notes what the session served on direct channels, which the front does not see, from the scoreboard.
+
+        Without a client at its other end nothing of it is believed: an environment can write into its scoreboard.
+
+        Returns:
+            Whether the process is to be asked for a sign of life: one that was stopped, or hangs in the kernel, stays
+            connected.
+        """
+        now = self._clock()
+        if self.busy_since is not None and self._process.busy_with_others(self._link):
+            self.busy_since = now  # a request has its time from when the process can turn to it
+        if self._presence is None or not self._presence.lasts():
+            return False
+        unread = self._presence.unread and not self._process.busy_with_others(self._link)
+        self._signs.look(self._process.scoreboard.served(self._link.slot), unread, now)
+        self.last_used = now
+        return not self.busy and self._signs.are_due(now, self.timeout)
+
+    def discount_stall(self, seconds: float) -> None:
+        """Excludes time during which the front's own event loop was stalled from lease and request deadlines."""
+        self.last_used += seconds
+        self._signs.discount_stall(seconds)
+        if self.busy_since is not None:
+            self.busy_since += seconds
+
+    @property
+    def attached(self) -> bool:
+        """Whether the client is here: by a stream, a direct channel or a request."""
+        direct = self._presence is not None and self._presence.lasted
+        return direct or self.streams > 0 or self.busy
+
+    @property
+    def busy(self) -> bool:
+        """Whether the session serves a request."""
+        return self.busy_since is not None or self._served_for() > 0
+
+    def overdue(self, now: float) -> bool:
+        """Whether the present request has taken longer than it may."""
+        asked = 0.0 if self.busy_since is None else now - self.busy_since
+        return max(asked, self._served_for()) > self.timeout
+
+    def expired(self, now: float) -> bool:
+        """Whether the lease has run out: no request, stream or direct channel for that long."""
+        return self.streams == 0 and self.busy_since is None and now - self.last_used > self.lease
+
+    def _served_for(self) -> float:
+        return self._process.scoreboard.busy_for(self._link.slot)
