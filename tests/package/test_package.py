@@ -76,6 +76,15 @@ def test_a_client_brings_three_requirements(client: Path) -> None:
     assert names - {"pip", "setuptools"} == _CLIENT
 
 
+@pytest.mark.parametrize("attribute", ["__version__", "client.__version__"])
+def test_the_package_has_a_version(client: Path, attribute: str) -> None:
+    program = f"import envwire.client; print(envwire.{attribute})"
+    said = subprocess.run(
+        [client / "python", "-I", "-c", program], check=True, timeout=60, capture_output=True
+    )
+    assert re.fullmatch(rb"\d+\.\d+\.\d+\n", said.stdout)
+
+
 @pytest.fixture(scope="module")
 def target(full: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     command = [full / "envwire", "serve", "CartPole-v1", "--port", "0", "--drain-timeout", "0"]

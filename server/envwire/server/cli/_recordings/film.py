@@ -9,6 +9,7 @@ import contextlib
 import importlib
 import itertools
 import math
+import os
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,6 +108,8 @@ def _rendered(recording: RecordedSession, transport: Transport) -> Frames:
     make = pb.MakeRequest()
     make.CopyFrom(recording.header.make)
     make.render_mode = "rgb_array"
+    # Where there is no display SDL, which draws for pygame, complains, and then does what this asks for.
+    os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     with playing(transport, make) as player:
         for number, (request, exchange) in enumerate(requests(recording), 1):
             if exchange.response is None or exchange.kind in _SILENT:
