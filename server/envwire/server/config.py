@@ -1,4 +1,4 @@
-"""The server's settings: adding a field to its theme in `_settings/groups` is all that a new setting needs.
+"""The server's settings: adding a field to its theme in `_settings/themes` is all that a new setting needs.
 
 Its name is the keyword of `Server` and the key in a TOML file; the option of `envwire serve`, the environment
 variable, the row in docs/settings.md and the checks come from its annotation.
@@ -9,18 +9,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from envwire.server._settings.groups.farm import FarmSettings
-from envwire.server._settings.groups.hosting import HostingSettings
-from envwire.server._settings.groups.limits import LimitsSettings
-from envwire.server._settings.groups.operations import OperationsSettings
-from envwire.server._settings.groups.recording import RecordingSettings
-from envwire.server._settings.groups.safety import SafetySettings
+from envwire.server._settings.group_tables import check_group, own_defaults
 from envwire.server._settings.listening import check_listening, is_loopback
 from envwire.server._settings.setting import check_all, settings_of
+from envwire.server._settings.themes.farm import FarmSettings
+from envwire.server._settings.themes.hosting import HostingSettings
+from envwire.server._settings.themes.limits import LimitsSettings
+from envwire.server._settings.themes.operations import OperationsSettings
+from envwire.server._settings.themes.processes import ProcessSettings
+from envwire.server._settings.themes.recording import RecordingSettings
+from envwire.server._settings.themes.safety import SafetySettings
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +33,7 @@ class ServerConfig(
     SafetySettings,
     RecordingSettings,
     LimitsSettings,
+    ProcessSettings,
     HostingSettings,
 ):
     """Settings of one server; docs/settings.md describes them. Times are in seconds.
@@ -45,7 +48,7 @@ class ServerConfig(
     def __post_init__(self) -> None:
         """Refuses settings that cannot work."""
         check_all(SETTINGS, self)
-        if not self.environments:
+        if not self.environments and not self.groups:
             raise ValueError(
                 "nothing to serve: name at least one environment id or pattern, such as CartPole-v1"
             )
@@ -54,16 +57,35 @@ class ServerConfig(
             raise ValueError(
                 "--openenv does not go with --tls-client-ca: OpenEnv's clients show no certificate; give --tokens"
             )
-        if self.dev and (self.sessions_per_process > 1 or self.join):
+        if self.dev and (self.sessions_per_process > 1 or self.join or self.groups):
             raise ValueError(
-                "--dev goes neither with --sessions-per-process, since a process keeps the code that it began with, "
-                "nor with --join"
+                "--dev goes neither with --sessions-per-process, since a process keeps the code that it "
+                "began with, nor with --join and groups"
             )
+        self.by_group()  # refuses groups that cannot work
 
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)
+
+    def by_group(self) -> dict[str, ServerConfig]:
+        """Returns the settings of each group by its name; of the environments that are in none, by "".
+
+        Raises:
+            ValueError: A group has a setting that is unknown, not a group's to have, or wrong.
+        """
+        own = {"": replace(self, groups={})} if self.environments and self.groups else {}
+        groups = {name: self._of_group(name, table) for name, table in self.groups.items()}
+        return own | groups or {"": self}
+
+    def _of_group(self, name: str, table: Mapping[str, Any]) -> ServerConfig:
+        try:
+            check_group(name, table, SETTINGS)
+            defaults: dict[str, Any] = {**own_defaults(SETTINGS), "groups": {}}
+            return replace(self, **{**defaults, **freeze_lists(table)})
+        except ValueError as error:
+            raise ValueError(f"groups.{name}: {error}") from error
 
     def to_json(self) -> str:
         """Returns the settings as one line of JSON, for the processes of this server."""
@@ -76,15 +98,17 @@ class ServerConfig(
         return cls(**freeze_lists(fields))
 
 
-def freeze_lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """Returns the fields with a tuple for each list, set or the like; a single text is none of them."""
+def freeze_lists(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields with a tuple for each list, set or the like; texts and tables are none of them."""
     return {name: _frozen(value) for name, value in fields.items()}
 
 
 def _frozen(value: object) -> object:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        return value
-    return tuple(cast("Iterable[object]", value))
+    return tuple(cast("Iterable[object]", value)) if _is_list(value) else value
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
 
 
 #: All that an operator sets, by name.

@@ -6,7 +6,7 @@ import asyncio
 import json
 import shutil
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from envwire.farm.gateway.config import GatewayConfig
@@ -83,6 +83,8 @@ def _text(value: object) -> str:
     """Returns a setting as an environment variable has it."""
     if isinstance(value, (list, tuple)):
         return " ".join(cast("Sequence[str]", value))
+    if isinstance(value, Mapping):
+        return json.dumps(value)
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -35,8 +35,7 @@ from envwire.server._front.slot_orders import SlotOrders
 from envwire.server._front.upkeep import Upkeep
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.server._processes.forkserver import ForkserverLink
-from envwire.server._processes.forkserver_start import Loaded
+from envwire.server._processes.groups.groups import Groups
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, without_header
@@ -51,8 +50,7 @@ class Front:
         config: The server's settings.
         clock: Monotonic time, in seconds.
         access: Tells clients apart.
-        forkserver: Forks the sessions' processes.
-        loaded: The environments that can be made.
+        groups: The environments that can be made, and their fork servers.
 
     Attributes:
         access: Tells clients apart.
@@ -71,25 +69,33 @@ class Front:
         config: ServerConfig,
         clock: Callable[[], float],
         access: Access,
-        forkserver: ForkserverLink,
-        loaded: Loaded,
+        groups: Groups,
     ) -> None:
         self.access = access
         self._max_make_bytes = config.max_make_bytes
-        self._forkserver = forkserver
+        self._groups = groups
         self._sessions = sessions = Sessions(
             config.max_sessions, clock, secrets.token_hex(8), config.max_sessions_per_client
         )
+        sessions.group_slots.limits = {
+            each.name: each.config.max_sessions for each in groups if each.name
+        }
         self._tally = sessions.tally
-        self._admission = admission = Admission(config, clock, sessions, loaded, access.tickets)
-        maker = SessionMaker(config, clock, admission, sessions, forkserver)
+        self._admission = admission = Admission(config, clock, sessions, groups, access.tickets)
+        maker = SessionMaker(config, clock, admission, sessions, groups)
         makes = DirectMakes(access, self.exchange, config.max_make_bytes)
         self._direct = DirectListener(config, sessions, makes)
         self._direct.start()
         self._session_service = SessionService(sessions)
-        self._reloading = reloading(config, forkserver, loaded, sessions)
+        self._reloading = reloading(config, groups, sessions)
         self._control_service = ControlService(
-            config, loaded, sessions, maker, admission, self._reloading, self._direct.addresses
+            config,
+            groups.loaded,
+            sessions,
+            maker,
+            admission,
+            self._reloading,
+            self._direct.addresses,
         )
         self.notices = Notices(clock)
         self.drain_order = DrainOrder(config.drain_timeout)
@@ -109,14 +115,16 @@ class Front:
         Raises:
             ValueError: The token file cannot be understood.
             OSError: It cannot be read, or the port of the direct channel is taken.
-            ForkserverError: An id is unknown, or a module cannot be imported.
+            ForkserverError: An id is unknown or in two groups, a module cannot be imported, or an interpreter is not
+                fit.
         """
         access = Access(config, clock)
-        forkserver = ForkserverLink(config)
+        groups = Groups(config)
         try:
-            return cls(config, clock, access, forkserver, await forkserver.start())
+            await groups.start()
+            return cls(config, clock, access, groups)
         except BaseException:
-            await forkserver.stop()
+            await groups.stop()
             raise
 
     def http_routes(self) -> Routes:
@@ -138,7 +146,7 @@ class Front:
         self._direct.stop()
         await self._reloading.stop()
         await self._upkeep.stop()
-        await self._forkserver.stop()
+        await self._groups.stop()
 
     async def exchange(
         self, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED

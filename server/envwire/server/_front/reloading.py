@@ -10,8 +10,9 @@ from typing import Protocol
 from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.edits import SourceFiles
-from envwire.server._processes.forkserver import ForkserverLink
-from envwire.server._processes.forkserver_start import ForkserverError, Loaded
+from envwire.server._processes.forkserver_start import ForkserverError
+from envwire.server._processes.groups.group import Group
+from envwire.server._processes.groups.groups import Groups
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
@@ -49,16 +50,15 @@ class ReloadOnEdit:
     """Looks for edits before each Make, and every half a second so that the log tells of them at once.
 
     Args:
-        forkserver: Replaced after an edit.
-        loaded: What it loaded; brought up to date.
+        group: Its fork server is replaced after an edit, and what it loaded brought up to date.
         sessions: Those there are keep the code that they began with.
     """
 
-    def __init__(self, forkserver: ForkserverLink, loaded: Loaded, sessions: Sessions) -> None:
-        self._forkserver = forkserver
-        self._loaded = loaded
+    def __init__(self, group: Group, sessions: Sessions) -> None:
+        self._forkserver = group.forkserver
+        self._loaded = group.loaded
         self._sessions = sessions
-        self._files = SourceFiles(loaded.files)
+        self._files = SourceFiles(group.loaded.files)
         self._broken = ""
         self._reloading: asyncio.Task[None] | None = None
         self._watching = asyncio.ensure_future(self._watch())
@@ -111,8 +111,6 @@ class ReloadOnEdit:
         )
 
 
-def reloading(
-    config: ServerConfig, forkserver: ForkserverLink, loaded: Loaded, sessions: Sessions
-) -> Reloading:
-    """Returns what the settings ask for."""
-    return ReloadOnEdit(forkserver, loaded, sessions) if config.dev else NoReloading()
+def reloading(config: ServerConfig, groups: Groups, sessions: Sessions) -> Reloading:
+    """Returns what the settings ask for; a server for authors has no groups."""
+    return ReloadOnEdit(groups[""], sessions) if config.dev else NoReloading()

@@ -21,6 +21,7 @@ from envwire.server._processes.forkserver_start import (
     introduce,
     start_process,
 )
+from envwire.server._processes.groups.interpreter import Interpreter
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
@@ -59,11 +60,14 @@ class ForkserverLink:
     """Starts the fork server, asks it for forks and hears how they ended.
 
     Args:
-        config: The server's settings.
+        config: The settings of what it forks for.
+        adopted: Takes the sessions of a fork server that is gone; all fork servers of a front have the same one.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, adopted: Adopted) -> None:
         self._config = config
+        self._interpreter = Interpreter(config)
+        self._adopted = adopted
         self._control: socket.socket | None = None
         self._lifeline: tuple[int, int] | None = None
         self._stopped = False
@@ -74,15 +78,15 @@ class ForkserverLink:
         self._process: subprocess.Popen[bytes] | None = None
         self._starting: asyncio.Task[None] | None = None
         self._burial: asyncio.Task[None] | None = None
-        self._adopted = Adopted()
 
     async def start(self) -> Loaded:
         """Starts the process and waits until it has imported everything.
 
         Raises:
-            ForkserverError: An id is unknown, or a module cannot be imported.
+            ForkserverError: An id is unknown, a module cannot be imported, or the interpreter does not serve.
         """
         if self._lifeline is None:
+            await asyncio.to_thread(self._interpreter.check)
             self._lifeline = os.pipe2(os.O_CLOEXEC)
         process, control, loaded = await self._launch()
         self._listen(process, control)
@@ -105,7 +109,9 @@ class ForkserverLink:
             return loaded
 
     async def _launch(self) -> tuple[subprocess.Popen[bytes], socket.socket, Loaded]:
-        process, control = start_process(self.lifeline)
+        process, control = start_process(
+            self._interpreter.program, self._interpreter.variables(), self.lifeline
+        )
         spared.add(process.pid)
         try:
             return process, control, await introduce(process, self._config)
@@ -279,7 +285,7 @@ class ForkserverLink:
             self._lifeline = None
         if self._burial is not None:
             await self._burial
-        self._adopted.stop()
+        self._interpreter.close()
 
 
 async def _reap(process: subprocess.Popen[bytes]) -> None:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 import socket
 import subprocess
-import sys
 from dataclasses import dataclass, field
 
 from envwire.server.config import ServerConfig
@@ -17,8 +15,6 @@ from envwire.v1 import environment_pb2
 _PROGRAM = "envwire.server._worker.forkserver_main"
 #: Time to import the environments, and to say what there is.
 _START_SECONDS = 300.0
-#: The token of a client. An operator may have one where a server is started; environments are not told.
-_TOKEN = "ENVWIRE_TOKEN"  # noqa: S105 - a variable's name
 
 
 class ForkserverError(Exception):
@@ -34,25 +30,33 @@ class Loaded:
         libraries: Names and versions of the libraries that they are from.
         files: Source files of the modules that belong to no installed package.
         served: What it can make, as (library, id).
+        ids: The ids alone.
     """
 
-    environments: environment_pb2.ListEnvironmentsResponse
+    environments: environment_pb2.ListEnvironmentsResponse = field(
+        default_factory=environment_pb2.ListEnvironmentsResponse
+    )
     libraries: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     files: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
         listed = self.environments.environments
         self.served = frozenset((each.library, each.spec.id) for each in listed)
+        self.ids = frozenset(env_id for _, env_id in self.served)
 
     def update(self, other: Loaded) -> None:
         """Becomes what another fork server has to offer."""
         vars(self).update(vars(other))
 
 
-def start_process(lifeline: int) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def start_process(
+    program: str, variables: dict[str, str], lifeline: int
+) -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Starts the process.
 
     Args:
+        program: The Python interpreter.
+        variables: Its environment variables.
         lifeline: Descriptor that closes when the front is gone.
 
     Returns:
@@ -61,12 +65,12 @@ def start_process(lifeline: int) -> tuple[subprocess.Popen[bytes], socket.socket
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # Not the event loop's own way: that forks, and runs gRPC's fork handlers in a process that serves.
     process = subprocess.Popen(  # noqa: S603 - our own program
-        [sys.executable, "-m", _PROGRAM, str(theirs.fileno()), str(lifeline)],
+        [program, "-m", _PROGRAM, str(theirs.fileno()), str(lifeline)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         pass_fds=(theirs.fileno(), lifeline),
         start_new_session=True,
-        env={name: value for name, value in os.environ.items() if name != _TOKEN},
+        env=variables,
     )
     theirs.close()
     return process, ours

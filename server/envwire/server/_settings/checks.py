@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
 from envwire.server._logs.setup import FORMATS
@@ -26,7 +27,7 @@ class Kind(NamedTuple):
     Attributes:
         check: Whether a value is of the type.
         parse: Reads a value from an environment variable; a ValueError says that it cannot.
-        option: The type of the command line's option.
+        option: The type of the command line's option; None for no option.
     """
 
     check: Check
@@ -51,6 +52,11 @@ def _are_texts(value: object) -> bool:
     return all(isinstance(item, str) for item in items)
 
 
+def _are_tables(value: object) -> bool:
+    tables = cast("Mapping[str, object]", value).values() if isinstance(value, Mapping) else (None,)
+    return all(isinstance(table, Mapping) for table in tables)
+
+
 _BOOLS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
 
 
@@ -60,6 +66,9 @@ def _parse_bool(text: str) -> bool:
     return _BOOLS[text.lower()]
 
 
+#: Tables of a TOML file, by name.
+Tables = Mapping[str, Mapping[str, Any]]
+
 KINDS: dict[Any, Kind] = {
     bool: Kind(Check(_is_a(bool), "true or false"), _parse_bool, bool),
     int: Kind(Check(_is_whole_number, "a whole number"), int, int),
@@ -67,6 +76,7 @@ KINDS: dict[Any, Kind] = {
     str: Kind(Check(_is_a(str), "a text"), str, str),
     FilePath: Kind(Check(_is_a(str, os.PathLike), "the name of a file"), str, str),
     Sequence[str]: Kind(Check(_are_texts, "a list of texts"), str.split, list[str]),
+    Tables: Kind(Check(_are_tables, "a table of tables"), json.loads, None),
 }
 
 
@@ -85,7 +95,7 @@ def _is_enough_files(value: int) -> bool:
     return value == 0 or value >= _FEWEST_FILES
 
 
-def _are_labels(value: Sequence[str]) -> bool:
+def _are_pairs(value: Sequence[str]) -> bool:
     return all(item.partition("=")[0] and "=" in item for item in value)
 
 
@@ -101,4 +111,4 @@ FILES = Check(
     f"0, for no limit of its own, or {_FEWEST_FILES} or more: the session's process itself opens about a dozen",
 )
 LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
-LABELS = Check(_are_labels, "NAME=VALUE each")
+PAIRS = Check(_are_pairs, "NAME=VALUE each")

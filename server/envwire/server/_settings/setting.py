@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
+from enum import Enum
 from typing import Any, get_type_hints
 
 from envwire.server._settings.checks import ANYTHING, KINDS, Check, Kind
@@ -14,21 +15,31 @@ from envwire.server._settings.checks import ANYTHING, KINDS, Check, Kind
 PREFIX = "ENVWIRE_"
 
 
+class PerGroup(Enum):
+    """Whether a group of environments may have a value of its own for a setting."""
+
+    NO = "the server has one for all"
+    OWN = "each group has its own, or the default"
+    INHERITED = "each group has its own, or the server's"
+
+
 @dataclass(frozen=True)
 class About:
     """What describes a setting, beside its name, type and default.
 
     Attributes:
-        group: Panel of `envwire serve --help`, and section of the documentation.
+        theme: Panel of `envwire serve --help`, and section of the documentation.
         help: What it sets, in a sentence or two, for operators.
         check: What its value must be.
         option: The command line's option where it is not the name with dashes.
+        per_group: Whether a group of environments may have its own.
     """
 
-    group: str
+    theme: str
     help: str
     check: Check = ANYTHING
     option: str = ""
+    per_group: PerGroup = PerGroup.NO
 
 
 @dataclass(frozen=True)
@@ -74,10 +85,14 @@ def settings_of(config: type) -> dict[str, Setting]:
     """Returns the settings among the fields of a dataclass, by name, in their order."""
     hints = get_type_hints(config, include_extras=True)
     return {
-        field.name: Setting(field.name, KINDS[hint.__origin__], field.default, about)
+        field.name: Setting(field.name, KINDS[hint.__origin__], _default(field), about)
         for field in dataclasses.fields(config)
         if (hint := hints[field.name]) and (about := _about(hint))
     }
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def _about(hint: Any) -> About | None:

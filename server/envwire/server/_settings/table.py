@@ -21,9 +21,9 @@ def page_with_tables(page: str, settings: Mapping[str, Setting]) -> str:
 
 def _tables(settings: Iterable[Setting]) -> str:
     parts: list[str] = []
-    for group, members in groupby(settings, key=lambda setting: setting.about.group):
+    for theme, members in groupby(settings, key=lambda setting: setting.about.theme):
         parts += [
-            f"\n## {group}\n",
+            f"\n## {theme}\n",
             "| key | option | default | what it sets |",
             "|---|---|---|---|",
         ]

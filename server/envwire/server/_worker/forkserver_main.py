@@ -47,7 +47,8 @@ def main() -> int:
     """Runs the fork server; the front passes two descriptors as arguments and the settings on standard input."""
     control, lifeline = (int(argument) for argument in sys.argv[1:3])
     config = ServerConfig.from_json(sys.stdin.read())
-    sys.path[:0] = config.sys_path
+    if not config.python:  # they are the server's: another interpreter has packages of its own
+        sys.path[:0] = config.sys_path
     # Compiled files are told apart by the second of the edit: the second edit within one would not be seen.
     sys.dont_write_bytecode |= config.dev
     with os.fdopen(os.dup(1), "wb") as answer:

@@ -11,6 +11,7 @@ import pytest
 
 from envwire.server._ipc.orphans import children
 from envwire.server._processes import forkserver as module
+from envwire.server._processes.adopted import Adopted
 from envwire.server._processes.forkserver import ForkserverLink, ForkserverLostError
 from envwire.server._processes.placement import Placement
 from envwire.server._processes.process import Fork, Process
@@ -39,7 +40,8 @@ def with_forkserver(use: Callable[[ForkserverLink, Recorded, int], Awaitable[Non
     """Runs a test with a fork server, where to make processes, and the number of the fork server."""
 
     async def run() -> None:
-        forkserver = ForkserverLink(CONFIG)
+        adopted = Adopted()
+        forkserver = ForkserverLink(CONFIG, adopted)
         placement = Recorded(forkserver)
         try:
             await forkserver.start()
@@ -47,6 +49,7 @@ def with_forkserver(use: Callable[[ForkserverLink, Recorded, int], Awaitable[Non
             await asyncio.wait_for(use(forkserver, placement, parent_of(first.pid)), SECONDS)
         finally:
             await forkserver.stop()
+            adopted.stop()
             await asyncio.gather(*(process.wait_lost() for process in placement.made))
 
     asyncio.run(run())

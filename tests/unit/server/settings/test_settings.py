@@ -22,6 +22,7 @@ WRITTEN = {
     "tls_cert": ("c.pem", '"c.pem"', "c.pem"),
     "insecure": ("true", "true", True),
     "imports": ("one two", '["one", "two"]', ["one", "two"]),
+    "groups": ('{"a": {"gpus": "0"}}', '{a = {gpus = "0"}}', {"a": {"gpus": "0"}}),
 }
 
 
@@ -134,6 +135,6 @@ def test_help_teaches_in_groups() -> None:
     shown = CliRunner().invoke(app, ["serve", "--help"], terminal_width=200).output
     for setting in SETTINGS.values():
         assert setting.option in shown
-        assert setting.about.group in shown
+        assert setting.about.theme in shown
     assert "--config" in shown
     assert "ENVWIRE_MAX_SESSIONS" in shown

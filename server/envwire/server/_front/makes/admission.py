@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.allow_list import AllowList, MakeOrder
+from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._auth.tickets import Tickets
@@ -14,7 +14,7 @@ from envwire.server._front.makes.rate_limit import Rate
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.unknown_environment import unknown_environment
-from envwire.server._processes.forkserver_start import Loaded
+from envwire.server._processes.groups.groups import Groups
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -26,7 +26,7 @@ class Admission:
         config: The server's settings.
         clock: Monotonic time, in seconds.
         sessions: Whose slots are given.
-        loaded: What the server makes.
+        groups: What the server makes.
         tickets: What clients show that a gateway sent.
     """
 
@@ -35,12 +35,11 @@ class Admission:
         config: ServerConfig,
         clock: Callable[[], float],
         sessions: Sessions,
-        loaded: Loaded,
+        groups: Groups,
         tickets: Tickets,
     ) -> None:
-        self._allow_list = AllowList.of(config)
         self._sessions = sessions
-        self._loaded = loaded
+        self._groups = groups
         self._rate = Rate(config.max_makes_per_minute, clock)
         self._queue = Queue(sessions, config.queue, config.queue_timeout)
         self._tickets = tickets
@@ -61,15 +60,15 @@ class Admission:
             source = request.copy_of
             return self._sessions.find(source.session_id, source.secret)
         self._check_served(request)
-        return self._allow_list.check(request)
+        return self._groups.of(request.env_id).allow_list.check(request)
 
     @property
     def waiting(self) -> int:
         """How many Makes wait for a free slot."""
         return len(self._queue)
 
-    async def reserve(self, client: Client) -> None:
-        """Takes a slot for a client, waiting for a free one when the operator has a queue.
+    async def reserve(self, client: Client, group: str) -> None:
+        """Takes a slot of a group for a client, waiting for a free one when the operator has a queue.
 
         Raises:
             FaultError: RATE_LIMITED, CLIENT_LIMIT_REACHED, CAPACITY_REACHED or DRAINING.
@@ -77,7 +76,7 @@ class Admission:
         self._rate.check_make(client.name)
         if client.ticket is not None:
             self._tickets.use(client.ticket)
-        await self._queue.reserve(client.name, client.reservation)
+        await self._queue.reserve(client.name, client.reservation, group)
 
     def close(self) -> None:
         """Refuses all Makes from now on, those in the queue included."""
@@ -85,7 +84,7 @@ class Admission:
         self._queue.reject_all(_draining())
 
     def _check_served(self, request: pb.MakeRequest) -> None:
-        served = self._loaded.served
+        served = self._groups.loaded.served
         libraries = [request.library] if request.library else [name for name, _ in served]
         if not any((library, request.env_id) in served for library in libraries):
             raise unknown_environment(request.env_id, served, request.library)

@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from envwire.codec import FaultError
 from envwire.server._front.makes.waiting import WaitingLine
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.fault_replies import afresh
+
+
+class Wanted(NamedTuple):
+    """A slot that is waited for.
+
+    Attributes:
+        owner: Name of the client.
+        group: Whose slot.
+    """
+
+    owner: str
+    group: str
 
 
 class Queue:
@@ -21,41 +35,50 @@ class Queue:
         self._sessions = sessions
         self._length = length
         self._timeout = timeout
-        #: Owners of the slots that are waited for.
-        self._line = WaitingLine[str, None](lambda owner, _: sessions.unreserve(owner))
+        self._line = WaitingLine[Wanted, None](lambda want, _: sessions.unreserve(*want))
         sessions.on_free = self._advance
 
     def __len__(self) -> int:
         return len(self._line)
 
-    async def reserve(self, owner: str, reservation: bytes = b"") -> None:
+    async def reserve(self, owner: str, reservation: bytes = b"", group: str = "") -> None:
         """Reserves a slot (see `Sessions.reserve`), waiting for one if there is room to wait.
 
         Args:
             owner: Name of the client.
             reservation: Names slots that may be kept for it.
+            group: Whose slot it is to be.
 
         Raises:
             FaultError: CLIENT_LIMIT_REACHED; CAPACITY_REACHED: there is no room, or the time is up.
         """
-        self._sessions.check_share(owner, sum(turn.want == owner for turn in self._line))
-        if self._sessions.reservations.has(reservation) or not (self._line or self._sessions.full):
-            self._sessions.reserve(owner, reservation)
+        self._sessions.check_share(owner, sum(turn.want.owner == owner for turn in self._line))
+        if self._sessions.reservations.has(reservation) or not self._must_wait(group):
+            self._sessions.reserve(owner, reservation, group)
         elif len(self._line) < self._length:
-            await self._line.wait(owner, self._timeout, self._too_late)
+            await self._line.wait(Wanted(owner, group), self._timeout, self._too_late)
         else:
-            raise self._sessions.no_slot(f"; {len(self._line)} wait already" * bool(self._length))
+            waiting = f"; {len(self._line)} wait already" * bool(self._length)
+            raise self._sessions.no_slot(waiting, group)
 
-    def _too_late(self, _: str) -> FaultError:
-        return self._sessions.no_slot(f", and none was freed within {self._timeout:g} s")
+    def _must_wait(self, group: str) -> bool:
+        """Whether a group has no slot for a newcomer. Makes that wait for another group's alone are no matter."""
+        waited_for = any(turn.want.group == group for turn in self._line)
+        return waited_for or self._sessions.full or self._sessions.group_slots.full(group)
+
+    def _too_late(self, want: Wanted) -> FaultError:
+        waited = f", and none was freed within {self._timeout:g} s"
+        return self._sessions.no_slot(waited, want.group)
 
     def _advance(self) -> None:
         """Gives slots that are free to those that have waited longest."""
         for turn in self._line:
             if self._sessions.full:
                 return
+            if self._sessions.group_slots.full(turn.want.group):
+                continue
             try:
-                self._sessions.reserve(turn.want)
+                self._sessions.reserve(turn.want.owner, group=turn.want.group)
             except FaultError as fault:
                 turn.come.set_exception(fault)
             else:

@@ -22,9 +22,10 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.tally import MADE
 from envwire.server._ipc.pictures import RENDER_MODE
-from envwire.server._processes.forkserver import ForkError, ForkserverLink
+from envwire.server._processes.forkserver import ForkError
 from envwire.server._processes.forkserver_start import ForkserverError
-from envwire.server._processes.placement import Placement
+from envwire.server._processes.groups.group import Group
+from envwire.server._processes.groups.groups import Groups
 from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
@@ -38,7 +39,7 @@ class SessionMaker:
         clock: Monotonic time, in seconds.
         admission: Tells what may be made.
         sessions: Where new sessions are entered.
-        forkserver: Forks their processes.
+        groups: Where their processes are from.
     """
 
     def __init__(
@@ -47,15 +48,14 @@ class SessionMaker:
         clock: Callable[[], float],
         admission: Admission,
         sessions: Sessions,
-        forkserver: ForkserverLink,
+        groups: Groups,
     ) -> None:
         self._config = config
         self._clock = clock
         self._admission = admission
         self._sessions = sessions
-        self._forkserver = forkserver
+        self._groups = groups
         self._backlog = Backlog(config.max_pending_bytes, config.max_pending_bytes_per_client)
-        self._placement = Placement(config, forkserver.fork)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         """Makes a session and returns the answer: what its process says, and how to reach it.
@@ -70,16 +70,17 @@ class SessionMaker:
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         order = self._admission.check(request, client)
-        await self._admission.reserve(client)
+        group = self._group(order, request.env_id)
+        await self._admission.reserve(client, group.name)
         try:
-            process = await self._place(order, client)
+            process = await _place(order, group, client)
         except (ForkserverError, OSError) as error:
-            self._sessions.unreserve(client.name)
+            self._sessions.unreserve(client.name, group.name)
             raise _no_process(error) from error
         except BaseException:
-            self._sessions.unreserve(client.name)
+            self._sessions.unreserve(client.name, group.name)
             raise
-        session = self._open(request, process, client)
+        session = self._open(request, process, client, group)
         session.what = session.env_id = request.env_id
         session.as_arrays = request.vector.vectorization_mode not in {"", "sync"}
         if isinstance(order, SessionRecord):
@@ -87,12 +88,20 @@ class SessionMaker:
             session.what = f"a copy of session {order.id}"
         return await self._ask(session, order)
 
-    def _open(self, request: pb.MakeRequest, process: Process, client: Client) -> SessionRecord:
+    def _group(self, order: MakeOrder | SessionRecord, env_id: str) -> Group:
+        """Returns the group of an environment; a copy is in that of its source."""
+        return (
+            self._groups.of(env_id) if isinstance(order, MakeOrder) else self._groups[order.group]
+        )
+
+    def _open(
+        self, request: pb.MakeRequest, process: Process, client: Client, group: Group
+    ) -> SessionRecord:
         """Enters a session in the slot that was reserved for it."""
-        lease, timeout = grant_lease(request, self._config), self._config.make_timeout
+        lease, timeout = grant_lease(request, self._config), group.config.make_timeout
         name, on_end = self._sessions.new_id(), self._sessions.end
         session = SessionRecord(lease, self._clock, timeout, on_end, process, name)
-        session.owner = client.name
+        session.owner, session.group = client.name, group.name
         session.bound(self._backlog)
         self._sessions.add(session)
         return session
@@ -113,7 +122,7 @@ class SessionMaker:
             log_not_made(session, reply)
             session.end(Event.CLOSE)
             return reply
-        session.on_made(self._config.step_timeout)
+        session.on_made(self._groups[session.group].config.step_timeout)
         made = reply.make
         session.renders = made.render_mode == RENDER_MODE
         log_made(session, made)
@@ -122,17 +131,18 @@ class SessionMaker:
         made.step_timeout.CopyFrom(to_duration(session.attendance.timeout))
         return reply
 
-    async def _place(self, order: MakeOrder | SessionRecord, client: Client) -> Process:
-        """Returns a process with a free slot: for a copy, one forked from that of its source.
 
-        Raises:
-            FaultError: UNSUPPORTED: it cannot be forked.
-            ForkserverError: No process could be forked.
-            OSError: Too many files are open.
-        """
-        if isinstance(order, MakeOrder):
-            return await self._placement.find(client.name)
-        return await self._placement.start(partial(order.process.copy, self._forkserver))
+async def _place(order: MakeOrder | SessionRecord, group: Group, client: Client) -> Process:
+    """Returns a process with a free slot: for a copy, one forked from that of its source.
+
+    Raises:
+        FaultError: UNSUPPORTED: it cannot be forked.
+        ForkserverError: No process could be forked.
+        OSError: Too many files are open.
+    """
+    if isinstance(order, MakeOrder):
+        return await group.placement.find(client.name)
+    return await group.placement.start(partial(order.process.copy, group.forkserver))
 
 
 def _read_made(raw: bytes) -> pb.InteractResponse | None:

@@ -40,6 +40,7 @@ class SessionRecord:
         life: Where it stands.
         id: Its name; see `Sessions.new_id`.
         owner: Name of the client that made it.
+        group: The group of its environment.
         env_id: The id of its environment.
         what: The same, or the session that it is a copy of.
         as_arrays: Whether the environments of a vector step as arrays, and not one after another.
@@ -59,6 +60,7 @@ class SessionRecord:
     began: float = 0.0
     life: Life = Life.MAKING
     owner: str = ""
+    group: str = ""
     env_id: str = ""
     what: str = ""
     as_arrays: bool = False

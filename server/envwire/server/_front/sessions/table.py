@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
+from envwire.server._front.sessions.group_slots import GroupSlots
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end
 from envwire.server._front.sessions.record import SessionRecord
@@ -46,6 +47,7 @@ class Sessions:
         capacity: How many may live at once.
         tally: What the server did since it started.
         reservations: Slots that are kept for Makes which name them.
+        group_slots: How many slots each group may take.
         on_free: Called when a slot became free.
         on_end: Called with a session that ended.
     """
@@ -63,6 +65,7 @@ class Sessions:
         self._with_output: deque[FaultError] = deque()
         self._reserved: Counter[str] = Counter()
         self.reservations = Reservations(clock)
+        self.group_slots = GroupSlots()
         self.on_free: Callable[[], None] = lambda: None
         self.on_end: Callable[[SessionRecord], None] = lambda _: None
 
@@ -77,20 +80,24 @@ class Sessions:
         """Keeps slots for Makes which name them (see `Reservations.reserve`)."""
         return self.reservations.reserve(name, count, seconds, self._free)
 
-    def reserve(self, owner: str = "", reservation: bytes = b"") -> None:
+    def reserve(self, owner: str = "", reservation: bytes = b"", group: str = "") -> None:
         """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
 
         Args:
             owner: Name of the client.
             reservation: Names slots that may be kept for it.
+            group: Whose slot it is to be.
 
         Raises:
             FaultError: CAPACITY_REACHED or CLIENT_LIMIT_REACHED.
         """
         self.check_share(owner)
+        if self.group_slots.full(group):
+            raise self.no_slot(group=group)
         if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()
         self._reserved[owner] += 1
+        self.group_slots.take(group)
 
     @property
     def full(self) -> bool:
@@ -101,13 +108,17 @@ class Sessions:
     def _free(self) -> int:
         return self.capacity - len(self) - self.reservations.slots
 
-    def no_slot(self, more: str = "") -> FaultError:
-        """Returns the error of a server without a free slot, with `more` added to its text."""
+    def no_slot(self, more: str = "", group: str = "") -> FaultError:
+        """Returns the error of a server, or of a group that is full, with `more` added to its text."""
+        number, whose, setting = self.capacity, "this server", "--max-sessions"
+        if self.group_slots.full(group):
+            number, whose = self.group_slots.limits[group], f"group {group!r} of this server"
+            setting = f"max_sessions of groups.{group}"
         return FaultError(
             Reason.CAPACITY_REACHED,
-            f"all {self.capacity} sessions of this server are taken{more}; try again later or on another server. "
-            "The operator raises the number with --max-sessions",
-            metadata={"max_sessions": str(self.capacity)},
+            f"all {number} sessions of {whose} are taken{more}; try again later or on another server. The operator "
+            f"raises the number with {setting}",
+            metadata={"max_sessions": str(number)},
             retry_after=1.0,
         )
 
@@ -131,9 +142,10 @@ class Sessions:
             session.owner == owner for session in self._live.values()
         )
 
-    def unreserve(self, owner: str = "") -> None:
+    def unreserve(self, owner: str = "", group: str = "") -> None:
         """Gives a reserved slot back."""
         self._settle(owner)
+        self.group_slots.give_back(group)
         self.on_free()
 
     def _settle(self, owner: str) -> None:
@@ -149,6 +161,7 @@ class Sessions:
         """Frees the slot of a session that ended and remembers why it ended."""
         if self._live.pop(session.id, None) is None:
             return
+        self.group_slots.give_back(session.group)
         log_end(session)
         if session.end_reason is not None:
             self.tally.ends[session.end_reason.reason.value] += 1

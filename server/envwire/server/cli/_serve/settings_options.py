@@ -11,7 +11,9 @@ import typer
 from envwire.server._settings.setting import Setting
 from envwire.server.cli._parameters import complete_env_id
 
-_CONFIG_HELP = "TOML file of settings; the variable ENVWIRE_CONFIG names one, too."
+_CONFIG_HELP = (
+    "TOML file of settings, groups.NAME too; the variable ENVWIRE_CONFIG names one as well."
+)
 
 
 def given(ctx: typer.Context, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def _parameter(setting: Setting) -> inspect.Parameter:
     """Returns the parameter from which typer makes the option of a setting, or the argument."""
     about, kind, default = setting.about, setting.kind.option, setting.default
     names = f"{setting.option}/--no-{setting.option[2:]}" if kind is bool else setting.option
-    info: Any = typer.Option(names, help=about.help, rich_help_panel=about.group)
+    info: Any = typer.Option(names, help=about.help, rich_help_panel=about.theme)
     if setting.name == "environments":
         info = typer.Argument(
             help=about.help, metavar=names, show_default=False, autocompletion=complete_env_id
@@ -56,7 +58,7 @@ def take_settings(
     """
     parameters = [
         inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_ONLY, annotation=typer.Context),
-        *map(_parameter, settings.values()),
+        *(_parameter(each) for each in settings.values() if each.kind.option is not None),
         *others,
         keyword("config", "", Annotated[str, typer.Option(help=_CONFIG_HELP, metavar="FILE")]),
     ]

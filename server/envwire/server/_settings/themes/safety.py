@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated
 
 from envwire.server._settings.checks import FilePath
-from envwire.server._settings.setting import About
+from envwire.server._settings.setting import About, PerGroup
 
 _about = partial(About, "Safety")
 
@@ -26,13 +26,18 @@ class SafetySettings:
     ] = ()
     allow_wrappers: Annotated[
         Sequence[str],
-        _about("Wrapper module:Class that clients may ask for.", option="--allow-wrapper"),
+        _about(
+            "Wrapper module:Class that clients may ask for.",
+            option="--allow-wrapper",
+            per_group=PerGroup.OWN,
+        ),
     ] = ()
     allow_attributes: Annotated[
         Sequence[str],
         _about(
             "Attribute, or pattern, that clients of a public address may read and set.",
             option="--allow-attribute",
+            per_group=PerGroup.INHERITED,
         ),
     ] = ()
     allow_methods: Annotated[
@@ -40,6 +45,7 @@ class SafetySettings:
         _about(
             "Method, or pattern, that clients of a public address may call.",
             option="--allow-method",
+            per_group=PerGroup.INHERITED,
         ),
     ] = ()
     tls_cert: Annotated[

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from envwire.server._settings.checks import LABELS, FilePath
+from envwire.server._settings.checks import PAIRS, FilePath
 from envwire.server._settings.setting import About
 
 _about = partial(About, "Farm")
@@ -29,5 +29,5 @@ class FarmSettings:
     ] = ""
     labels: Annotated[
         Sequence[str],
-        _about("NAME=VALUE that allocations in the farm can ask for.", LABELS, option="--label"),
+        _about("NAME=VALUE that allocations in the farm can ask for.", PAIRS, option="--label"),
     ] = ()

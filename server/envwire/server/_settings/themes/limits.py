@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from envwire.server._settings.checks import FILES, LIMIT, NOT_NEGATIVE, POSITIVE
-from envwire.server._settings.setting import About
+from envwire.server._settings.setting import About, PerGroup
 
 _about = partial(About, "Limits (times in seconds)")
 
@@ -16,7 +16,9 @@ _about = partial(About, "Limits (times in seconds)")
 class LimitsSettings:
     """Settings of sessions' numbers, times and bytes; times are in seconds."""
 
-    max_sessions: Annotated[int, _about("Environments held at once.", POSITIVE)] = 64
+    max_sessions: Annotated[
+        int, _about("Environments held at once.", POSITIVE, per_group=PerGroup.INHERITED)
+    ] = 64
     max_envs_per_session: Annotated[
         int,
         _about("Environments that step together as one session's vector environment.", POSITIVE),
@@ -32,9 +34,16 @@ class LimitsSettings:
         3600.0
     )
     step_timeout: Annotated[
-        float, _about("Time for one request; a hung environment is killed after it.", POSITIVE)
+        float,
+        _about(
+            "Time for one request; a hung environment is killed after it.",
+            POSITIVE,
+            per_group=PerGroup.INHERITED,
+        ),
     ] = 60.0
-    make_timeout: Annotated[float, _about("Time for making an environment.", POSITIVE)] = 120.0
+    make_timeout: Annotated[
+        float, _about("Time for making an environment.", POSITIVE, per_group=PerGroup.INHERITED)
+    ] = 120.0
     drain_timeout: Annotated[
         float, _about("Time for sessions to end after SIGTERM.", NOT_NEGATIVE)
     ] = 30.0
@@ -75,15 +84,23 @@ class LimitsSettings:
             "Bytes that an environment's process may allocate; 0 for no limit. This limit and the next two hold for "
             "each process that an environment starts as well.",
             LIMIT,
+            per_group=PerGroup.INHERITED,
         ),
     ] = 0
     max_session_cpu: Annotated[
-        int, _about("Processor time that an environment's process may use; 0 for no limit.", LIMIT)
+        int,
+        _about(
+            "Processor time that an environment's process may use; 0 for no limit.",
+            LIMIT,
+            per_group=PerGroup.INHERITED,
+        ),
     ] = 0
     max_session_files: Annotated[
         int,
         _about(
-            "Files that an environment's process may have open; 0 for the system's limit.", FILES
+            "Files that an environment's process may have open; 0 for the system's limit.",
+            FILES,
+            per_group=PerGroup.INHERITED,
         ),
     ] = 0
     queue: Annotated[

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated
 
 from envwire.server._settings.checks import DIRECT_PORT, NOT_NEGATIVE, PORT, POSITIVE
-from envwire.server._settings.setting import About
+from envwire.server._settings.setting import About, PerGroup
 
 _about = partial(About, "Hosting")
 
@@ -19,12 +19,20 @@ class HostingSettings:
 
     environments: Annotated[
         Sequence[str],
-        _about("Ids or patterns: CartPole-v1 'ALE/*'. Quote patterns.", option="ENVIRONMENT..."),
+        _about(
+            "Ids or patterns: CartPole-v1 'ALE/*'. Quote patterns.",
+            option="ENVIRONMENT...",
+            per_group=PerGroup.OWN,
+        ),
     ]
     _: KW_ONLY
     imports: Annotated[
         Sequence[str],
-        _about("Module that registers environments; repeat for more.", option="--import"),
+        _about(
+            "Module that registers environments; repeat for more.",
+            option="--import",
+            per_group=PerGroup.OWN,
+        ),
     ] = ()
     dev: Annotated[
         bool,
@@ -52,6 +60,7 @@ class HostingSettings:
             "Environments that share a process: less memory, less isolation. A crash or a hang of one ends the others "
             "too.",
             POSITIVE,
+            per_group=PerGroup.INHERITED,
         ),
     ] = 1
     shared_memory: Annotated[
@@ -60,6 +69,7 @@ class HostingSettings:
             "Bytes of memory that an environment may share with a client on this machine, for large messages; 0 for "
             "none.",
             NOT_NEGATIVE,
+            per_group=PerGroup.INHERITED,
         ),
     ] = 0
     openenv: Annotated[

@@ -1,0 +1,1 @@
+"""Groups of environments, and the interpreters that run them."""

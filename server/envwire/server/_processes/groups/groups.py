@@ -1,0 +1,97 @@
+"""The groups of a server: started together, each id in one of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from itertools import combinations
+
+from envwire.server._processes.adopted import Adopted
+from envwire.server._processes.forkserver_start import ForkserverError, Loaded
+from envwire.server._processes.groups.group import Group
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2
+
+
+class Groups:
+    """The groups of one server: those of its settings, or the one that it is without any.
+
+    Args:
+        config: The server's settings.
+
+    Attributes:
+        loaded: What all of them make, once they started.
+
+    Raises:
+        ValueError: A rule for keyword arguments cannot be understood.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._adopted = Adopted()
+        self._groups = {
+            name: Group(name, each, self._adopted) for name, each in config.by_group().items()
+        }
+        self.loaded = Loaded()
+
+    def __iter__(self) -> Iterator[Group]:
+        return iter(self._groups.values())
+
+    def __getitem__(self, name: str) -> Group:
+        return self._groups[name]
+
+    def of(self, env_id: str) -> Group:
+        """Returns the group that makes an environment.
+
+        Raises:
+            KeyError: None does.
+        """
+        for group in self:
+            if env_id in group.loaded.ids:
+                return group
+        raise KeyError(env_id)
+
+    async def start(self) -> None:
+        """Starts the fork servers and waits until they have imported everything.
+
+        Raises:
+            ForkserverError: An id is unknown or in two groups, a module cannot be imported, or an interpreter is not
+                fit.
+        """
+        starting = [asyncio.ensure_future(group.start()) for group in self]
+        try:
+            await asyncio.gather(*starting)
+        finally:  # what stops them next must not meet one that is about to start
+            for task in starting:
+                task.cancel()
+            await asyncio.wait(starting)
+        _check_apart(self)
+        self.loaded = _together([group.loaded for group in self])
+
+    async def stop(self) -> None:
+        """Ends the fork servers, and with them whatever session is left."""
+        await asyncio.gather(*(group.forkserver.stop() for group in self))
+        self._adopted.stop()
+
+
+def _check_apart(groups: Iterable[Group]) -> None:
+    for one, other in combinations(groups, 2):
+        for env_id in sorted(one.loaded.ids & other.loaded.ids)[:1]:
+            first, second = (
+                f"groups.{each.name}" if each.name else "environments" for each in (one, other)
+            )
+            raise ForkserverError(
+                f"{env_id} is in {first} and in {second}; name it in one of them, so that clients know which they get"
+            )
+
+
+def _together(loaded: list[Loaded]) -> Loaded:
+    """Returns what all make; where there is one, itself, which changes when its modules are loaded again."""
+    if len(loaded) == 1:
+        return loaded[0]
+    listings = [listing for each in loaded for listing in each.environments.environments]
+    listings.sort(key=lambda listing: (listing.library, listing.spec.id))
+    return Loaded(
+        environment_pb2.ListEnvironmentsResponse(environments=listings),
+        [library for each in loaded for library in each.libraries],
+        [file for each in loaded for file in each.files],
+    )

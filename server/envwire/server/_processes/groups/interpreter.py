@@ -1,0 +1,144 @@
+"""The interpreter that runs environments: the server's own, or the one that the operator named.
+
+Another interpreter has other packages, and reaches this one's code over PYTHONPATH: a directory with links to it and to
+nothing else. So both sides of a session's link always run the same code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from envwire.server._processes.forkserver_start import ForkserverError
+from envwire.server._version import VERSION
+from envwire.server.config import ServerConfig
+
+#: The oldest versions that processes of environments run with.
+_NEEDED = {"Python": (3, 10), "numpy": (1, 26), "protobuf": (6, 31, 1)}
+#: Tells an interpreter's versions; any Python runs it.
+_REPORT = """
+import importlib, json, sys
+found = {"Python": sys.version.split()[0]}
+for name, module in (("numpy", "numpy"), ("protobuf", "google.protobuf")):
+    try:
+        found[name] = importlib.import_module(module).__version__
+    except ImportError:
+        found[name] = ""
+print(json.dumps(found))
+"""
+#: Time for the interpreter to tell its versions.
+_REPORT_SECONDS = 60.0
+#: The token of a client. An operator may have one where a server is started; environments are not told.
+_TOKEN = "ENVWIRE_TOKEN"  # noqa: S105 - a variable's name
+#: What hides devices from CUDA and HIP: they take the numbers up to the first that is none.
+_NO_DEVICE = "-1"
+_DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+
+
+class Interpreter:
+    """The interpreter of the environments of one configuration.
+
+    Args:
+        config: The settings.
+
+    Attributes:
+        program: Its file.
+    """
+
+    def __init__(self, config: ServerConfig) -> None:
+        self.program = os.fspath(config.python) or sys.executable
+        self._config = config
+        self._links: tempfile.TemporaryDirectory[str] | None = None
+
+    def check(self) -> None:
+        """Checks an interpreter that is not the server's own.
+
+        Raises:
+            ForkserverError: It cannot be run, or it or a package is missing or too old.
+        """
+        if not self._config.python:
+            return
+        found = _report(self.program, self.variables())
+        for name, needed in _NEEDED.items():
+            if _numbers(found[name]) < needed:
+                least = ".".join(map(str, needed))
+                has = f"{name} {found[name]}" if found[name] else f"no {name}"
+                raise ForkserverError(
+                    f"{self.program} has {has}; environments need {name} {least} or newer there"
+                )
+
+    def variables(self) -> dict[str, str]:
+        """Returns the environment variables of its processes."""
+        variables = {name: value for name, value in os.environ.items() if name != _TOKEN}
+        given = dict(item.split("=", 1) for item in self._config.variables)
+        if self._config.python:
+            variables.pop("PYTHONHOME", None)
+            paths = [*self._path(), given.pop("PYTHONPATH", "")]
+            variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+        if devices := self._config.gpus:
+            seen = _NO_DEVICE if devices == "none" else devices
+            variables |= dict.fromkeys(_DEVICE_VARIABLES, seen)
+        return variables | given
+
+    def _path(self) -> list[str]:
+        """Returns the directories with the links, making them where there are none (any more)."""
+        if self._links is None or not os.path.isdir(self._links.name):
+            self._links = tempfile.TemporaryDirectory(
+                prefix="envwire-python-", ignore_cleanup_errors=True
+            )
+            _link_package(Path(self._links.name))
+        return sorted(map(str, Path(self._links.name).iterdir()))
+
+    def close(self) -> None:
+        """Removes the links."""
+        if self._links is not None:
+            self._links.cleanup()
+
+
+def _link_package(directory: Path) -> None:
+    """Links to each part of the package (a checkout has several), and writes the metadata that tells its version."""
+    for number, part in enumerate(importlib.import_module("envwire").__path__):
+        parent = directory / str(number)
+        parent.mkdir()
+        (parent / "envwire").symlink_to(os.path.abspath(part))
+    metadata = directory / "metadata" / f"envwire-{VERSION}.dist-info"
+    metadata.mkdir(parents=True)
+    text = f"Metadata-Version: 2.1\nName: envwire\nVersion: {VERSION}\n"
+    (metadata / "METADATA").write_text(text, encoding="utf-8")
+
+
+def _report(program: str, environment: dict[str, str]) -> dict[str, str]:
+    """Returns the versions that an interpreter reports.
+
+    Raises:
+        ForkserverError: It does not run, or not as Python.
+    """
+    try:
+        told = subprocess.run(  # noqa: S603 - the operator's interpreter, our own program
+            [program, "-c", _REPORT],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            timeout=_REPORT_SECONDS,
+            check=True,
+            env=environment,
+        ).stdout
+        found: dict[str, str] = json.loads(told)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise ForkserverError(f"{program} does not run as a Python interpreter: {error}") from error
+    return found
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """Returns the numbers that a version begins with: (6, 31, 1) of "6.31.1", (6, 32) of "6.32rc1"."""
+    numbers: list[int] = []
+    for part in version.split("."):
+        digits = part[: len(part) - len(part.lstrip("0123456789"))]
+        if not digits:
+            break
+        numbers.append(int(digits))
+    return tuple(numbers)

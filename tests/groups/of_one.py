@@ -1,0 +1,8 @@
+"""Imported by one group: registers its environment."""
+
+from __future__ import annotations
+
+import envwire.envs as gym
+from tests.groups.hosted import Report
+
+gym.register("groups/One-v0", Report)

@@ -1,0 +1,127 @@
+"""Interpreters that are not fit are refused by name; processes get the variables of their group and no token."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import PIPE
+from typing import Any
+
+import pytest
+
+from envwire.server import __version__
+from envwire.server._processes.forkserver_start import ForkserverError
+from envwire.server._processes.groups.interpreter import Interpreter
+from envwire.server.config import ServerConfig
+
+_WHERE = """
+import envwire.server._worker.forkserver_main as program
+from importlib.metadata import version
+print(program.__file__, version("envwire"))
+"""
+FIT = {"Python": "3.10.0", "numpy": "1.26.0", "protobuf": "6.31.1"}
+
+
+_open: list[Interpreter] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    yield
+    while _open:
+        _open.pop().close()
+
+
+def interpreter(**settings: Any) -> Interpreter:
+    _open.append(Interpreter(ServerConfig(("A-v0",), **settings)))
+    return _open[-1]
+
+
+def reporting(directory: Path, text: str) -> Interpreter:
+    """Returns one whose program prints a text."""
+    program = directory / "python"
+    program.write_text(f"#!/bin/sh\necho '{text}'\n")
+    program.chmod(0o755)
+    return interpreter(python=program)
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        ({"Python": "3.9.19"}, "python has Python 3.9.19; environments need Python 3.10 or newer"),
+        ({"numpy": "1.25.2"}, "has numpy 1.25.2; environments need numpy 1.26 or newer there"),
+        ({"protobuf": "6.31.0"}, "has protobuf 6.31.0; environments need protobuf 6.31.1"),
+        ({"protobuf": "5.29.5"}, "has protobuf 5.29.5; environments need protobuf 6.31.1"),
+        ({"protobuf": ""}, "has no protobuf; environments need protobuf 6.31.1 or newer there"),
+    ],
+)
+def test_what_is_too_old_or_missing_is_named(
+    found: dict[str, str], says: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ForkserverError, match=says):
+        reporting(tmp_path, json.dumps({**FIT, **found})).check()
+
+
+@pytest.mark.parametrize("newer", [{}, {"Python": "3.14.0rc1"}, {"protobuf": "7.35.0rc2"}])
+def test_what_is_new_enough_is_taken(newer: dict[str, str], tmp_path: Path) -> None:
+    reporting(tmp_path, json.dumps({**FIT, **newer})).check()
+
+
+def test_a_program_that_is_no_python_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ForkserverError, match=f"{tmp_path}/python does not run as a Python"):
+        reporting(tmp_path, "hello").check()
+    with pytest.raises(ForkserverError, match="does not run as a Python interpreter"):
+        interpreter(python=tmp_path / "none").check()
+
+
+def test_the_servers_own_interpreter_is_not_asked() -> None:
+    own = interpreter()
+    own.check()
+    assert own.program == sys.executable
+
+
+def test_another_interpreter_reaches_this_code_and_its_version_and_no_other_package() -> None:
+    other = interpreter(python=sys.executable, variables=("PYTHONPATH=/mine",))
+    *links, mine = other.variables()["PYTHONPATH"].split(os.pathsep)
+    assert mine == "/mine"
+    assert {entry for link in links for entry in os.listdir(link)} == {
+        "envwire",
+        f"envwire-{__version__}.dist-info",
+    }
+    # Where the package is installed as well, the links come first.
+    told = subprocess.run(
+        [sys.executable, "-c", _WHERE], env=other.variables(), stdout=PIPE, text=True, check=True
+    ).stdout
+    file, version = told.split()
+    assert file.startswith(os.path.dirname(links[0]))
+    assert version == __version__
+    other.close()
+    assert not any(map(os.path.exists, links))
+
+
+def test_links_that_were_cleaned_away_are_made_again() -> None:
+    other = interpreter(python=sys.executable)
+    first = other.variables()["PYTHONPATH"].split(os.pathsep)
+    other.close()
+    again = other.variables()["PYTHONPATH"].split(os.pathsep)
+    assert not any(map(os.path.exists, first))
+    assert all(map(os.path.exists, again))
+
+
+def test_variables_are_the_servers_and_the_groups_without_the_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ENVWIRE_TOKEN", "secret")
+    monkeypatch.setenv("COLOUR", "red")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    assert interpreter().variables() == {
+        name: value for name, value in os.environ.items() if name != "ENVWIRE_TOKEN"
+    }
+    given = interpreter(variables=("COLOUR=blue=green",), gpus="2").variables()
+    assert (given["COLOUR"], given["CUDA_VISIBLE_DEVICES"]) == ("blue=green", "2")
+    hidden = interpreter(variables=("HIP_VISIBLE_DEVICES=7",), gpus="none").variables()
+    assert (hidden["CUDA_VISIBLE_DEVICES"], hidden["HIP_VISIBLE_DEVICES"]) == ("-1", "7")
