@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TypeVar
 
-from envwire.client._drivers.async_silence import WatchedAsyncTransport
+from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.outcome import Outcome
 from envwire.client._drivers.silence import Verdict

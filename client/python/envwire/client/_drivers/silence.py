@@ -8,15 +8,12 @@ gateway knows other servers, the wait goes on until the gateway reports that the
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Generator
+from functools import partial
+from typing import Any, Protocol, TypeAlias, TypeVar
 
-from envwire.client._drivers.watchdog import Deadline
-from envwire.client._transports.transport import InPlace, Probeable, Transport
-from envwire.client.errors import ServerUnavailableError
-from envwire.wire.frames import Area, Reply
+from envwire.client._session.flows import Pause
+from envwire.client._transports.transport import Probeable
 
 #: The front is probed once an answer takes longer than this, and again each time that as many seconds pass.
 LATE_SECONDS = 1.0
@@ -28,7 +25,7 @@ PROBES = 2
 #: 3 to 4.5 s to pronounce a server dead; with new probes between two verdicts the wait was 6.3 to 6.5 s.
 VERDICT_SECONDS, VERDICTS = 0.2, 10
 
-
+_T = TypeVar("_T")
 #: Decides whether a silent server is lost; it may take a second.
 Verdict: TypeAlias = Callable[[], bool]
 
@@ -38,119 +35,81 @@ def silence_is_loss() -> bool:
     return True
 
 
-class ProbeableTransport(Transport, Probeable, Protocol):
-    """A transport whose server can be probed, and whose wait can be ended."""
+#: What is performed beside a wait: a wait, or a call that may take a second.
+Effect: TypeAlias = Pause | Callable[[], bool]
+Flow: TypeAlias = Generator[Effect, Any, _T]
 
 
-class WatchedTransport:
-    """A transport that ends a wait if the server has stopped answering.
+class Timer(Protocol):
+    """Calls back after a wait that was not stopped."""
+
+    def start(self, seconds: float) -> None:
+        """Starts a wait."""
+        ...
+
+    def stop(self) -> None:
+        """Ends a wait."""
+        ...
+
+
+class SilenceWatch:
+    """The waits on one connection; one whose server is lost is ended.
 
     Args:
-        transport: The transport that exchanges messages.
+        timer: Calls back when an answer is late; then the caller runs `judge`.
+        server: The transport that probes the server.
         verdict: Decides whether a silent server is lost.
+        interrupt: Ends the wait.
     """
 
-    def __init__(self, transport: ProbeableTransport, verdict: Verdict = silence_is_loss) -> None:
-        self._transport = transport
+    def __init__(
+        self, timer: Timer, server: Probeable, verdict: Verdict, interrupt: Callable[[], object]
+    ) -> None:
+        self._timer = timer
+        self._probe = partial(server.probe, PROBE_SECONDS)
         self._verdict = verdict
-        self._in_place = transport if isinstance(transport, InPlace) else None
-        self._late = Deadline(self._probe_later)
+        self._interrupt = interrupt
         self._wait = 0
         #: The wait that was ended because of silence.
         self._silent = -1
-        #: When the connection first failed since the last reply.
-        self._cut_at = 0.0
 
-    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
-        """Sends a request and returns its reply (see `Transport.exchange`)."""
-        self._begin()
-        try:
-            reply = self._transport.exchange(request, timeout, header)
-        except ServerUnavailableError as failure:
-            failure.silent = self._is_lost()
-            raise
-        finally:
-            self._end()
-        self._cut_at = 0.0
-        return reply
-
-    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Sends a request (see `Transport.send`)."""
-        self._begin()
-        self._transport.send(request, timeout, header)
-
-    def receive(self) -> Reply:
-        """Waits for the reply (see `Transport.receive`)."""
-        try:
-            reply = self._transport.receive()
-        except ServerUnavailableError as failure:
-            failure.silent = self._is_lost()
-            raise
-        finally:
-            self._end()
-        self._cut_at = 0.0
-        return reply
-
-    def _is_lost(self) -> bool:
-        """Returns whether a failed wait means that the server is lost: silent, or dead by the gateway."""
-        if self._silent == self._wait:
-            return True
-        if self._verdict is silence_is_loss:  # a refused connection is not silence
-            return False
-        now = time.monotonic()
-        self._cut_at = self._cut_at or now
-        if now - self._cut_at < LATE_SECONDS or self._transport.probe(PROBE_SECONDS):
-            return False
-        return self._verdict()
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Begins a wait."""
         self._wait += 1
-        self._late.start(LATE_SECONDS)
+        self._timer.start(LATE_SECONDS)
 
-    def _end(self) -> None:
-        self._late.stop()
+    def end(self) -> None:
+        """Ends a wait."""
+        self._timer.stop()
         self._wait += 1
 
-    def _probe_later(self) -> None:
-        """Probes the server in a thread, because a probe of a silent server takes long."""
-        args = (self._wait,)
-        threading.Thread(target=self._probe, args=args, name="envwire-probe", daemon=True).start()
+    @property
+    def silent(self) -> bool:
+        """Whether the present wait was ended because its server is silent."""
+        return self._silent == self._wait
 
-    def _probe(self, wait: int) -> None:
+    def judge(self) -> Flow[None]:
+        """Ends the present wait if its server is lost; else the server is probed again later."""
+        return self._judge(self._wait)
+
+    def _judge(self, wait: int) -> Flow[None]:
+        lost = yield from self._lost(wait)
+        if self._wait != wait:
+            return
+        if lost:
+            self._silent = wait
+            self._interrupt()
+        else:
+            self._timer.start(LATE_SECONDS)
+
+    def _lost(self, wait: int) -> Flow[bool]:
+        """Returns whether the server is silent and its silence a loss; False as soon as nobody waits for it."""
         for _ in range(PROBES):
-            if self._transport.probe(PROBE_SECONDS):
-                if self._wait == wait:
-                    self._late.start(LATE_SECONDS)
-                return
-            if self._wait != wait:
-                return
+            if (yield self._probe) or self._wait != wait:
+                return False
         for _ in range(VERDICTS):
-            lost = self._verdict()
-            if self._wait != wait:
-                return
-            if lost:
-                self._silent = wait
-                self._transport.interrupt()
-                return
-            time.sleep(VERDICT_SECONDS)
-        if self._wait == wait:
-            self._late.start(LATE_SECONDS)
-
-    def fileno(self) -> int:
-        """Returns a descriptor that is readable once a reply has arrived (see `Transport.fileno`)."""
-        return self._transport.fileno()
-
-    def offer(self, buffer: Area) -> None:
-        """Offers a buffer for the attachments of the next reply (see `InPlace.offer`)."""
-        if self._in_place is not None:
-            self._in_place.offer(buffer)
-
-    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        """Renews a lease (see `Transport.keep_alive`)."""
-        self._transport.keep_alive(request, header)
-
-    def close(self) -> None:
-        """Closes the transport (see `Transport.close`)."""
-        self._late.stop()
-        self._wait += 1
-        self._transport.close()
+            lost: bool = yield self._verdict
+            if lost or self._wait != wait:
+                return lost
+            yield Pause(VERDICT_SECONDS)
+        return False

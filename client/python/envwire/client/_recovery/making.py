@@ -6,7 +6,8 @@ from functools import partial
 from typing import NamedTuple
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.silence import Verdict, WatchedTransport, silence_is_loss
+from envwire.client._drivers.silence import Verdict, silence_is_loss
+from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.faults import note_making
 from envwire.client._recovery.strategies import RecoveryStrategy
 from envwire.client._session.client_session import ClientSession

@@ -1,0 +1,68 @@
+"""The transport of an asyncio client that ends a wait if the server has stopped answering."""
+
+from __future__ import annotations
+
+import asyncio
+
+from envwire.client._drivers.silence import Effect, SilenceWatch, Verdict
+from envwire.client._session.flows import Pause, run_async
+from envwire.client._transports.async_transports import AsyncTransport
+from envwire.client._transports.loop_waits import LoopDeadline
+from envwire.client._transports.transport import Probeable
+from envwire.client.errors import ServerUnavailableError
+from envwire.wire.frames import Reply
+
+
+class WatchedAsyncTransport:
+    """A transport whose waits are watched.
+
+    Args:
+        transport: The transport that exchanges messages.
+        server: The transport that probes the server.
+        verdict: Decides whether a silent server is lost.
+    """
+
+    def __init__(self, transport: AsyncTransport, server: Probeable, verdict: Verdict) -> None:
+        self._transport = transport
+        self._late = LoopDeadline(self._probe_later)
+        self._watch = SilenceWatch(self._late, server, verdict, transport.interrupt)
+        self._probing: asyncio.Task[None] | None = None
+
+    async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
+        """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
+        self._watch.begin()
+        try:
+            return await self._transport.exchange(request, timeout, header)
+        except ServerUnavailableError as failure:
+            failure.silent = self._watch.silent
+            raise
+        finally:
+            self._watch.end()
+
+    def _probe_later(self) -> None:
+        self._probing = asyncio.ensure_future(run_async(self._watch.judge(), _perform))
+
+    def interrupt(self) -> None:
+        """Breaks the connection (see `AsyncTransport.interrupt`)."""
+        self._transport.interrupt()
+
+    def leave_loop(self) -> None:
+        """Detaches from the event loop (see `AsyncTransport.leave_loop`)."""
+        self._end()
+        self._transport.leave_loop()
+
+    def close(self) -> None:
+        """Closes the transport (see `AsyncTransport.close`)."""
+        self._end()
+        self._transport.close()
+
+    def _end(self) -> None:
+        self._watch.end()
+        self._late.close()
+
+
+async def _perform(effect: Effect) -> bool | None:
+    if isinstance(effect, Pause):
+        await asyncio.sleep(effect.seconds)
+        return None
+    return await asyncio.to_thread(effect)

@@ -1,0 +1,108 @@
+"""The transport of a blocking client that ends a wait if the server has stopped answering."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from envwire.client._drivers import silence
+from envwire.client._drivers.silence import Effect, SilenceWatch, Verdict, silence_is_loss
+from envwire.client._drivers.watchdog import Deadline
+from envwire.client._session.flows import Pause, run
+from envwire.client._transports.transport import InPlace, Probeable, Transport
+from envwire.client.errors import ServerUnavailableError
+from envwire.wire.frames import Area, Reply
+
+
+class ProbeableTransport(Transport, Probeable, Protocol):
+    """A transport whose server can be probed, and whose wait can be ended."""
+
+
+class WatchedTransport:
+    """A transport whose waits are watched.
+
+    Args:
+        transport: The transport that exchanges messages.
+        verdict: Decides whether a silent server is lost.
+    """
+
+    def __init__(self, transport: ProbeableTransport, verdict: Verdict = silence_is_loss) -> None:
+        self._transport = transport
+        self._verdict = verdict
+        self._in_place = transport if isinstance(transport, InPlace) else None
+        self._watch = SilenceWatch(
+            Deadline(self._probe_later), transport, verdict, transport.interrupt
+        )
+        #: When the connection first failed since the last reply.
+        self._cut_at = 0.0
+
+    def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
+        """Sends a request and returns its reply (see `Transport.exchange`)."""
+        self._watch.begin()
+        return self._awaited(self._transport.exchange, request, timeout, header)
+
+    def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
+        """Sends a request (see `Transport.send`)."""
+        self._watch.begin()
+        self._transport.send(request, timeout, header)
+
+    def receive(self) -> Reply:
+        """Waits for the reply (see `Transport.receive`)."""
+        return self._awaited(self._transport.receive)
+
+    def _awaited(self, receive: Callable[..., Reply], *args: Any) -> Reply:
+        try:
+            reply = receive(*args)
+        except ServerUnavailableError as failure:
+            failure.silent = self._is_lost()
+            raise
+        finally:
+            self._watch.end()
+        self._cut_at = 0.0
+        return reply
+
+    def _is_lost(self) -> bool:
+        """Returns whether a failed wait means that the server is lost: silent, or dead by the gateway."""
+        if self._watch.silent:
+            return True
+        if self._verdict is silence_is_loss:  # a refused connection is not silence
+            return False
+        now = time.monotonic()
+        self._cut_at = self._cut_at or now
+        if now - self._cut_at < silence.LATE_SECONDS or self._transport.probe(
+            silence.PROBE_SECONDS
+        ):
+            return False
+        return self._verdict()
+
+    def _probe_later(self) -> None:
+        """Probes the server in a thread, because a probe of a silent server takes long."""
+        args = (self._watch.judge(), _perform)
+        threading.Thread(target=run, args=args, name="envwire-probe", daemon=True).start()
+
+    def fileno(self) -> int:
+        """Returns a descriptor that is readable once a reply has arrived (see `Transport.fileno`)."""
+        return self._transport.fileno()
+
+    def offer(self, buffer: Area) -> None:
+        """Offers a buffer for the attachments of the next reply (see `InPlace.offer`)."""
+        if self._in_place is not None:
+            self._in_place.offer(buffer)
+
+    def keep_alive(self, request: bytes, header: bytes = b"") -> None:
+        """Renews a lease (see `Transport.keep_alive`)."""
+        self._transport.keep_alive(request, header)
+
+    def close(self) -> None:
+        """Closes the transport (see `Transport.close`)."""
+        self._watch.end()
+        self._transport.close()
+
+
+def _perform(effect: Effect) -> bool | None:
+    if isinstance(effect, Pause):
+        time.sleep(effect.seconds)
+        return None
+    return effect()
