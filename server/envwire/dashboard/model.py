@@ -6,11 +6,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from envwire.codec.state_names import state_name
 from envwire.observe.v1 import observe_pb2 as pb
 
-_STATES = {
-    number: name.removeprefix("STATE_").lower() for name, number in pb.SessionStatus.State.items()
-}
+_STATES = {number: state_name(name) for name, number in pb.SessionStatus.State.items()}
 #: States of a server while its farm's gateway says nothing else of it.
 FREE, BUSY, DRAINING, UNREACHABLE = "free", "busy", "draining", "unreachable"
 

@@ -7,6 +7,7 @@ import contextlib
 from typing import Final
 
 from envwire.admin.v1 import admin_pb2
+from envwire.codec.state_names import state_name
 from envwire.dashboard.channels import CallError, Channels
 from envwire.dashboard.model import Fleet
 from envwire.farm.v1 import farm_pb2
@@ -69,7 +70,7 @@ class Watcher:
         listed = {server.address: server for server in farm.servers[:MOST_SERVERS]}
         for address, status in listed.items():
             state = farm_pb2.ServerStatus.State.Name(status.state)
-            self.fleet.server(address).farm_state = state.removeprefix("STATE_").lower()
+            self.fleet.server(address).farm_state = state_name(state)
             if address not in self._tasks:
                 self._tasks[address] = asyncio.ensure_future(self._watch_forever(address))
         for address in set(self._tasks) - set(listed):

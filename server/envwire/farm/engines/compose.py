@@ -6,11 +6,12 @@ import asyncio
 import json
 import shutil
 from asyncio.subprocess import PIPE
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, cast
 
+from envwire.farm.engines.running import run_farm
 from envwire.farm.gateway.config import GatewayConfig
-from envwire.server._front.event_loop import run_loop, stop_on_signals
 from envwire.server._settings.checks import KINDS, FilePath
 from envwire.server.config import SETTINGS, ServerConfig
 
@@ -112,12 +113,11 @@ class _Project:
             raise OSError(f"docker compose {command[0]} failed; its output above says why")
 
 
-async def _run(project: _Project, target: str, ready: Callable[[str], None]) -> None:
-    stop = stop_on_signals()
+@asynccontextmanager
+async def _farm(project: _Project, target: str) -> AsyncGenerator[str]:
     try:
         await project.run("up", "--detach", "--no-build", "--wait", "--remove-orphans")
-        ready(target)
-        await stop.wait()
+        yield target
     finally:
         await project.run("down")
 
@@ -148,4 +148,4 @@ def run(
         raise ValueError("--port is 0; a farm of containers is published at a port that is chosen")
     description = compose_file(count, config, at, image)
     project = _Project(f"envwire-farm-{at.port}", description)
-    run_loop(_run(project, f"127.0.0.1:{at.port}", ready))
+    run_farm(_farm(project, f"127.0.0.1:{at.port}"), ready)

@@ -8,12 +8,13 @@ import logging
 import signal
 import sys
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
+from envwire.farm.engines.running import run_farm
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.gateway import gateway
-from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
+from envwire.server._front.event_loop import raise_file_limit
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.farm")
@@ -88,10 +89,8 @@ class LocalServer:
             await process.wait()
 
 
-async def _run(
-    count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[str], None]
-) -> None:
-    stop = stop_on_signals()
+@contextlib.asynccontextmanager
+async def _farm(count: int, config: ServerConfig, at: GatewayConfig) -> AsyncGenerator[str]:
     async with gateway(at) as running:
         servers = [LocalServer(replace(config, join=(running.target,))) for _ in range(count)]
         keepers: list[asyncio.Task[None]] = []
@@ -99,8 +98,7 @@ async def _run(
             await asyncio.gather(*(server.start() for server in servers))
             keepers = [asyncio.ensure_future(server.keep()) for server in servers]
             await running.registered(count)
-            ready(running.target)
-            await stop.wait()
+            yield running.target
         finally:
             for keeper in keepers:
                 keeper.cancel()
@@ -122,4 +120,4 @@ def run(count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[st
         ValueError: The settings cannot work.
     """
     raise_file_limit()
-    run_loop(_run(count, replace(config, port=0), at, ready))
+    run_farm(_farm(count, replace(config, port=0), at), ready)

@@ -7,14 +7,16 @@ import json
 import os
 import select
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
+from envwire.farm.engines.running import run_farm
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.gateway import gateway
-from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
+from envwire.server._front.event_loop import raise_file_limit
 from envwire.server.config import ServerConfig
 from envwire.server.server import Server
 
@@ -73,11 +75,9 @@ def _end_with(pid: int) -> None:
     os._exit(1)
 
 
-async def _run(
-    count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[str], None]
-) -> None:
+@asynccontextmanager
+async def _farm(count: int, config: ServerConfig, at: GatewayConfig) -> AsyncGenerator[str]:
     ray = _ray()
-    stop = stop_on_signals()
     at = replace(at, host=ray.util.get_node_ip_address())
     async with gateway(at) as running:
         settings = replace(config, join=(running.target,), insecure=True).to_json()
@@ -89,8 +89,7 @@ async def _run(
         try:
             await asyncio.gather(*(actor.placed.remote() for actor in actors))
             await running.registered(count)
-            ready(running.target)
-            await stop.wait()
+            yield running.target
         finally:
             stops: Any = asyncio.gather(
                 *(actor.stop.remote() for actor in actors), return_exceptions=True
@@ -123,6 +122,6 @@ def run(count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[st
     raise_file_limit()
     ray.init(namespace=NAMESPACE, include_dashboard=False, log_to_driver=False)
     try:
-        run_loop(_run(count, config, at, ready))
+        run_farm(_farm(count, config, at), ready)
     finally:
         ray.shutdown()

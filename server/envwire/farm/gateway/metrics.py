@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from envwire.codec.state_names import state_name
 from envwire.farm.gateway.allocating import Allocator
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import State
@@ -71,7 +72,7 @@ def _by_state(states: Iterator[State.ValueType]) -> dict[str, int]:
     """Returns how many servers are in each state, those without any included."""
     found = Counter(states)
     return {
-        name.removeprefix("STATE_").lower(): found[state]
+        state_name(name): found[state]
         for name, state in State.items()
         if state != State.STATE_UNSPECIFIED
     }

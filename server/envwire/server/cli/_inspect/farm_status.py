@@ -47,13 +47,13 @@ def _show(answer: farm_pb2.ListServersResponse) -> None:
 def cells(server: farm_pb2.ServerStatus) -> list[str]:
     """Returns a server as a row of a table."""
     from envwire.codec.durations import to_seconds
+    from envwire.codec.state_names import state_name
     from envwire.farm.v1 import farm_pb2
 
-    state = farm_pb2.ServerStatus.State.Name(server.state).removeprefix("STATE_").lower()
     labels = ",".join(f"{name}={value}" for name, value in sorted(server.labels.items()))
     return [
         server.address,
-        state,
+        state_name(farm_pb2.ServerStatus.State.Name(server.state)),
         str(server.active_sessions),
         str(server.max_sessions),
         str(server.environment_count),

@@ -86,13 +86,13 @@ def _show(pages: list[admin_pb2.ListSessionsResponse]) -> None:
 def cells(session: admin_pb2.SessionSummary) -> list[str]:
     """Returns a session as a row of a table."""
     from envwire.admin.v1 import admin_pb2
+    from envwire.codec.state_names import state_name
 
-    state = admin_pb2.SessionSummary.State.Name(session.state).removeprefix("STATE_").lower()
     return [
         session.session_id,
         session.env_id,
         session.client,
-        state,
+        state_name(admin_pb2.SessionSummary.State.Name(session.state)),
         _seconds(session.age),
         _seconds(session.idle),
         str(session.requests),
