@@ -85,10 +85,10 @@ class RollingDigest:
 
     def copy(self) -> RollingDigest:
         """Returns an independent copy, to which answers can be added."""
-        twin = RollingDigest()
-        twin._hash = self._hash.copy()
-        twin.count, twin.checkpoints = self.count, list(self.checkpoints)
-        return twin
+        clone = RollingDigest()
+        clone._hash = self._hash.copy()
+        clone.count, clone.checkpoints = self.count, list(self.checkpoints)
+        return clone
 
 
 def digested(answer: bytes, area: Area | None = None) -> Digested:

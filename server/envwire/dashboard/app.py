@@ -95,7 +95,7 @@ class Dashboard:
         return JSONResponse(page(self._watcher.fleet, Query.of(request.query_params)))
 
     async def _session(self, request: Request) -> Response:
-        server, session_id = self._place(request.query_params)
+        server, session_id = self._named_session(request.query_params)
         told: dict[str, Any] = {"admin": self._watcher.fleet.server(server).admin}
         told |= known(self._watcher.fleet, server, session_id)
         try:
@@ -106,30 +106,30 @@ class Dashboard:
         return JSONResponse({**told, **description(described)})
 
     async def _wall(self, request: Request) -> Response:
-        named = [place.rpartition("/") for place in request.query_params.getlist("tile")]
-        places = [(server, session_id) for server, _, session_id in named[:MOST_TILES]]
-        if not places:
+        named = [tile.rpartition("/") for tile in request.query_params.getlist("tile")]
+        keys = [(server, session_id) for server, _, session_id in named[:MOST_TILES]]
+        if not keys:
             raise ValueError("name the sessions to show, each as tile=SERVER/ID")
-        for server, _ in places:
+        for server, _ in keys:
             self._check_known(server)
-        tiles = Tiles(self._channels, places)
+        tiles = Tiles(self._channels, keys)
         return StreamingResponse(tiles.lines(), media_type="application/x-ndjson")
 
     async def _end(self, request: Request) -> Response:
-        server, session_id = self._place(await _body(request))
+        server, session_id = self._named_session(await _body(request))
         ended = admin_pb2.EndSessionRequest(session_id=session_id)
         await self._ask(server, "admin", "EndSession", ended)
         return JSONResponse({"done": f"session {session_id} has ended"})
 
     async def _drain(self, request: Request) -> Response:
-        server, _ = self._place(await _body(request))
+        server, _ = self._named_session(await _body(request))
         answer = await self._ask(server, "admin", "DrainServer", admin_pb2.DrainServerRequest())
         return JSONResponse({"done": f"{server} drains: {answer.sessions} sessions"})
 
     async def _ask(self, server: str, service: Service, method: str, request: Any) -> Any:
         return await self._channels.ask(server, service, method, request)
 
-    def _place(self, given: Any) -> tuple[str, str]:
+    def _named_session(self, given: Any) -> tuple[str, str]:
         server, session_id = str(given.get("server", "")), str(given.get("id", ""))
         self._check_known(server)
         return server, session_id

@@ -15,7 +15,7 @@ from envwire.observe.v1 import observe_pb2 as pb
 MOST_TILES = 24
 
 #: Address of a server, and id of a session.
-Place = tuple[str, str]
+SessionKey = tuple[str, str]
 
 
 class Tiles:
@@ -23,18 +23,18 @@ class Tiles:
 
     Args:
         channels: To the servers.
-        places: The sessions.
+        keys: The sessions.
     """
 
-    def __init__(self, channels: Channels, places: list[Place]) -> None:
+    def __init__(self, channels: Channels, keys: list[SessionKey]) -> None:
         self._channels = channels
-        self._places = places[:MOST_TILES]
-        self._new: dict[Place, dict[str, str]] = {}
+        self._places = keys[:MOST_TILES]
+        self._new: dict[SessionKey, dict[str, str]] = {}
         self._changed = asyncio.Event()
 
     async def lines(self) -> AsyncGenerator[bytes]:
         """Yields JSON, a tile in each line."""
-        tasks = [asyncio.ensure_future(self._look(place)) for place in self._places]
+        tasks = [asyncio.ensure_future(self._look(key)) for key in self._places]
         try:
             while True:
                 await self._changed.wait()
@@ -48,19 +48,19 @@ class Tiles:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _look(self, place: Place) -> None:
-        server, session_id = place
+    async def _look(self, key: SessionKey) -> None:
+        server, session_id = key
         request = pb.WatchFramesRequest(session_id=session_id)
         try:
             told = self._channels.listen(server, "observe", "WatchFrames", request)
             async with aclosing(told):
                 async for picture in told:
-                    self._put(place, tile_of(picture))
+                    self._put(key, tile_of(picture))
         except CallError as error:
-            self._put(place, {"text": str(error)})
+            self._put(key, {"text": str(error)})
 
-    def _put(self, place: Place, tile: dict[str, str]) -> None:
-        self._new[place] = tile
+    def _put(self, key: SessionKey, tile: dict[str, str]) -> None:
+        self._new[key] = tile
         self._changed.set()
 
 

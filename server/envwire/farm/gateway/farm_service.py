@@ -140,7 +140,7 @@ class FarmService:
                 await context.abort(grpc.StatusCode.ABORTED, "silent for too long; register again")
             report = pb.RegisterRequest.FromString(message)
             if report.HasField("slot_answer"):
-                keeper.hear(report.slot_answer)
+                keeper.take_answer(report.slot_answer)
                 continue
             self._registry.report(member, report.load, self._clock())
 

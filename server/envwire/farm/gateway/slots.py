@@ -50,7 +50,7 @@ class SlotKeeper:
             pb.SlotOrder(action=action, reservation_id=name, count=count, held=held)
         )
 
-    def hear(self, answer: pb.SlotAnswer) -> None:
+    def take_answer(self, answer: pb.SlotAnswer) -> None:
         """Takes a server's answer."""
         asked = self._asked.get(answer.reservation_id)
         if asked is not None and not asked.done():

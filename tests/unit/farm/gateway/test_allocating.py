@@ -68,7 +68,7 @@ class Gateway:
                 await asyncio.sleep(random.uniform(0.0, 0.002))
                 answer = None if node.silent else node.obey(order)
                 if answer is not None:
-                    keeper.hear(answer)
+                    keeper.take_answer(answer)
                 self.registry.report(member, node.load(), self._clock())
         finally:
             reporting.cancel()

@@ -227,10 +227,10 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
             handle = self._handle.copy()
             if not await self._handle.run(fork(self._handle, handle)):
                 await handle.run(catch_up(handle))
-            twin = self._twin()
-            twin._handle, twin._random = handle, self._random.copy()
-            twin._guard = CallGuard(self._family, twin.__str__)
-            return twin
+            clone = self._clone()
+            clone._handle, clone._random = handle, self._random.copy()
+            clone._guard = CallGuard(self._family, clone.__str__)
+            return clone
 
     async def close(self) -> None:
         """Closes the environment on the server and the connection to it, after the call that is running.

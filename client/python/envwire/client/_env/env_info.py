@@ -62,11 +62,11 @@ class EnvAttributes(Generic[H]):
         """Name of the recording that the server keeps of the current session; empty if it keeps none."""
         return self._handle.recorded_as
 
-    def _twin(self) -> Self:
+    def _clone(self) -> Self:
         """Returns a copy of this object, with its own spaces and metadata."""
-        twin = object.__new__(type(self))
+        clone = object.__new__(type(self))
         for name, value in vars(self).items():
-            setattr(twin, name, value)
+            setattr(clone, name, value)
         for name in ("observation_space", "action_space", "metadata"):
-            setattr(twin, name, copy.deepcopy(getattr(self, name)))
-        return twin
+            setattr(clone, name, copy.deepcopy(getattr(self, name)))
+        return clone

@@ -65,11 +65,11 @@ class MirroredRandom:
 
     def copy(self) -> MirroredRandom:
         """Returns the mirror for a copy of the environment, with a generator in the same state."""
-        twin = MirroredRandom(self._family)
-        twin.active, twin.seed = self.active, self.seed
-        twin.generator = copy.deepcopy(self.generator)
-        twin._synchronised = self._synchronised
-        return twin
+        clone = MirroredRandom(self._family)
+        clone.active, clone.seed = self.active, self.seed
+        clone.generator = copy.deepcopy(self.generator)
+        clone._synchronised = self._synchronised
+        return clone
 
     def reseeded(self) -> None:
         """Notes that the environment is about to be seeded, so that `seed` follows it again."""

@@ -218,10 +218,10 @@ class RemoteProxy(RemoteAttributes):
         handle = self._handle.copy()
         if not self._handle.run(fork(self._handle, handle)):
             handle.run(catch_up(handle))
-        twin = self._twin()
-        twin._handle, twin._random = handle, self._random.copy()
-        twin._viewer = None if self._viewer is None else Viewer(twin.metadata)
-        return twin
+        clone = self._clone()
+        clone._handle, clone._random = handle, self._random.copy()
+        clone._viewer = None if self._viewer is None else Viewer(clone.metadata)
+        return clone
 
     def __reduce__(self) -> Any:
         """Pickles the constructor's arguments, as long as the environment was not reset.

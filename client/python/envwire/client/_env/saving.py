@@ -85,31 +85,31 @@ def restore(
         random.draw_again(state.drawn)
 
 
-def fork(handle: BaseSessionHandle[Any], twin: BaseSessionHandle[Any]) -> Flow[bool]:
+def fork(handle: BaseSessionHandle[Any], clone: BaseSessionHandle[Any]) -> Flow[bool]:
     """Makes a copy of an environment, in the same state.
 
     Args:
         handle: The environment.
-        twin: Takes the copy.
+        clone: Takes the copy.
 
     Returns:
-        Whether the copy was made; otherwise the twin has to `catch_up`.
+        Whether the copy was made; otherwise the clone has to `catch_up`.
 
     Raises:
         InvalidRequestError: UNSUPPORTED: its process cannot be forked, and it is not recorded.
         ReplayError: The recording cannot be replayed, or the copy gave other answers.
     """
     try:
-        yield from _copied(handle, twin)
+        yield from _copied(handle, clone)
     except InvalidRequestError as error:
-        _instead(twin.strategy.recording, error)
+        _instead(clone.strategy.recording, error)
         return False
     return True
 
 
-def catch_up(twin: BaseSessionHandle[Any]) -> Flow[None]:
+def catch_up(clone: BaseSessionHandle[Any]) -> Flow[None]:
     """Makes an environment and replays its recording."""
-    recording = twin.strategy.recording
+    recording = clone.strategy.recording
     assert recording is not None  # noqa: S101 - only recorded environments have recordings
     yield Kill(close=True)
     try:
@@ -120,14 +120,14 @@ def catch_up(twin: BaseSessionHandle[Any]) -> Flow[None]:
         raise
 
 
-def _copied(handle: BaseSessionHandle[Any], twin: BaseSessionHandle[Any]) -> Flow[None]:
+def _copied(handle: BaseSessionHandle[Any], clone: BaseSessionHandle[Any]) -> Flow[None]:
     try:
-        yield CopyTo(twin)
+        yield CopyTo(clone)
     except RemoteError as error:
         if not handle.is_loss(error):
             raise
         yield from handle.serve_again(HasAttribute("spec"), error)
-        yield CopyTo(twin)
+        yield CopyTo(clone)
 
 
 def _instead(recording: Recording | None, error: InvalidRequestError) -> Recording:

@@ -78,10 +78,10 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         """Returns a handle on a copy of the environment, which has no session yet."""
         return AsyncSessionHandle(self._maker, self.strategy.copy(), self._label)
 
-    async def _copy_to(self, twin: AsyncSessionHandle) -> None:
+    async def _copy_to(self, clone: AsyncSessionHandle) -> None:
         origin = self.live().session.identity.reference
-        copy = partial(self._maker.make_copy, self.target, origin, twin.strategy)
-        await twin._make_session(copy)
+        copy = partial(self._maker.make_copy, self.target, origin, clone.strategy)
+        await clone._make_session(copy)
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Serves a request; if the session turns out to be lost, the strategy decides what happens.
@@ -112,7 +112,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
             case MakeNew():
                 doing = self.make()
             case CopyTo():
-                doing = self._copy_to(effect.twin)
+                doing = self._copy_to(effect.clone)
             case Ask():
                 serve = self.serve if effect.recover else self.live().serve
                 doing = serve(effect.operation)

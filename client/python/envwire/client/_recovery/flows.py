@@ -31,10 +31,10 @@ class CopyTo:
     """Let the server make a copy of the session.
 
     Attributes:
-        twin: The handle for the copy, of the same kind as the one that performs this.
+        clone: The handle for the copy, of the same kind as the one that performs this.
     """
 
-    twin: Any
+    clone: Any
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,10 +41,10 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         """Returns a handle on a copy of the environment, which has no session yet."""
         return SessionHandle(self._maker, self.strategy.copy(), self._label)
 
-    def _copy_to(self, twin: SessionHandle) -> None:
+    def _copy_to(self, clone: SessionHandle) -> None:
         origin = self.live().session.identity.reference
-        made = self._maker.make_copy(self.target, origin, twin.strategy)
-        twin._adopt(made, made.driver)
+        made = self._maker.make_copy(self.target, origin, clone.strategy)
+        clone._adopt(made, made.driver)
 
     def _current(self, operation: Operation[Any]) -> BlockingDriver:
         """Returns the driver for a request, after leaving a server that is about to stop."""
@@ -118,7 +118,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
             case MakeNew():
                 return self.make()
             case CopyTo():
-                self._copy_to(effect.twin)
+                self._copy_to(effect.clone)
             case Ask():
                 return (self.serve if effect.recover else self.live().serve)(effect.operation)
             case Kill():

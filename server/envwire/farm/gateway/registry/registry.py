@@ -91,7 +91,7 @@ class Registry:
     def report(self, member: Member, load: pb.ServerLoad, now: float) -> None:
         """Records a server's load."""
         self.advance(now)
-        member.heard, member.confirmed = now, True
+        member.reported_at, member.confirmed = now, True
         member.active, member.draining = load.active_sessions, load.draining
         member.reserved = load.reserved_slots
         self._pools.update(member)
@@ -116,7 +116,7 @@ class Registry:
         self._now = now
         if stalled:
             for member in self._members.values():
-                member.heard, member.confirmed = now, False
+                member.reported_at, member.confirmed = now, False
                 self._pools.update(member)
         freed = False
         while self._holds and self._holds[0][0] <= now:

@@ -24,7 +24,7 @@ class Member:
     Attributes:
         hello: Its registration.
         address: HOST:PORT at which it is reached.
-        heard: Time of its last report, in seconds.
+        reported_at: Time of its last report, in seconds.
         owner: Name of the client that registered it.
         active: Sessions that it reported, and those made through the gateway since.
         pending: Makes that it has not answered yet.
@@ -43,7 +43,7 @@ class Member:
 
     hello: pb.ServerHello
     address: str
-    heard: float
+    reported_at: float
     owner: str = ""
     active: int = 0
     pending: int = 0
@@ -83,11 +83,11 @@ class Member:
 
     def takes_makes(self, now: float) -> bool:
         """Returns whether its state is STATE_FREE, in a fifth of the time."""
-        return self.has_room and now - self.heard <= SUSPECT_SECONDS
+        return self.has_room and now - self.reported_at <= SUSPECT_SECONDS
 
     def silence(self, now: float) -> float:
         """Returns the seconds since its last report."""
-        return max(now - self.heard, 0.0)
+        return max(now - self.reported_at, 0.0)
 
     def is_silent(self, now: float) -> bool:
         """Returns whether its reports have stopped."""

@@ -22,7 +22,7 @@ class ChannelError(Exception):
     """The connection is gone, or what came is not a frame."""
 
 
-def hang_up(connection: socket.socket) -> None:
+def end_connection(connection: socket.socket) -> None:
     """Ends a connection for its client, although the front has it open as well."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
@@ -157,7 +157,7 @@ class Channel:
 
     def close(self) -> None:
         """Ends the connection; the client keeps the shared memory as long as it uses it."""
-        hang_up(self._socket)
+        end_connection(self._socket)
         self.close_copy()
 
     def close_copy(self) -> None:

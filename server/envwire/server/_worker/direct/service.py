@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._session.states import State
-from envwire.server._worker.direct.channel import Channel, ChannelError, hang_up
+from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
 from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.direct.shared_memory import share
 from envwire.server._worker.orders import FrontOrders
@@ -63,7 +63,7 @@ class DirectService:
         """
         served = self._sessions.get(number)
         if served is None:
-            hang_up(connection)
+            end_connection(connection)
             return
         space = served.session.observation_space
         self.channels.open(

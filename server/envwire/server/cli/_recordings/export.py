@@ -70,7 +70,7 @@ def _write(
     imports: list[str] | None,
 ) -> Iterator[str]:
     """Writes what was asked for, and says so."""
-    from envwire.server.cli._recordings.places import open_place
+    from envwire.server.cli._recordings.player_transport import player_transport
 
     writers: list[tuple[object, Callable[[], str]]] = []
     if minari:
@@ -85,8 +85,10 @@ def _write(
         if path is not None:
             from envwire.server.cli._recordings.film import write_film
 
-            place = partial(open_place, target, recordings[0].header.make, imports or [])
-            writers.append((path, partial(write_film, form, recordings, path, place)))
+            open_transport = partial(
+                player_transport, target, recordings[0].header.make, imports or []
+            )
+            writers.append((path, partial(write_film, form, recordings, path, open_transport)))
     for name, write in writers:
         typer.echo(f"wrote {name}: {write()}")
         yield str(name)

@@ -45,12 +45,12 @@ def replay(
 def _play(recording: RecordedSession, target: str, imports: list[str]) -> bool:
     """Plays a recording, says how that went, and returns whether all answers are the same."""
     from envwire.server.cli._recordings.differences import difference
-    from envwire.server.cli._recordings.places import open_place
     from envwire.server.cli._recordings.player import playing, requests
+    from envwire.server.cli._recordings.player_transport import player_transport
 
     make = recording.header.make
     count = 0
-    with playing(open_place(target, make, imports), make) as player:
+    with playing(player_transport(target, make, imports), make) as player:
         for count, (request, exchange) in enumerate(requests(recording), 1):
             if exchange.response is None:
                 typer.echo(

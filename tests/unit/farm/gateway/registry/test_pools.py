@@ -86,9 +86,9 @@ def test_the_best_of_all_is_chosen(seed: int) -> None:
 
 
 def test_a_silent_server_takes_no_makes() -> None:
-    member = Member(hello("a"), "", heard=1.0)
+    member = Member(hello("a"), "", reported_at=1.0)
     for silence in (0.0, SUSPECT_SECONDS, SUSPECT_SECONDS + 0.01):
-        now = member.heard + silence
+        now = member.reported_at + silence
         assert member.takes_makes(now) == (member.state(now) == State.STATE_FREE)
 
 

@@ -106,10 +106,10 @@ class Recording:
 
     def copy(self) -> Recording:
         """Returns an independent copy of the recording."""
-        twin = Recording(self._limit)
-        twin._renders = self._renders
-        twin.become(self)
-        return twin
+        clone = Recording(self._limit)
+        clone._renders = self._renders
+        clone.become(self)
+        return clone
 
     def become(self, other: Recording) -> None:
         """Replaces the content by a copy of another recording of the same environment."""

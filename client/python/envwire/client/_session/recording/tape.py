@@ -44,11 +44,11 @@ class Tape:
 
     def copy(self) -> Tape:
         """Returns an independent copy."""
-        twin = Tape(self._limit)
-        twin._requests, twin._unseen = list(self._requests), set(self._unseen)
-        twin._bytes = self._bytes
-        twin._digest, twin.overflowed = self._digest.copy(), self.overflowed
-        return twin
+        clone = Tape(self._limit)
+        clone._requests, clone._unseen = list(self._requests), set(self._unseen)
+        clone._bytes = self._bytes
+        clone._digest, clone.overflowed = self._digest.copy(), self.overflowed
+        return clone
 
     def add(self, request: bytes, answer: Digested | None) -> None:
         """Appends a request and the digest input of its answer; None if the client did not receive the answer."""

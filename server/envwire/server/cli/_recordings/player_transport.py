@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS = 5.0
 
 
-def open_place(target: str, make: pb.MakeRequest, imports: list[str]) -> Transport:
+def player_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> Transport:
     """Returns what leads to the environment.
 
     Args:
