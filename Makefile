@@ -149,7 +149,7 @@ test-adversary: $(VENV)/.dev ## Attack servers from outside, in full: lists, mem
 test-conformance: $(VENV)/.dev ## Check the Python server against every sentence of the protocol, and servers with seeded defects.
 	$(BIN)/python -m pytest -m 'long or not long' tests/conformance
 
-support: $(VENV)/.dev $(TYPESCRIPT)/node_modules/.ready ## Measure the libraries with the conformance suites, and write docs/support.md.
+support: $(VENV)/.dev $(TYPESCRIPT)/node_modules/.ready build-cpp ## Measure the libraries with the conformance suites, and write docs/support.md.
 	npm run --prefix $(TYPESCRIPT) pretest
 	$(BIN)/python -m tests.conformance.support
 

@@ -23,7 +23,7 @@ from envwire.conformance.suite.runner import Outcome, Result, Runner
 from envwire.conformance.suite.selection import PROFILES
 from envwire.server import Server
 from tests.conformance.conftest import CHECKED
-from tests.languages import typescript
+from tests.languages.programs import kit, program
 
 HERE = Path(__file__).parent
 FIGURES, PAGE = HERE / "support.json", HERE.parents[1] / "docs" / "support.md"
@@ -49,22 +49,23 @@ def _python() -> Iterator[str]:
 
 
 @contextmanager
-def _typescript() -> Iterator[str]:
-    with typescript.running("serve_conformance") as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
+def _kit(language: str) -> Iterator[str]:
+    with kit(language) as served:
+        yield served.target
 
 
 #: Servers: what starts each, and yields its address.
 SERVERS: dict[str, Callable[[], AbstractContextManager[str]]] = {
     "Python's server": _python,
-    "TypeScript's kit": _typescript,
+    "TypeScript's kit": lambda: _kit("typescript"),
+    "C++'s kit": lambda: _kit("cpp"),
 }
 _PYTHON_DRIVER = [sys.executable, "-W", "ignore", "-m", "tests.conformance.drivers.python_driver"]
 #: Clients: what returns the command line of each driver.
 CLIENTS: dict[str, Callable[[], list[str]]] = {
     "Python": lambda: _PYTHON_DRIVER,
-    "TypeScript": lambda: typescript.program("conformance"),
+    "TypeScript": lambda: program("typescript", "conformance"),
+    "C++": lambda: program("cpp", "conformance"),
 }
 
 

@@ -11,7 +11,7 @@ import envwire.envs as gym
 from envwire.server import Server
 from tests.faults.test_gone_servers import free_port
 from tests.faults.wire import Wire
-from tests.languages.cpp import running
+from tests.languages.programs import running
 from tests.languages.rollouts import SEED, cuts
 
 ENV_ID = "CartPole-v1"
@@ -44,7 +44,7 @@ def rollout(
     host: str, port: int, actions: list[int], begun: Callable[[], None] = lambda: None
 ) -> tuple[list[Outcome], int]:
     """Has the C program take the actions; returns what it saw, and how often its connection was made anew."""
-    with running("rollout_c", host, str(port), ENV_ID, str(SEED)) as process:
+    with running("cpp", "rollout_c", host, str(port), ENV_ID, str(SEED)) as process:
         begun()
         output, _ = process.communicate("\n".join(map(str, actions)) + "\n", timeout=240)
     *lines, last = output.splitlines()
@@ -73,6 +73,6 @@ def test_no_step_is_lost_or_doubled_while_connections_are_cut() -> None:
 
 
 def test_a_server_that_is_not_there_is_said_to_be() -> None:
-    with running("rollout_c", "127.0.0.1", str(free_port()), ENV_ID, "1") as process:
+    with running("cpp", "rollout_c", "127.0.0.1", str(free_port()), ENV_ID, "1") as process:
         process.communicate("", timeout=30)
         assert process.returncode == 1

@@ -11,9 +11,9 @@ from envwire.conformance.suite import Selection
 from envwire.conformance.suite.runner import Outcome, Runner
 from envwire.server import Server
 from tests.faults.wire import Wire
-from tests.languages.cpp import running
+from tests.languages.programs import running
 from tests.languages.rollouts import CASES, IDS, SEED, SETTINGS, STEPS, cuts, expected
-from tests.languages.test_cpp_client import rollout
+from tests.languages.test_client import rollout
 from tests.languages.values import value_hex
 from tests.secured import certificates, strict
 
@@ -33,7 +33,7 @@ def variables(monkeypatch: pytest.MonkeyPatch) -> None:
 def refusal(target: str, transport: str) -> str:
     """Has the client make an environment; returns why it cannot."""
     lines = [target, transport, CASES["dict"].env_id, value_hex({}), 0, SEED, 1, "", ""]
-    with running("rollout") as process:
+    with running("cpp", "rollout") as process:
         output, _ = process.communicate("\n".join(map(str, lines)), timeout=60)
     return output.splitlines()[-1]
 
@@ -42,7 +42,7 @@ def refusal(target: str, transport: str) -> str:
 @pytest.mark.parametrize("transport", ["unary", "stream", "direct", "direct-tcp"])
 def test_a_rollout_is_the_local_one(server: Server, transport: str) -> None:
     actions, outcomes = expected(CASES["dict"])
-    assert rollout(server.target, transport, CASES["dict"], actions).outcomes == outcomes
+    assert rollout("cpp", server.target, transport, CASES["dict"], actions).outcomes == outcomes
 
 
 @pytest.mark.usefixtures("variables")
@@ -66,7 +66,7 @@ def test_no_step_is_lost_while_connections_are_cut(transport: str) -> None:
         Server(IDS, **SETTINGS, **strict().settings, **wire.settings) as _,
         cuts(wire) as start,
     ):
-        seen = rollout(wire.target, transport, CASES["dict"], actions, made=start)
+        seen = rollout("cpp", wire.target, transport, CASES["dict"], actions, made=start)
     assert seen.outcomes == outcomes
     assert seen.resumed > 0
 
@@ -81,7 +81,7 @@ def test_the_kit_asks_for_a_token_and_a_certificate(monkeypatch: pytest.MonkeyPa
     for name, value in served.items():
         monkeypatch.setenv(name, value)
     client = certificates()
-    with running("serve") as process:
+    with running("cpp", "serve") as process:
         assert process.stdout is not None
         target = process.stdout.readline().strip()
         access = Access(

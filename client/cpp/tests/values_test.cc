@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "envwire/envwire.hpp"
+#include "spaces/codec.h"
 
 namespace envwire {
 namespace {
@@ -43,17 +44,56 @@ TEST(Arrays, ReadHalfPrecision) {
   EXPECT_EQ(array.Number(2), 0x1p-24);
 }
 
+TEST(Arrays, AFewBytesDoNotFillTheMemory) {
+  v1::Value message;
+  for (int i = 0; i < 2; ++i) {  // each is allowed by itself
+    v1::Tensor* tensor = message.mutable_tuple()->add_values()->mutable_array();
+    tensor->set_data_type(v1::DATA_TYPE_UINT8);
+    tensor->add_shape(std::uint64_t{200} << 20U);
+    tensor->set_data("x");
+    tensor->set_fill(true);
+  }
+  EXPECT_THROW(DecodeValue(message.SerializeAsString()), Error);
+  message.mutable_tuple()->mutable_values()->RemoveLast();
+  EXPECT_EQ(DecodeValue(message.SerializeAsString()).tuple().size(), 1U);
+}
+
 TEST(Spaces, ContainWhatTheySample) {
   std::mt19937_64 random(1);
   const auto box = std::make_shared<const Space>(Space::Uniform<float>({2, 3}, -1, 1));
   const auto number = std::make_shared<const Space>(Discrete{3, 5});
-  const Space whole(TupleSpace{{box, number, std::make_shared<const Space>(MultiBinary{{4}}),
-                                std::make_shared<const Space>(TextSpace{1, 3, "aé"}),
-                                std::make_shared<const Space>(Sequence{number})}});
+  const Space whole(TupleSpace{
+      {box, number, std::make_shared<const Space>(MultiBinary{{4}}),
+       std::make_shared<const Space>(TextSpace{1, 3, "aé"}), std::make_shared<const Space>(Sequence{number}),
+       std::make_shared<const Space>(Sequence{box, true}), std::make_shared<const Space>(GraphSpace{box, number})}});
   for (int i = 0; i < 50; ++i) EXPECT_TRUE(whole.Contains(whole.Sample(random)));
   EXPECT_FALSE(number->Contains(8));
   EXPECT_FALSE(box->Contains(NdArray::Of<float>({2, 3}, {0, 0, 0, 0, 0, 2})));
   EXPECT_FALSE(box->Contains(NdArray::Of<double>({2, 3}, {0, 0, 0, 0, 0, 0})));
+}
+
+TEST(Spaces, LookIntoStackedSamplesAndGraphs) {
+  const auto box = std::make_shared<const Space>(Space::Uniform<float>({2}, -1, 1));
+  const Space stacked(Sequence{box, true});
+  EXPECT_TRUE(stacked.Contains(NdArray::Of<float>({1, 2}, {0, 1})));
+  EXPECT_TRUE(stacked.Contains(NdArray::Of<float>({0, 2}, {})));
+  EXPECT_FALSE(stacked.Contains(NdArray::Of<float>({1, 2}, {0, 2})));
+  EXPECT_FALSE(stacked.Contains(NdArray::Of<float>({2}, {0, 1})));
+  const Space graphs(GraphSpace{box, nullptr});
+  Graph graph{{NdArray::Of<float>({1, 2}, {0, 1})}, {}, {NdArray::Of<std::int32_t>({1, 2}, {0, 0})}};
+  EXPECT_TRUE(graphs.Contains(graph));
+  graph.edge_links = {NdArray::Of<std::int32_t>({1, 2}, {0, 1})};  // there is one node
+  EXPECT_FALSE(graphs.Contains(graph));
+}
+
+TEST(Spaces, InTwoPlacesAreOne) {
+  const auto number = std::make_shared<const Space>(Discrete{3});
+  v1::Space message;
+  internal::Encode(Space(TupleSpace{{number, std::make_shared<const Space>(TupleSpace{{number}})}}), &message);
+  EXPECT_EQ(message.tuple().spaces(1).tuple().spaces(0).kind_case(), v1::Space::kSameAs);
+  const Space read = internal::Decode(&message);
+  const auto& parts = read.If<TupleSpace>()->spaces;
+  EXPECT_EQ(parts[0], parts[1]->If<TupleSpace>()->spaces[0]);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <type_traits>
@@ -21,6 +22,10 @@ using SpacePtr = std::shared_ptr<const Space>;
 struct Box {
   NdArray low;
   NdArray high;
+  // Which elements have a bound (kBool); where absent, those whose bound is finite. Integers without a bound have the
+  // least or the largest of their type.
+  std::optional<NdArray> bounded_below = std::nullopt;
+  std::optional<NdArray> bounded_above = std::nullopt;
 };
 
 // The integers start, start + 1, ..., start + n - 1.
@@ -101,11 +106,10 @@ class Space {
   }
 
   // Whether a value is in the space: its kind, type, shape and bounds. Integers and floats of C++ are taken for the
-  // NumPy types that they stand for. Sequences with `stack` and graphs are looked at by their form alone.
+  // NumPy types that they stand for.
   bool Contains(const Value& value) const;
 
-  // Draws a sample. The sequence of samples is this library's own, not NumPy's. Throws Error (UNSUPPORTED) for graphs
-  // and for sequences with `stack`.
+  // Draws a sample. The sequence of samples is this library's own, not NumPy's.
   Value Sample(std::mt19937_64& random) const;
 
  private:

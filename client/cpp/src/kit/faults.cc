@@ -8,6 +8,7 @@
 #include <typeinfo>
 
 #include "envwire/kit.hpp"
+#include "transports/methods.h"
 #include "values/codec.h"
 
 namespace envwire::internal {
@@ -24,6 +25,7 @@ constexpr int kUnknown = 2;
 constexpr int kInternal = 13;
 // The details of a unary call travel in a header, which has to stay small.
 constexpr std::size_t kMostText = 1000;
+constexpr int kMostCauses = 4;
 
 // The beginning of a text, which does not end inside of a character.
 std::string Cut(const std::string& text) {
@@ -47,7 +49,9 @@ void AddReason(const std::string& reason, const std::map<std::string, std::strin
   AddDetail("google.rpc.ErrorInfo", info, status);
 }
 
+// The class that Python would name, or C++'s own.
 std::string TypeName(const std::exception& thrown) {
+  if (const auto* raised = dynamic_cast<const Raised*>(&thrown)) return raised->type_name;
   int failed = 0;
   const std::unique_ptr<char, decltype(&std::free)> name(
       abi::__cxa_demangle(typeid(thrown).name(), nullptr, nullptr, &failed), &std::free);
@@ -57,8 +61,8 @@ std::string TypeName(const std::exception& thrown) {
 v1::RemoteException RemoteOf(const std::exception& thrown) {
   v1::RemoteException remote;
   remote.set_text(Cut(thrown.what()));
+  remote.set_type_name(Cut(TypeName(thrown)));
   const auto* raised = dynamic_cast<const Raised*>(&thrown);
-  remote.set_type_name(Cut(raised != nullptr ? raised->type_name : TypeName(thrown)));
   if (raised != nullptr) {
     for (const Value& each : raised->args) Encode(each, remote.mutable_args()->add_values());
   }
@@ -66,9 +70,33 @@ v1::RemoteException RemoteOf(const std::exception& thrown) {
   return remote;
 }
 
+std::string Described(const std::exception& thrown) { return TypeName(thrown) + ": " + thrown.what(); }
+
+// Adds what `thrown` was nested around (std::throw_with_nested), the cause of a cause first.
+void AddCauses(const std::exception& thrown, int left, v1::DebugInfo* trace) {
+  if (left == 0) return;
+  try {
+    std::rethrow_if_nested(thrown);
+  } catch (const std::exception& cause) {
+    AddCauses(cause, left - 1, trace);
+    trace->add_stack_entries(Cut("caused by " + Described(cause)));
+  } catch (...) {  // nothing is known of it
+  }
+}
+
+// C++ keeps no stack of what was thrown. What there is: where it reached the kit, and what caused it.
+v1::DebugInfo TraceOf(const std::exception& thrown, Kind kind) {
+  v1::DebugInfo trace;
+  AddCauses(thrown, kMostCauses, &trace);
+  const char* const method = kMethods[static_cast<std::size_t>(kind)];
+  if (*method != '\0') trace.add_stack_entries(std::string("in ") + method);
+  trace.add_stack_entries(Cut(Described(thrown)));
+  return trace;
+}
+
 }  // namespace
 
-v1::ErrorStatus StatusOf(const std::exception& thrown) {
+v1::ErrorStatus StatusOf(const std::exception& thrown, Kind kind) {
   v1::ErrorStatus status;
   if (const auto* error = dynamic_cast<const Error*>(&thrown)) {
     const auto code = kStatus.find(error->reason());
@@ -79,9 +107,10 @@ v1::ErrorStatus StatusOf(const std::exception& thrown) {
   }
   const v1::RemoteException remote = RemoteOf(thrown);
   status.set_code(kUnknown);
-  status.set_message(Cut(remote.type_name() + ": " + remote.text()));
+  status.set_message(Cut(Described(thrown)));
   AddReason("ENVIRONMENT_RAISED", {}, &status);
   AddDetail("envwire.v1.RemoteException", remote, &status);
+  AddDetail("google.rpc.DebugInfo", TraceOf(thrown, kind), &status);
   return status;
 }
 

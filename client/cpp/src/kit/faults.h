@@ -3,12 +3,12 @@
 
 #include <exception>
 
-#include "envwire/v1/status.pb.h"
+#include "session/client_session.h"
 
 namespace envwire::internal {
 
 // The status of whatever was thrown while a request was served: an Error has its reason's, any other exception is what
-// the environment raised.
-v1::ErrorStatus StatusOf(const std::exception& thrown);
+// the environment raised while it served a request of this kind.
+v1::ErrorStatus StatusOf(const std::exception& thrown, Kind kind = Kind::REQUEST_NOT_SET);
 
 }  // namespace envwire::internal

@@ -1,7 +1,9 @@
 #include "kit/grpc_server.h"
 
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/impl/codegen/method_handler.h>
 #include <grpcpp/impl/codegen/rpc_service_method.h>
+#include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
 
 #include "transports/methods.h"
@@ -38,6 +40,19 @@ std::shared_ptr<grpc::ServerCredentials> CredentialsOf(const std::optional<Tls>&
   options.pem_key_cert_pairs.push_back({tls->private_key, tls->certificate_chain});
   return grpc::SslServerCredentials(options);
 }
+
+// gRPC adds reflection to every server of a program that is linked with it. Strangers are not told what a server that
+// asks for a token has.
+class WithoutReflection : public grpc::ServerBuilderOption {
+ public:
+  void UpdateArguments(grpc::ChannelArguments*) override {}
+  void UpdatePlugins(std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>>* plugins) override {
+    const auto reflects = [](const auto& plugin) {
+      return dynamic_cast<grpc::reflection::ProtoServerReflectionPlugin*>(plugin.get()) != nullptr;
+    };
+    plugins->erase(std::remove_if(plugins->begin(), plugins->end(), reflects), plugins->end());
+  }
+};
 
 // An error as a unary call fails with it: its status, and all of it in the trailing metadata.
 grpc::Status StatusFor(const Reply& reply) {
@@ -134,7 +149,9 @@ GrpcServer::GrpcServer(Service& service, const ServeOptions& options)
     : methods_(std::make_unique<Methods>(service, options)) {
   grpc::EnableDefaultHealthCheckService(true);
   const auto most = static_cast<int>(options.max_message_bytes);
+  grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
+  if (!options.token.empty()) builder.SetOption(std::make_unique<WithoutReflection>());
   builder.SetMaxReceiveMessageSize(most);
   builder.SetMaxSendMessageSize(-1);  // the session bounds its answers
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 20'000);

@@ -97,7 +97,7 @@ void HostedEnv::Chunk(v1::StepResponse* answer) {
     } catch (const std::exception& thrown) {
       answer->mutable_steps()->RemoveLast();
       if (answer->steps_size() == 0) throw;
-      *answer->mutable_error() = StatusOf(thrown);
+      *answer->mutable_error() = StatusOf(thrown, Kind::kStep);
       return;
     }
     if (step->terminated() || step->truncated()) return;
@@ -159,9 +159,9 @@ void HostedEnv::CallMethod(std::string_view body, v1::CallMethodResponse* answer
   auto request = Parsed<v1::CallMethodRequest>(body);
   const auto method = env_->methods().find(request.name());
   if (method == env_->methods().end()) Missing(request.name());
-  std::vector<Value> args;
-  for (v1::Value& each : *request.mutable_args()->mutable_values()) args.push_back(DecodeSent(&each));
-  Encode(method->second(args, DecodeSent(request.mutable_kwargs())), answer->mutable_result());
+  v1::Value args;
+  args.mutable_tuple()->Swap(request.mutable_args());
+  Encode(method->second(DecodeSent(&args).tuple(), DecodeSent(request.mutable_kwargs())), answer->mutable_result());
   AddWarnings(answer);
 }
 

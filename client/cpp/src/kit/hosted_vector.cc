@@ -3,9 +3,10 @@
 #include <limits>
 #include <map>
 
-#include "kit/batching.h"
+#include "kit/infos.h"
 #include "kit/request_fields.h"
 #include "kit/results.h"
+#include "spaces/batching.h"
 #include "spaces/codec.h"
 #include "values/checks.h"
 #include "values/elements.h"

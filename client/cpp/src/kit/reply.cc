@@ -26,9 +26,9 @@ std::string_view Reply::body() const {
   return all.substr(static_cast<std::size_t>(input.CurrentPosition()), size);
 }
 
-ReplyPtr ErrorReply(const std::exception& thrown) {
+ReplyPtr ErrorReply(const std::exception& thrown, Kind kind) {
   v1::InteractResponse message;
-  *message.mutable_error() = StatusOf(thrown);
+  *message.mutable_error() = StatusOf(thrown, kind);
   return std::make_shared<Reply>(message);
 }
 

@@ -34,6 +34,6 @@ class Reply {
 };
 using ReplyPtr = std::shared_ptr<const Reply>;
 
-ReplyPtr ErrorReply(const std::exception& thrown);
+ReplyPtr ErrorReply(const std::exception& thrown, Kind kind = Kind::REQUEST_NOT_SET);
 
 }  // namespace envwire::internal

@@ -27,7 +27,7 @@ ReplyPtr Service::Serve(const RequestView& request, const Used& used) {
   try {
     return Answered(request, used);
   } catch (const std::exception& thrown) {
-    return ErrorReply(thrown);
+    return ErrorReply(thrown, request.kind);
   }
 }
 

@@ -99,7 +99,7 @@ ReplyPtr Session::Served(const RequestView& request) {
     }
     return std::make_shared<Reply>(answer_);
   } catch (const std::exception& thrown) {
-    return ErrorReply(thrown);
+    return ErrorReply(thrown, request.kind);
   }
 }
 

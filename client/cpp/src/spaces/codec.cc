@@ -1,6 +1,7 @@
 #include "spaces/codec.h"
 
 #include <cmath>
+#include <map>
 
 #include "envwire/error.hpp"
 #include "values/codec.h"
@@ -15,15 +16,21 @@ NdArray Finite(const NdArray& array) {
   return NdArray(DType::kBool, array.shape(), std::move(marks));
 }
 
+// Spaces that were written, with their numbers in the order in which they ended.
+using Ended = std::map<const Space*, std::uint32_t>;
+
+void EncodeInTree(const Space& space, v1::Space* message, Ended* ended);
+
 struct Encoder {
   v1::Space* message;
+  Ended* ended;
 
   void operator()(const Box& box) const {
     v1::BoxSpace* out = message->mutable_box();
     Encode(box.low, out->mutable_low());
     Encode(box.high, out->mutable_high());
-    Encode(Finite(box.low), out->mutable_bounded_below());
-    Encode(Finite(box.high), out->mutable_bounded_above());
+    Encode(box.bounded_below.value_or(Finite(box.low)), out->mutable_bounded_below());
+    Encode(box.bounded_above.value_or(Finite(box.high)), out->mutable_bounded_above());
   }
   void operator()(const Discrete& space) const {
     v1::DiscreteSpace* out = message->mutable_discrete();
@@ -49,25 +56,32 @@ struct Encoder {
     for (const auto& [key, part] : space.entries) {
       v1::DictSpaceEntry* entry = message->mutable_dict()->add_entries();
       Encode(key, entry->mutable_key());
-      Encode(*part, entry->mutable_space());
+      EncodeInTree(*part, entry->mutable_space(), ended);
     }
   }
   void operator()(const TupleSpace& space) const {
     message->mutable_tuple();
-    for (const SpacePtr& part : space.spaces) Encode(*part, message->mutable_tuple()->add_spaces());
+    for (const SpacePtr& part : space.spaces) EncodeInTree(*part, message->mutable_tuple()->add_spaces(), ended);
   }
   void operator()(const OneOf& space) const {
-    for (const SpacePtr& part : space.spaces) Encode(*part, message->mutable_one_of()->add_spaces());
+    for (const SpacePtr& part : space.spaces) EncodeInTree(*part, message->mutable_one_of()->add_spaces(), ended);
   }
   void operator()(const Sequence& space) const {
     message->mutable_sequence()->set_stack(space.stack);
-    Encode(*space.feature, message->mutable_sequence()->mutable_feature_space());
+    EncodeInTree(*space.feature, message->mutable_sequence()->mutable_feature_space(), ended);
   }
   void operator()(const GraphSpace& space) const {
-    Encode(*space.node, message->mutable_graph()->mutable_node_space());
-    if (space.edge) Encode(*space.edge, message->mutable_graph()->mutable_edge_space());
+    EncodeInTree(*space.node, message->mutable_graph()->mutable_node_space(), ended);
+    if (space.edge) EncodeInTree(*space.edge, message->mutable_graph()->mutable_edge_space(), ended);
   }
 };
+
+// A space that stands in a second place refers to the first.
+void EncodeInTree(const Space& space, v1::Space* message, Ended* ended) {
+  if (const auto first = ended->find(&space); first != ended->end()) return message->set_same_as(first->second);
+  std::visit(Encoder{message, ended}, space.kind());
+  ended->emplace(&space, static_cast<std::uint32_t>(ended->size()));
+}
 
 // Spaces of one tree, in the order in which they end: `same_as` refers to them by number.
 class Decoder {
@@ -85,9 +99,7 @@ class Decoder {
  private:
   Space::Kind KindOf(v1::Space* message) {
     switch (message->kind_case()) {
-      case v1::Space::kBox:
-        return Box{internal::Decode(message->mutable_box()->mutable_low(), {}),
-                   internal::Decode(message->mutable_box()->mutable_high(), {})};
+      case v1::Space::kBox: return BoxOf(message->mutable_box());
       case v1::Space::kDiscrete:
         return Discrete{message->discrete().n(), message->discrete().start(),
                         static_cast<DType>(message->discrete().data_type())};
@@ -106,6 +118,17 @@ class Decoder {
       case v1::Space::kGraph: return GraphOf(message->mutable_graph());
       default: throw Error("UNSUPPORTED", "a space is of a kind that this version does not know");
     }
+  }
+
+  static Box BoxOf(v1::BoxSpace* message) {
+    Box box{internal::Decode(message->mutable_low(), {}), internal::Decode(message->mutable_high(), {})};
+    if (message->has_bounded_below()) box.bounded_below = internal::Decode(message->mutable_bounded_below(), {});
+    if (message->has_bounded_above()) box.bounded_above = internal::Decode(message->mutable_bounded_above(), {});
+    const auto fits = [&](const std::optional<NdArray>& other) { return !other || other->shape() == box.low.shape(); };
+    if (box.high.shape() != box.low.shape() || !fits(box.bounded_below) || !fits(box.bounded_above)) {
+      throw Error("INVALID_VALUE", "the bounds of a box differ in shape");
+    }
+    return box;
   }
 
   DictSpace DictOf(v1::DictSpace* message) {
@@ -135,7 +158,10 @@ class Decoder {
 
 }  // namespace
 
-void Encode(const Space& space, v1::Space* message) { std::visit(Encoder{message}, space.kind()); }
+void Encode(const Space& space, v1::Space* message) {
+  Ended ended;
+  EncodeInTree(space, message, &ended);
+}
 
 Space Decode(v1::Space* message) { return *Decoder().Decode(message); }
 

@@ -1,7 +1,9 @@
 // Whether a value is in a space.
 #include <algorithm>
+#include <optional>
 
 #include "envwire/space.hpp"
+#include "spaces/batching.h"
 #include "spaces/text.h"
 
 namespace envwire {
@@ -28,6 +30,25 @@ const std::vector<Value>* Elements(const Value& value) {
   if (const auto* tuple = value.If<Tuple>()) return &tuple->values;
   if (const auto* list = value.If<List>()) return &list->values;
   return nullptr;
+}
+
+bool IsBatchOf(const Space& space, const Value& batch) {
+  const std::optional<std::size_t> count = internal::CountOf(space, batch);
+  if (!count) return false;
+  const std::vector<Value> members = internal::Unbatch(space, batch, *count);
+  return std::all_of(members.begin(), members.end(), [&](const Value& each) { return space.Contains(each); });
+}
+
+// How many edges an array of pairs of nodes has; nothing where it is none.
+std::optional<std::size_t> LinksOf(const Value& value, std::size_t nodes) {
+  const auto* links = value.If<NdArray>();
+  if (links == nullptr || !IsIntegral(links->dtype()) || links->shape().size() != 2 || links->shape()[1] != 2) {
+    return std::nullopt;
+  }
+  for (std::size_t i = 0; i < links->size(); ++i) {
+    if (links->Number(i) < 0 || links->Number(i) >= static_cast<double>(nodes)) return std::nullopt;
+  }
+  return links->shape()[0];
 }
 
 struct Contained {
@@ -102,13 +123,23 @@ struct Contained {
   }
 
   bool operator()(const Sequence& space) const {
-    if (space.stack) return value.Is<NdArray>() || value.Is<Dict>() || value.Is<Tuple>();
+    if (space.stack) return IsBatchOf(*space.feature, value);
     const auto* values = value.If<Tuple>();
     return values != nullptr && std::all_of(values->values.begin(), values->values.end(),
                                             [&](const Value& each) { return space.feature->Contains(each); });
   }
 
-  bool operator()(const GraphSpace&) const { return value.Is<Graph>(); }
+  bool operator()(const GraphSpace& space) const {
+    const auto* graph = value.If<Graph>();
+    if (graph == nullptr || graph->nodes.empty() || !IsBatchOf(*space.node, graph->nodes.front())) return false;
+    if (graph->edge_links.empty()) return graph->edges.empty();
+    const std::size_t nodes = internal::CountOf(*space.node, graph->nodes.front()).value_or(0);
+    const std::optional<std::size_t> links = LinksOf(graph->edge_links.front(), nodes);
+    if (!links) return false;
+    if (!space.edge) return graph->edges.empty();
+    return !graph->edges.empty() && IsBatchOf(*space.edge, graph->edges.front()) &&
+           internal::CountOf(*space.edge, graph->edges.front()) == links;
+  }
 };
 
 }  // namespace

@@ -1,8 +1,10 @@
 // Samples of spaces.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "envwire/space.hpp"
+#include "spaces/batching.h"
 #include "spaces/text.h"
 #include "values/elements.h"
 
@@ -13,18 +15,21 @@ std::int64_t Integer(std::mt19937_64& random, std::int64_t low, std::int64_t hig
   return std::uniform_int_distribution<std::int64_t>(low, high)(random);
 }
 
+bool HasBound(const std::optional<NdArray>& marks, double bound, std::size_t i) {
+  return marks ? marks->Number(i) != 0 : std::isfinite(bound);
+}
+
 // As Gymnasium has it: uniform between two bounds, exponential from one, normal without any.
-double Number(std::mt19937_64& random, double low, double high) {
-  const bool below = std::isfinite(low);
-  const bool above = std::isfinite(high);
+double Number(std::mt19937_64& random, double low, double high, bool below, bool above) {
   if (below && above) return std::uniform_real_distribution<double>(low, high)(random);
   if (below) return low + std::exponential_distribution<double>()(random);
   if (above) return high - std::exponential_distribution<double>()(random);
   return std::normal_distribution<double>()(random);
 }
 
-struct Sampled {
-  std::mt19937_64& random;
+class Sampled {
+ public:
+  explicit Sampled(std::mt19937_64& random) : random(random) {}
 
   Value operator()(const Box& box) const {
     const DType dtype = box.low.dtype();
@@ -32,9 +37,10 @@ struct Sampled {
     std::string bytes;
     for (std::size_t i = 0; i < box.low.size(); ++i) {
       const double low = box.low.Number(i);
-      const double high = box.high.Number(i);
-      internal::AppendElement(&bytes, dtype,
-                              real ? Number(random, low, high) : std::floor(Number(random, low, high + 1)));
+      const double high = box.high.Number(i) + (real ? 0 : 1);
+      const double number =
+          Number(random, low, high, HasBound(box.bounded_below, low, i), HasBound(box.bounded_above, high, i));
+      internal::AppendElement(&bytes, dtype, real ? number : std::floor(number));
     }
     return NdArray(dtype, box.low.shape(), std::move(bytes));
   }
@@ -94,18 +100,43 @@ struct Sampled {
   }
 
   Value operator()(const Sequence& space) const {
-    if (space.stack) throw Error("UNSUPPORTED", "cannot sample a sequence with stack");
-    Tuple tuple;
-    const int length = std::geometric_distribution<int>(0.25)(random);
-    for (int i = 0; i < length; ++i) tuple.values.push_back(space.feature->Sample(random));
-    return tuple;
+    std::vector<Value> samples = Many(*space.feature, std::geometric_distribution<int>(0.25)(random));
+    if (space.stack) return Together(*space.feature, samples);
+    return Tuple{std::move(samples)};
   }
 
-  Value operator()(const GraphSpace&) const { throw Error("UNSUPPORTED", "cannot sample a graph space"); }
+  // As Gymnasium has it: from 1 to 9 nodes, and fewer edges than there are pairs of them.
+  Value operator()(const GraphSpace& space) const {
+    const std::int64_t nodes = Integer(random, 1, 9);
+    const std::int64_t edges = Integer(random, 0, std::max<std::int64_t>(nodes * (nodes - 1), 1) - 1);
+    Graph graph;
+    graph.nodes.push_back(Together(*space.node, Many(*space.node, nodes)));
+    if (edges == 0) return graph;
+    if (space.edge) graph.edges.push_back(Together(*space.edge, Many(*space.edge, edges)));
+    std::vector<std::int32_t> links(2 * static_cast<std::size_t>(edges));
+    for (auto& node : links) node = static_cast<std::int32_t>(Integer(random, 0, nodes - 1));
+    graph.edge_links.emplace_back(NdArray::Of<std::int32_t>({static_cast<std::size_t>(edges), 2}, links));
+    return graph;
+  }
+
+ private:
+  std::vector<Value> Many(const Space& space, std::int64_t count) const {
+    std::vector<Value> samples;
+    for (std::int64_t i = 0; i < count; ++i) samples.push_back(space.Sample(random));
+    return samples;
+  }
+
+  static Value Together(const Space& space, const std::vector<Value>& samples) {
+    std::vector<const Value*> each;
+    for (const Value& sample : samples) each.push_back(&sample);
+    return internal::Batch(space, each);
+  }
+
+  std::mt19937_64& random;
 };
 
 }  // namespace
 
-Value Space::Sample(std::mt19937_64& random) const { return std::visit(Sampled{random}, kind_); }
+Value Space::Sample(std::mt19937_64& random) const { return std::visit(Sampled(random), kind_); }
 
 }  // namespace envwire

@@ -55,10 +55,9 @@ void CheckMember(const EnumMember& value) {
 
 // NumPy's types of a fixed width: "<U2", "|S3", "<M8[ns]".
 void CheckNumpy(const NdArray& array) {
-  static const std::regex kType("[<>|=]?([SUVMm])([0-9]+)(\\[[0-9]*[A-Za-z]+\\])?");
+  static const std::regex kType("[<>|=]?([SUVMm])([1-9][0-9]{0,8})(\\[[0-9]*[A-Za-z]+\\])?");
   std::smatch match;
-  if (!std::regex_match(array.numpy_type(), match, kType) || match[2].length() > 9)
-    Refuse("an array is of no known type");
+  if (!std::regex_match(array.numpy_type(), match, kType)) Refuse("an array is of no known type");
   const std::size_t width = std::stoul(match[2]) * (match[1] == "U" ? 4 : 1);
   if (array.byte_size() != array.size() * width) Refuse("an array's elements do not fill its shape");
 }

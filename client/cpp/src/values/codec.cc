@@ -10,8 +10,17 @@ namespace {
 
 [[noreturn]] void Refuse(const std::string& why) { throw Error("INVALID_VALUE", why); }
 
-// What a fill may grow to: a few bytes of a peer must not take all memory.
-constexpr std::size_t kMostFilledBytes = std::size_t{1} << 30U;
+// What the fills of one message may grow to together: a few bytes of a peer must not take all memory. It is as much as
+// a message may hold by default.
+constexpr std::size_t kMostFilledBytes = std::size_t{256} << 20U;
+
+// What is needed to read the values of one message.
+struct Reading {
+  const Attachments& attachments;
+  std::size_t fill_left = kMostFilledBytes;
+};
+
+Value Read(v1::Value* message, Reading* reading);
 
 template <class Message>
 void EncodeAll(const std::vector<Value>& values, Message* message) {
@@ -20,10 +29,10 @@ void EncodeAll(const std::vector<Value>& values, Message* message) {
 }
 
 template <class Message>
-std::vector<Value> DecodeAll(Message* message, const Attachments& attachments) {
+std::vector<Value> ReadAll(Message* message, Reading* reading) {
   std::vector<Value> values;
   values.reserve(static_cast<std::size_t>(message->values_size()));
-  for (v1::Value& each : *message->mutable_values()) values.push_back(Decode(&each, attachments));
+  for (v1::Value& each : *message->mutable_values()) values.push_back(Read(&each, reading));
   return values;
 }
 
@@ -76,15 +85,18 @@ std::vector<std::size_t> ShapeOf(const google::protobuf::RepeatedField<std::uint
   return {shape.begin(), shape.end()};
 }
 
-std::string Filled(const std::string& element, const std::vector<std::size_t>& shape) {
+std::string Filled(const std::string& element, const std::vector<std::size_t>& shape, std::size_t* left) {
   std::size_t bytes = element.size();
   for (const std::size_t length : shape) {
     if (__builtin_mul_overflow(bytes, length, &bytes)) Refuse("a filled array is too large");
   }
-  if (bytes > kMostFilledBytes) Refuse("a filled array is larger than 1 GiB");
+  if (bytes > *left) Refuse("the filled arrays of a message are larger than 256 MiB");
+  *left -= bytes;
   std::string data;
   data.reserve(bytes);
-  while (data.size() < bytes) data += element;
+  data = element;
+  while (data.size() < bytes) data.append(data, 0, std::min(data.size(), bytes - data.size()));
+  data.resize(bytes);
   return data;
 }
 
@@ -126,31 +138,34 @@ void Encode(const Dict& dict, v1::ValueMap* message) {
   }
 }
 
-NdArray Decode(v1::Tensor* message, const Attachments& attachments) {
+namespace {
+
+NdArray Read(v1::Tensor* message, Reading* reading) {
   if (message->data_type() < v1::DATA_TYPE_BOOL || message->data_type() > v1::DATA_TYPE_NUMPY) {
     Refuse("an array is of an unknown data type");
   }
   try {
-    if (message->has_attachment_offset()) return Attached(*message, attachments);
+    if (message->has_attachment_offset()) return Attached(*message, reading->attachments);
     std::vector<std::size_t> shape = ShapeOf(message->shape());
-    std::string data = message->fill() ? Filled(message->data(), shape) : std::move(*message->mutable_data());
+    std::string data =
+        message->fill() ? Filled(message->data(), shape, &reading->fill_left) : std::move(*message->mutable_data());
     return NdArray(static_cast<DType>(message->data_type()), std::move(shape), std::move(data), message->numpy_type());
   } catch (const std::invalid_argument& broken) {
     Refuse(broken.what());
   }
 }
 
-Dict Decode(v1::ValueMap* message, const Attachments& attachments) {
+Dict Read(v1::ValueMap* message, Reading* reading) {
   Dict dict;
   for (v1::ValueEntry& entry : *message->mutable_entries()) {
     Value key = entry.key_case() == v1::ValueEntry::kName ? Value(std::move(*entry.mutable_name()))
-                                                          : Decode(entry.mutable_other(), attachments);
-    dict.Add(std::move(key), Decode(entry.mutable_value(), attachments));
+                                                          : Read(entry.mutable_other(), reading);
+    dict.Add(std::move(key), Read(entry.mutable_value(), reading));
   }
   return dict;
 }
 
-Value Decode(v1::Value* message, const Attachments& attachments) {
+Value Read(v1::Value* message, Reading* reading) {
   switch (message->kind_case()) {
     case v1::Value::kNone: return None{};
     case v1::Value::kBoolValue: return message->bool_value();
@@ -159,24 +174,23 @@ Value Decode(v1::Value* message, const Attachments& attachments) {
     case v1::Value::kFloatValue: return message->float_value();
     case v1::Value::kStringValue: return std::move(*message->mutable_string_value());
     case v1::Value::kBytesValue: return Bytes{std::move(*message->mutable_bytes_value())};
-    case v1::Value::kArray: return Decode(message->mutable_array(), attachments);
-    case v1::Value::kScalar: return Scalar{Decode(message->mutable_scalar(), attachments)};
-    case v1::Value::kList: return List{DecodeAll(message->mutable_list(), attachments)};
-    case v1::Value::kTuple: return Tuple{DecodeAll(message->mutable_tuple(), attachments)};
-    case v1::Value::kSet: return Set{DecodeAll(message->mutable_set(), attachments)};
-    case v1::Value::kDict: return Decode(message->mutable_dict(), attachments);
+    case v1::Value::kArray: return Read(message->mutable_array(), reading);
+    case v1::Value::kScalar: return Scalar{Read(message->mutable_scalar(), reading)};
+    case v1::Value::kList: return List{ReadAll(message->mutable_list(), reading)};
+    case v1::Value::kTuple: return Tuple{ReadAll(message->mutable_tuple(), reading)};
+    case v1::Value::kSet: return Set{ReadAll(message->mutable_set(), reading)};
+    case v1::Value::kDict: return Read(message->mutable_dict(), reading);
     case v1::Value::kComplexValue:
       return std::complex<double>(message->complex_value().real(), message->complex_value().imaginary());
     case v1::Value::kObjectArray:
-      return ObjectArray{ShapeOf(message->object_array().shape()),
-                         DecodeAll(message->mutable_object_array(), attachments)};
+      return ObjectArray{ShapeOf(message->object_array().shape()), ReadAll(message->mutable_object_array(), reading)};
     case v1::Value::kGraph: {
       Graph graph;
       v1::GraphValue* parts = message->mutable_graph();
-      if (parts->has_nodes()) graph.nodes.push_back(Decode(parts->mutable_nodes(), attachments));
-      if (parts->has_edges()) graph.edges.push_back(Decode(parts->mutable_edges(), attachments));
+      if (parts->has_nodes()) graph.nodes.push_back(Read(parts->mutable_nodes(), reading));
+      if (parts->has_edges()) graph.edges.push_back(Read(parts->mutable_edges(), reading));
       if (parts->has_edge_links()) {
-        graph.edge_links.push_back(Decode(parts->mutable_edge_links(), attachments));
+        graph.edge_links.push_back(Read(parts->mutable_edge_links(), reading));
       }
       return graph;
     }
@@ -187,6 +201,23 @@ Value Decode(v1::Value* message, const Attachments& attachments) {
     case v1::Value::KIND_NOT_SET: break;
   }
   Refuse("a value is of a kind that this version does not know");
+}
+
+}  // namespace
+
+Value Decode(v1::Value* message, const Attachments& attachments) {
+  Reading reading{attachments};
+  return Read(message, &reading);
+}
+
+Dict Decode(v1::ValueMap* message, const Attachments& attachments) {
+  Reading reading{attachments};
+  return Read(message, &reading);
+}
+
+NdArray Decode(v1::Tensor* message, const Attachments& attachments) {
+  Reading reading{attachments};
+  return Read(message, &reading);
 }
 
 }  // namespace envwire::internal

@@ -1,8 +1,13 @@
-/** Takes the actions that a test wrote on standard input, and tells what came of each, as the bytes of values. */
+/**
+ * Takes the actions that a test wrote on standard input, and tells what came of each, as the bytes of values.
+ *
+ * Input, a line each: target, transport, id, kwargs, num_envs, seed, chunk, and then the actions, values in
+ * hexadecimal. Output: "made"; an outcome a line, its parts apart by spaces; then "resumed N TRANSPORT".
+ */
 
-import { once } from "node:events";
-import { createInterface } from "node:readline";
+import { text } from "node:stream/consumers";
 import {
+  type ConnectOptions,
   connect,
   decodeValue,
   encodeValue,
@@ -14,60 +19,59 @@ import {
   type Value,
 } from "../../src/index.js";
 
-interface Request {
-  target: string;
-  transport: "unary" | "stream" | "direct" | "direct-tcp";
-  id: string;
-  kwargs: string;
-  numEnvs: number;
+interface Plan {
   seed: number;
-  actions: string[];
+  actions: Value[];
   chunk: number;
 }
 
 const hex = (value: Value) => Buffer.from(encodeValue(value)).toString("hex");
-const value = (given: string) => decodeValue(Buffer.from(given, "hex"));
+const value = (given = "") => decodeValue(Buffer.from(given, "hex"));
 
-function told({ observation, reward, terminated, truncated, info }: StepResult): string[] {
-  return [observation, new Float(reward), terminated, truncated, info as Value].map(hex);
+/** Prints the parts of an outcome. */
+function tell(...parts: Value[]): void {
+  console.log(parts.map(hex).join(" "));
 }
 
-async function single(env: RemoteEnv, { seed, actions, chunk }: Request): Promise<string[][]> {
+function tellStep({ observation, reward, terminated, truncated, info }: StepResult): void {
+  tell(observation, new Float(reward), terminated, truncated, info as Value);
+}
+
+async function single(env: RemoteEnv, { seed, actions, chunk }: Plan): Promise<void> {
   const { observation, info } = await env.reset({ seed });
-  const outcomes = [[observation, info as Value].map(hex)];
+  tell(observation, info as Value);
   for (let taken = 0; taken < actions.length; ) {
-    const some = actions.slice(taken, taken + chunk).map(value);
+    const some = actions.slice(taken, taken + chunk);
     const steps = chunk === 1 ? [await env.step(some[0] as Value)] : (await env.stepMany(some)).steps;
     taken += steps.length;
-    outcomes.push(...steps.map(told));
+    steps.forEach(tellStep);
     const last = steps.at(-1);
     if (last?.terminated || last?.truncated) {
       const next = await env.reset();
-      outcomes.push([next.observation, next.info as Value].map(hex));
+      tell(next.observation, next.info as Value);
     }
   }
-  return outcomes;
 }
 
-async function vector(env: RemoteVectorEnv, { seed, actions }: Request): Promise<string[][]> {
+async function vector(env: RemoteVectorEnv, { seed, actions }: Plan): Promise<void> {
   const { observations, infos } = await env.reset({ seed });
-  const outcomes = [[observations, infos as Value].map(hex)];
+  tell(observations, infos as Value);
   for (const action of actions) {
-    const step = await env.step(value(action));
-    const { observations, rewards, terminations, truncations, infos } = step;
-    outcomes.push([observations, rewards, terminations, truncations, infos as Value].map(hex));
+    const step = await env.step(action);
+    tell(step.observations, step.rewards, step.terminations, step.truncations, step.infos as Value);
   }
-  return outcomes;
 }
 
-const [line] = await once(createInterface(process.stdin), "line");
-const request: Request = JSON.parse(line);
-const server = connect(request.target, { transport: request.transport });
-const kwargs = value(request.kwargs) as Mapping;
-const env = request.numEnvs
-  ? await server.makeVector(request.id, request.numEnvs, { kwargs })
-  : await server.make(request.id, { kwargs });
+const [target = "", transport, id = "", given, numEnvs, seed, chunk, ...rest] = (
+  await text(process.stdin)
+).split("\n");
+const plan = { seed: Number(seed), chunk: Number(chunk), actions: rest.filter(Boolean).map(value) };
+const server = connect(target, { transport } as ConnectOptions);
+const kwargs = value(given) as Mapping;
+const env = Number(numEnvs)
+  ? await server.makeVector(id, Number(numEnvs), { kwargs })
+  : await server.make(id, { kwargs });
 console.log("made");
-const outcomes = await ("numEnvs" in env ? vector(env, request) : single(env, request));
-console.log(JSON.stringify({ outcomes, resumed: env.resumed, transport: env.raw.transport.name }));
+await ("numEnvs" in env ? vector(env, plan) : single(env, plan));
+console.log(`resumed ${env.resumed} ${env.raw.transport.name}`);
 await env.close();

@@ -1,8 +1,8 @@
-/** Serves the counting environment for tests of other languages; says where on standard output. */
+/** Serves the environments of `envwire conformance`, and one to walk, for tests of other languages; says where. */
 
-import { serve } from "../../src/index.js";
-import { Counting, Walking } from "../counting.js";
+import { conformance, serve } from "../../src/index.js";
+import { Walking } from "../counting.js";
 
-const registry = { "Counting-v0": () => new Counting(20), "Walking-v0": () => new Walking(20) };
-const server = await serve(registry, { port: 0 });
+const registry = { ...conformance, "Walking-v0": () => new Walking(20) };
+const server = await serve(registry, { port: 0, stepTimeout: 3, maxMessageBytes: 32 * 1024 * 1024 });
 console.log(server.target);

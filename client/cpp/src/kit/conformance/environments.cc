@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "envwire/conformance.hpp"
+#include "kit/conformance/every_space.h"
 
 namespace envwire {
 namespace {
@@ -201,6 +202,7 @@ Registry ConformanceEnvironments() {
   return {{"Conformance/Big-v0", Made<Big>},
           {"Conformance/Counter-v0", [](const MakeContext& context) { return std::make_unique<Counter>(context); }},
           {"Conformance/Echo-v0", Made<Echo>},
+          {"Conformance/EverySpace-v0", internal::MakeEverySpace},
           {"Conformance/Raise-v0", Made<Raise>},
           {"Conformance/Slow-v0", Made<Slow>}};
 }

@@ -1,8 +1,10 @@
-"""Environments in C++, driven by the Python client: single, vectors, Gymnasium's checker, and the conformance suite."""
+"""Environments in other languages, driven by the Python client: single, vectors, and Gymnasium's own checker."""
 
 from __future__ import annotations
 
 import contextlib
+import random
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,23 +12,16 @@ import numpy as np
 import pytest
 
 import envwire.envs as gym
-from envwire.client import RemoteEnv, RemoteVectorEnv
-from envwire.conformance.checks import CHECKS
-from envwire.conformance.raw import Access
-from envwire.conformance.suite import Level, Selection
-from envwire.conformance.suite.runner import Outcome, Runner
-from tests.languages.cpp import running
+from envwire.client import RemoteEnv, RemoteEnvError, RemoteVectorEnv
+from tests.languages.programs import LANGUAGES, kit
 
 ENV_ID = "Conformance/Counter-v0"
-#: With a limit for messages that the suite is ready to go beyond.
-_MAX_MESSAGE_BYTES = str(32 * 1024 * 1024)
 
 
-@pytest.fixture(scope="module")
-def target() -> Iterator[str]:
-    with running("serve", _MAX_MESSAGE_BYTES) as process:
-        assert process.stdout is not None
-        yield process.stdout.readline().strip()
+@pytest.fixture(scope="module", params=LANGUAGES)
+def target(request: pytest.FixtureRequest) -> Iterator[str]:
+    with kit(request.param) as served:
+        yield served.target
 
 
 @pytest.mark.parametrize("transport", ["unary", "stream", "direct-unix", "direct-tcp"])
@@ -40,10 +35,33 @@ def test_an_episode(target: str, transport: str) -> None:
         np.testing.assert_array_equal(observation, [1, 1])
         assert rest == [1.0, False, False, {}]
         assert env.render() == "1"
+        assert env.unwrapped.steps == 1
         assert env.unwrapped.add(5) == 6
         with pytest.raises(gym.error.InvalidAction):
             env.step(9)
         np.testing.assert_array_equal(env.step(np.int64(0))[0], [3, 6])
+
+
+@pytest.mark.parametrize("transport", ["unary", "stream", "direct-unix", "direct-tcp"])
+def test_values_travel_both_ways(target: str, transport: str) -> None:
+    with RemoteEnv(target, "Conformance/Echo-v0", transport=transport) as env:
+        assert env.reset(options={"a": (1, 2.5)}) == (0, {"a": (1, 2.5)})
+        assert env.step({"echo": "it", "info": {"half": 0.5}})[0::4] == ("it", {"half": 0.5})
+
+
+@pytest.mark.parametrize("transport", ["unary", "stream", "direct-unix", "direct-tcp"])
+def test_a_step_that_fails_leaves_the_session_as_it_was(target: str, transport: str) -> None:
+    with RemoteEnv(target, "Conformance/Raise-v0", transport=transport) as env:
+        env.reset()
+        with pytest.raises(RemoteEnvError, match=r"ValueError: .*asked for it"):
+            env.step("ValueError")
+        assert env.step("nothing")[0] == 0
+
+
+def test_a_step_may_take_a_while(target: str) -> None:
+    with RemoteEnv(target, "Conformance/Slow-v0") as env:
+        env.reset()
+        assert [env.step(0.15)[0], env.step(0)[0]] == [1, 2]
 
 
 def test_the_generator_is_shared(target: str) -> None:
@@ -76,47 +94,52 @@ def test_a_vector_environment(target: str) -> None:
         np.testing.assert_array_equal(observations, np.zeros((8, 2)))
 
 
-def test_closed_sessions_leave_no_sockets_behind() -> None:
-    with running("serve") as process:
-        assert process.stdout is not None
-        target = process.stdout.readline().strip()
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_closed_sessions_leave_no_sockets_behind(language: str) -> None:
+    with kit(language) as served:
 
         def descriptors_after(sessions: int) -> int:
             for _ in range(sessions):
-                with RemoteEnv(target, ENV_ID, transport="direct-tcp") as env:
+                with RemoteEnv(served.target, ENV_ID, transport="direct-tcp") as env:
                     env.reset()
-            return len(list(Path(f"/proc/{process.pid}/fd").iterdir()))
+            return len(list(Path(f"/proc/{served.process.pid}/fd").iterdir()))
 
         before = descriptors_after(1)
         assert descriptors_after(20) < before + 10  # one for each, if they stayed
 
 
-def test_gymnasiums_checker_accepts_it(target: str) -> None:
+@pytest.mark.parametrize(
+    ("target", "env_id"),
+    [*((language, ENV_ID) for language in LANGUAGES), ("typescript", "Walking-v0")],
+    indirect=["target"],
+)
+def test_gymnasiums_checker_accepts_it(target: str, env_id: str) -> None:
     pytest.importorskip("gymnasium")
     from gymnasium.utils.env_checker import check_env
 
     from envwire.client.gymnasium import RemoteEnv as GymnasiumEnv
 
-    with GymnasiumEnv(target, ENV_ID, render_mode="ansi") as env:
+    with GymnasiumEnv(target, env_id, render_mode="ansi") as env:
         check_env(env.unwrapped, skip_render_check=True)
 
 
-def required_failures(target: str, profile: str, run: list[str]) -> list[tuple[str, str]]:
-    selection = Selection(profiles=[profile], run=run)
-    return [
-        (result.check.name, result.text)
-        for result in Runner(Access(target), selection, seconds=20.0).results()
-        if result.outcome is Outcome.FAILED and result.check.level is Level.REQUIRED
-    ]
+def test_many_clients_at_the_same_time(target: str) -> None:
+    failures: list[object] = []
 
+    def drive(seed: int) -> None:
+        actions = random.Random(seed)
+        try:
+            with RemoteEnv(target, ENV_ID, length=20) as env:
+                env.reset()
+                for count in range(1, 20):
+                    if env.step(actions.choice((0, 1)))[0][0] != count:
+                        failures.append((seed, count))
+        except BaseException as failure:
+            failures.append(failure)
 
-def test_it_passes_a_few_checks(target: str) -> None:
-    assert required_failures(target, "core", ["sequence.*", "secrets.*"]) == []
-
-
-@pytest.mark.long
-@pytest.mark.timeout(300)
-@pytest.mark.parametrize("profile", ["core", "stream", "direct", "direct-make", "states", "vector"])
-def test_it_conforms(target: str, profile: str) -> None:
-    assert any(check.profile == profile for check in CHECKS)
-    assert required_failures(target, profile, []) == []
+    threads = [threading.Thread(target=drive, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60.0)
+    assert failures == []

@@ -1,7 +1,6 @@
-#include "kit/batching.h"
+#include "spaces/batching.h"
 
-#include <algorithm>
-#include <functional>
+#include <optional>
 
 #include "values/elements.h"
 
@@ -41,7 +40,12 @@ SpacePtr Shared(Space space) { return std::make_shared<const Space>(std::move(sp
 struct BatchedSpace {
   std::size_t count;
 
-  Space operator()(const Box& box) const { return Box{Repeated(box.low, count), Repeated(box.high, count)}; }
+  Space operator()(const Box& box) const {
+    Box batched{Repeated(box.low, count), Repeated(box.high, count)};
+    if (box.bounded_below) batched.bounded_below = Repeated(*box.bounded_below, count);
+    if (box.bounded_above) batched.bounded_above = Repeated(*box.bounded_above, count);
+    return batched;
+  }
   Space operator()(const Discrete& space) const {
     return MultiDiscrete{Filled(space.dtype, {count}, space.n), Filled(space.dtype, {count}, space.start)};
   }
@@ -65,7 +69,9 @@ struct BatchedSpace {
   }
   template <class Other>
   Space operator()(const Other& space) const {
-    return TupleSpace{std::vector<SpacePtr>(count, Shared(space))};
+    TupleSpace copies;  // not one space in many places: each is sampled on its own
+    for (std::size_t i = 0; i < count; ++i) copies.spaces.push_back(Shared(space));
+    return copies;
   }
 };
 
@@ -79,9 +85,9 @@ struct Batched {
     for (const Value* each : samples) AppendElement(&bytes, space.dtype, each->AsInt());
     return NdArray(space.dtype, {samples.size()}, std::move(bytes));
   }
-  Value operator()(const Box&) const { return Stacked(); }
-  Value operator()(const MultiBinary&) const { return Stacked(); }
-  Value operator()(const MultiDiscrete&) const { return Stacked(); }
+  Value operator()(const Box& space) const { return Stacked(space.low.dtype(), space.low.shape()); }
+  Value operator()(const MultiBinary& space) const { return Stacked(DType::kInt8, space.shape); }
+  Value operator()(const MultiDiscrete& space) const { return Stacked(space.nvec.dtype(), space.nvec.shape()); }
   Value operator()(const DictSpace& space) const {
     Dict batched;
     for (const auto& [key, part] : space.entries) {
@@ -104,7 +110,9 @@ struct Batched {
   }
 
  private:
-  Value Stacked() const {
+  // The arrays one after the other; the type and the shape are the space's where there are none.
+  Value Stacked(DType dtype, const std::vector<std::size_t>& shape) const {
+    if (samples.empty()) return NdArray(dtype, WithAxis(0, shape), "");
     const NdArray& first = samples.front()->array();
     std::string bytes;
     bytes.reserve(first.byte_size() * samples.size());
@@ -125,7 +133,7 @@ struct Batched {
 // The rows of an array along its first axis.
 std::vector<Value> Rows(const Space& space, const NdArray& array, std::size_t count) {
   const std::vector<std::size_t> shape(array.shape().begin() + 1, array.shape().end());
-  const std::size_t bytes = array.byte_size() / count;
+  const std::size_t bytes = count == 0 ? 0 : array.byte_size() / count;
   std::vector<Value> rows;
   for (std::size_t i = 0; i < count; ++i) {
     NdArray row(array.dtype(), shape, std::string(array.bytes() + i * bytes, bytes));
@@ -152,27 +160,47 @@ std::vector<Value> UnbatchTuple(const TupleSpace& space, const std::vector<Value
   return std::vector<Value>(members.begin(), members.end());
 }
 
-// The values of one key, nullptr for members without it, as an array where all are of one numeric type.
-Value ColumnOf(const Samples& values) {
-  const auto all = [&](auto is) {
-    return std::all_of(values.begin(), values.end(), [&](const Value* each) { return each == nullptr || is(*each); });
-  };
-  const auto numbers = [&](DType dtype) {
-    std::string bytes;
-    for (const Value* each : values) AppendElement(&bytes, dtype, each == nullptr ? 0 : each->AsDouble());
-    return NdArray(dtype, {values.size()}, std::move(bytes));
-  };
-  if (all([](const Value& each) { return each.Is<std::int64_t>(); })) return numbers(DType::kInt64);
-  if (all([](const Value& each) { return each.Is<double>(); })) return numbers(DType::kFloat64);
-  if (all([](const Value& each) { return each.Is<bool>(); })) return numbers(DType::kBool);
-  if (all([](const Value& each) { return each.Is<Dict>(); })) {
-    std::vector<Dict> rows;
-    for (const Value* each : values) rows.push_back(each == nullptr ? Dict() : each->dict());
-    return BatchInfos(rows);
+bool IsArrayLike(const Space& space) {
+  return space.If<Box>() || space.If<Discrete>() || space.If<MultiBinary>() || space.If<MultiDiscrete>();
+}
+
+const std::vector<Value>* ElementsOf(const Value& value) {
+  if (const auto* list = value.If<List>()) return &list->values;
+  if (const auto* tuple = value.If<Tuple>()) return &tuple->values;
+  return nullptr;
+}
+
+// The count that all parts have.
+class CommonCount {
+ public:
+  void Take(const std::optional<std::size_t>& count) {
+    differs_ = differs_ || !count || (count_ && *count_ != *count);
+    count_ = count;
   }
-  ObjectArray objects{{values.size()}, {}};
-  for (const Value* each : values) objects.values.push_back(each == nullptr ? Value(None{}) : *each);
-  return objects;
+  std::optional<std::size_t> get() const { return differs_ ? std::nullopt : std::optional(count_.value_or(0)); }
+
+ private:
+  std::optional<std::size_t> count_;
+  bool differs_ = false;
+};
+
+std::optional<std::size_t> CountOfDict(const DictSpace& space, const Value& batch) {
+  const auto* dict = batch.If<Dict>();
+  if (dict == nullptr || dict->size() != space.entries.size()) return std::nullopt;
+  CommonCount common;
+  for (const auto& [key, part] : space.entries) {
+    const Value* found = dict->FindKey(key);
+    common.Take(found == nullptr ? std::nullopt : CountOf(*part, *found));
+  }
+  return common.get();
+}
+
+std::optional<std::size_t> CountOfTuple(const TupleSpace& space, const Value& batch) {
+  const auto* parts = ElementsOf(batch);
+  if (parts == nullptr || parts->size() != space.spaces.size()) return std::nullopt;
+  CommonCount common;
+  for (std::size_t i = 0; i < parts->size(); ++i) common.Take(CountOf(*space.spaces[i], (*parts)[i]));
+  return common.get();
 }
 
 }  // namespace
@@ -189,24 +217,17 @@ std::vector<Value> Unbatch(const Space& space, const Value& batch, std::size_t c
   return values;
 }
 
-Dict BatchInfos(const std::vector<Dict>& infos) {
-  Dict columns;
-  for (const Dict& info : infos) {
-    for (const auto& entry : info.entries()) {
-      if (columns.FindKey(entry.first) != nullptr) continue;
-      Samples values;
-      std::string present;
-      for (const Dict& each : infos) {
-        values.push_back(each.FindKey(entry.first));
-        present += values.back() != nullptr ? '\1' : '\0';
-      }
-      columns.Add(entry.first, ColumnOf(values));
-      const auto* name = entry.first.If<std::string>();
-      columns.Add("_" + (name == nullptr ? std::string("key") : *name),
-                  NdArray(DType::kBool, {infos.size()}, std::move(present)));
-    }
+std::optional<std::size_t> CountOf(const Space& space, const Value& batch) {
+  if (const auto* dict = space.If<DictSpace>()) return CountOfDict(*dict, batch);
+  if (const auto* tuple = space.If<TupleSpace>()) return CountOfTuple(*tuple, batch);
+  if (IsArrayLike(space)) {
+    const auto* array = batch.If<NdArray>();
+    if (array == nullptr || array->shape().empty()) return std::nullopt;
+    return array->shape().front();
   }
-  return columns;
+  const auto* elements = ElementsOf(batch);
+  if (elements == nullptr) return std::nullopt;
+  return elements->size();
 }
 
 }  // namespace envwire::internal

@@ -1,4 +1,4 @@
-"""The C++ client beside the environments themselves: bit for bit, over every transport, with connections cut."""
+"""Clients in other languages beside the environments themselves: bit for bit, over every transport, with cuts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from envwire.server import Server
 from tests.faults.wire import Wire
-from tests.languages.cpp import running
+from tests.languages.programs import LANGUAGES, running
 from tests.languages.rollouts import CASES, IDS, SEED, SETTINGS, STEPS, Case, cuts, expected
 from tests.languages.values import value_hex
 
@@ -21,7 +21,7 @@ def server() -> Iterator[Server]:
 
 
 class Seen(NamedTuple):
-    """What the C++ client saw."""
+    """What a client saw."""
 
     outcomes: list[list[str]]
     resumed: int
@@ -29,6 +29,7 @@ class Seen(NamedTuple):
 
 
 def rollout(
+    language: str,
     target: str,
     transport: str,
     case: Case,
@@ -36,13 +37,13 @@ def rollout(
     chunk: int = 1,
     made: Callable[[], None] = lambda: None,
 ) -> Seen:
-    """Has the C++ client take the actions. `made` is called once it has the environment."""
+    """Has a client take the actions. `made` is called once it has the environment."""
     kwargs = value_hex(case.kwargs)
     lines = [target, transport, case.env_id, kwargs, case.num_envs, SEED, chunk, *actions, "", ""]
-    with running("rollout") as process:
+    with running(language, "rollout") as process:
         assert process.stdin is not None
         process.stdin.write("\n".join(map(str, lines)))
-        process.stdin.flush()
+        process.stdin.close()
         assert process.stdout is not None
         assert process.stdout.readline() == "made\n"
         made()
@@ -52,30 +53,39 @@ def rollout(
     return Seen([line.split() for line in outcomes], int(resumed), name)
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("transport", ["unary", "stream", "direct", "direct-tcp"])
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_rollout_is_the_local_one_bit_for_bit(server: Server, case: Case, transport: str) -> None:
+def test_a_rollout_is_the_local_one_bit_for_bit(
+    server: Server, language: str, case: Case, transport: str
+) -> None:
     actions, outcomes = expected(case)
-    seen = rollout(server.target, transport, case, actions)
-    assert transport.startswith(seen.transport)
+    seen = rollout(language, server.target, transport, case, actions)
+    assert seen.transport == transport.removesuffix("-tcp")
     assert len(seen.outcomes) == len(outcomes)
     for index, (one, other) in enumerate(zip(seen.outcomes, outcomes, strict=True)):
         assert one == other, index
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("transport", ["unary", "direct"])
-def test_chunks_of_actions_are_the_steps_one_by_one(server: Server, transport: str) -> None:
+def test_chunks_of_actions_are_the_steps_one_by_one(
+    server: Server, language: str, transport: str
+) -> None:
     case = CASES["dict"]
     actions, outcomes = expected(case)
-    assert rollout(server.target, transport, case, actions, chunk=32).outcomes == outcomes
+    assert rollout(language, server.target, transport, case, actions, chunk=32).outcomes == outcomes
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("transport", ["unary", "stream", "direct-tcp"])
-def test_no_step_is_lost_or_doubled_while_connections_are_cut(transport: str) -> None:
+def test_no_step_is_lost_or_doubled_while_connections_are_cut(
+    language: str, transport: str
+) -> None:
     case = CASES["dict"]
     actions, outcomes = expected(case, 2 * STEPS)
     with Wire(SEED) as wire, Server(IDS, **SETTINGS, **wire.settings), cuts(wire) as start:
-        seen = rollout(wire.target, transport, case, actions, made=start)
+        seen = rollout(language, wire.target, transport, case, actions, made=start)
     assert seen.outcomes == outcomes
     assert seen.resumed > 0

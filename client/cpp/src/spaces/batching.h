@@ -1,6 +1,7 @@
-// Batches of samples, spaces and infos, as Gymnasium's vector environments have them.
+// Batches of spaces and of their samples, as Gymnasium has them in vector environments and stacked sequences.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "envwire/space.hpp"
@@ -11,9 +12,9 @@ namespace envwire::internal {
 Space BatchSpace(const Space& space, std::size_t count);
 // Puts samples of a space together; arrays and numbers become one array.
 Value Batch(const Space& space, const std::vector<const Value*>& samples);
-// The sample of each member. The batch is one of the batched space.
+// The sample of each member. The batch holds `count`.
 std::vector<Value> Unbatch(const Space& space, const Value& batch, std::size_t count);
-// Puts infos together in columns: beside each key there is "_key", which says who has it.
-Dict BatchInfos(const std::vector<Dict>& infos);
+// How many samples a batch of a space holds; nothing where it cannot be one.
+std::optional<std::size_t> CountOf(const Space& space, const Value& batch);
 
 }  // namespace envwire::internal

@@ -1,0 +1,92 @@
+"""The environment kits pass the profiles of `envwire conformance` that they claim."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import pytest
+
+import envwire.conformance.checks  # noqa: F401 - importing them is what lists them
+from envwire.conformance.raw import Access
+from envwire.conformance.suite import Selection
+from envwire.conformance.suite.runner import Outcome, Runner
+from tests.languages.programs import LANGUAGES, kit
+
+#: A crash ends all sessions of a kit, and so it makes no `Conformance/Crash-v0`.
+CRASHES = {
+    "errors.a-crash-ends-one-session[unary]",
+    "errors.the-last-words-of-a-process-travel[unary]",
+    "endings.a-crash-ends-the-channel[direct]",
+}
+
+
+class Claim(NamedTuple):
+    """The profiles that a kit passes, and the checks of them that are skipped."""
+
+    profiles: Sequence[str]
+    skipped: set[str]
+
+
+CLAIMS = {
+    # No step is stopped there, and there are no wrappers.
+    "cpp": Claim(
+        ("core", "stream", "direct", "direct-make", "states", "vector", "ops"),
+        CRASHES
+        | {
+            "makes.wrappers-are-put-around[unary]",
+            "leases.a-request-has-its-time[unary]",
+            "vector_members.wrappers-go-around-each-member[unary]",
+        },
+    ),
+    # No wrappers there, and no samples of stacked sequences.
+    "typescript": Claim(
+        ("core", "stream", "direct", "states"),
+        CRASHES
+        | {
+            "makes.wrappers-are-put-around[unary]",
+            "spaces.a-space-is-described/stacked[unary]",
+        },
+    ),
+}
+FEW = (
+    "steps.a-step-is-taken-once*",
+    "values.a-broken-value*",
+    "saved_states.*",
+    "opening.a-bad*",
+    "sequence.*",
+    "secrets.*",
+)
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def target(language: str) -> Iterator[str]:
+    with kit(language) as served:
+        yield served.target
+
+
+def outcomes(target: str, profiles: Sequence[str], *run: str) -> dict[str, tuple[Outcome, str]]:
+    """Returns what came of the checks that did not pass; the count of the others must not be 0."""
+    results = list(Runner(Access(target), Selection(profiles, run), seconds=20.0).results())
+    others = [one for one in results if one.outcome is not Outcome.PASSED]
+    assert len(others) < len(results)
+    return {one.check.name: (one.outcome, one.text) for one in others}
+
+
+def test_a_kit_passes_a_few_checks(language: str, target: str) -> None:
+    assert outcomes(target, CLAIMS[language].profiles, *FEW) == {}
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_a_kit_passes_its_profiles(language: str, target: str) -> None:
+    profiles, skipped = CLAIMS[language]
+    found = outcomes(target, profiles)
+    assert {name: outcome for name, (outcome, _) in found.items()} == dict.fromkeys(
+        skipped, Outcome.SKIPPED
+    ), found
