@@ -12,7 +12,7 @@ from envwire.conformance.raw import Access
 from envwire.conformance.suite import Selection
 from envwire.conformance.suite.runner import Outcome, Result, Runner
 from envwire.server import Server
-from tests.conformance.mutants import answers, channels, numbers, owners, requests
+from tests.conformance.mutants import answers, channels, numbers, owners, recordings, requests
 from tests.conformance.mutants.mutant import MUTANTS, Mutant
 
 NAMES = sorted({name for mutant in MUTANTS for name in mutant.caught_by})
@@ -21,7 +21,7 @@ SLOW = [
     mutant for mutant in MUTANTS if any(name.startswith("leases.") for name in mutant.caught_by)
 ]
 
-del answers, channels, numbers, owners, requests  # importing them is what lists them
+del answers, channels, numbers, owners, recordings, requests  # importing them is what lists them
 
 
 def result(proxy: Proxy, name: str) -> Result:

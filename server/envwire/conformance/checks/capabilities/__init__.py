@@ -10,6 +10,7 @@ from envwire.conformance.checks.capabilities import (  # isort: skip
     forks,
     vectors,
     vector_members,
+    member_replays,
     health,
     access,
 )
@@ -19,6 +20,7 @@ __all__ = [
     "attributes",
     "forks",
     "health",
+    "member_replays",
     "np_random",
     "replays",
     "saved_states",

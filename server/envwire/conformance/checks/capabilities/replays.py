@@ -5,24 +5,30 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from envwire.codec import Reason
-from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Session
 from envwire.conformance.raw.values import int64s, integer
 from envwire.conformance.suite import Scene, check
 from envwire.v1 import environment_pb2 as pb
 
 
+def recorded(session: Session, kind: str, **fields: Any) -> bytes:
+    """Returns a request as it stands in a recording."""
+    return session.request(kind, 0, **fields).SerializeToString()
+
+
 def _reset(session: Session, seed: int) -> bytes:
-    return session.request("reset", 0, seed=integer(seed)).SerializeToString()
+    return recorded(session, "reset", seed=integer(seed))
 
 
 def _step(session: Session, action: int) -> bytes:
-    return session.request("step", 0, action=integer(action)).SerializeToString()
+    return recorded(session, "step", action=integer(action))
 
 
-def _digest(answers: Sequence[bytes]) -> bytes:
+def answer_digest(answers: Sequence[bytes]) -> bytes:
     """Returns the digest of answers that hold neither warnings nor large tensors."""
     digest = hashlib.blake2b(digest_size=16)
     for answer in answers:
@@ -64,7 +70,7 @@ def the_digest_is_that_of_the_answers(scene: Scene) -> None:
         pb.InteractResponse(step=original.step(1)),
         pb.InteractResponse(step=original.step(0)),
     ]
-    wanted = _digest([one.SerializeToString(deterministic=True) for one in answers])
+    wanted = answer_digest([one.SerializeToString(deterministic=True) for one in answers])
     expect_equal(found.hex(), wanted.hex(), "the digest")
 
 
@@ -114,7 +120,7 @@ def an_error_counts_as_its_reason(scene: Scene) -> None:
     reset = pb.InteractResponse(reset=original.reset(1)).SerializeToString(deterministic=True)
     step = pb.InteractResponse(step=original.step(1)).SerializeToString(deterministic=True)
     reason = Reason.INVALID_ACTION.encode("ascii")
-    expect_equal(found.hex(), _digest([reset, reason, step]).hex(), "the digest")
+    expect_equal(found.hex(), answer_digest([reset, reason, step]).hex(), "the digest")
 
 
 @check("REPLAY-18 SEQUENCE-7", profile="replay")
@@ -125,3 +131,17 @@ def what_is_no_recording_is_refused(scene: Scene) -> None:
     for nonsense in (b"\xff\xff", make):
         session.ask("replay", requests=[nonsense]).refused(Reason.INVALID_VALUE)
     session.reset(1)
+
+
+@check("DRIVE-13", profile="replay")
+def steps_of_a_chunk_stand_by_themselves(scene: Scene) -> None:
+    """A recording of a chunk's steps, one by one, has the digest of the steps in the chunk's answer."""
+    session, original = scene.make(), scene.make()
+    if "chunk" not in original.made.capabilities:
+        raise SkippedError("the session takes no chunks")
+    reset = pb.InteractResponse(reset=original.reset(1))
+    chunk = original.ask("step", actions=[integer(1), integer(0)]).of("step")
+    answers = [reset, *(pb.InteractResponse(step=step) for step in chunk.steps)]
+    wanted = answer_digest([one.SerializeToString(deterministic=True) for one in answers])
+    requests = [_reset(session, 1), _step(session, 1), _step(session, 0)]
+    expect_equal(_replayed(session, requests).digest.hex(), wanted.hex(), "the digest")

@@ -30,7 +30,8 @@ def actions(*numbers: int) -> Value:
     )
 
 
-def _draws(answer: pb.ResetResponse) -> list[float]:
+def draws(answer: pb.ResetResponse) -> list[float]:
+    """Returns what the members drew at a reset."""
     return [
         number for (number,) in struct.iter_unpack("<d", look_up(answer.info, "draw").array.data)
     ]
@@ -109,12 +110,12 @@ def a_repeated_vector_step_is_taken_once(scene: Scene) -> None:
 def a_seed_is_spread(scene: Scene) -> None:
     """Member i gets seed + i, or its own of a list."""
     session = vector(scene)
-    spread = _draws(session.reset(5))
+    spread = draws(session.reset(5))
     expect_equal(len(set(spread)), COUNT, "the number of different draws")
     listed = parsed(
         "list { values { int_value: 5 } values { int_value: 6 } values { int_value: 7 } }"
     )
-    expect_equal(_draws(session.ask("reset", seed=listed).of("reset")), spread, "the draws")
+    expect_equal(draws(session.ask("reset", seed=listed).of("reset")), spread, "the draws")
     single = look_up(scene.make().reset(6).info, "draw").float_value
     expect_equal(spread[1], single, "the draw of member 1")
 

@@ -1,0 +1,134 @@
+"""Replay to vector environments whose members begin at different positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from envwire.codec import Reason
+from envwire.conformance.checks.capabilities.replays import answer_digest, recorded
+from envwire.conformance.checks.capabilities.vectors import actions, draws, vector
+from envwire.conformance.outcomes import SkippedError, expect_equal
+from envwire.conformance.raw import Session
+from envwire.conformance.raw.values import array, int64s, integer, look_up
+from envwire.conformance.suite import Scene, check
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import values_pb2
+from envwire.v1.spaces_pb2 import RandomState
+from envwire.v1.values_pb2 import ValueMap
+
+#: A position behind the recordings of these checks.
+_LATER = 100
+
+
+def _pair(scene: Scene) -> Session:
+    """Makes two Counters that step together, and begin anew only when they are told to."""
+    if "vector" not in scene.info.capabilities:
+        raise SkippedError("the server makes no vector environments")
+    return vector(scene, 2, "DISABLED")
+
+
+def _only(*reset: bool) -> ValueMap:
+    """Returns the option that says who is reset."""
+    mask = array(values_pb2.DATA_TYPE_BOOL, [len(reset)], bytes(reset))
+    return ValueMap(entries=[values_pb2.ValueEntry(name="reset_mask", value=mask)])
+
+
+def _recording(session: Session) -> list[bytes]:
+    """Returns a recording: both are reset and step, then member 1 begins anew, and both step."""
+    return [
+        recorded(session, "reset", seed=integer(5)),
+        recorded(session, "step", action=actions(1, 1)),
+        recorded(session, "reset", options=_only(False, True)),
+        recorded(session, "step", action=actions(0, 1)),
+    ]
+
+
+def _replay(
+    session: Session,
+    requests: Sequence[bytes],
+    *starts: pb.MemberStart,
+    unseen: Sequence[int] = (),
+) -> pb.ReplayResponse:
+    answer = session.ask("replay", requests=requests, member_starts=starts, unseen=unseen)
+    replayed: pb.ReplayResponse = answer.of("replay")
+    expect_equal(replayed.served, len(requests), "the number of requests served")
+    return replayed
+
+
+def _state_after(scene: Scene, seed: int) -> tuple[RandomState, float]:
+    """Returns the state of a generator after a reset with a seed, and what the second reset behind it draws."""
+    session = scene.make()
+    state = session.reset(seed, mirror_np_random=True).random.np_random
+    session.reset()
+    return state, look_up(session.reset().info, "draw").float_value
+
+
+@check("REPLAY-12", profile="replay")
+def a_member_that_begins_later_is_left_out(scene: Scene) -> None:
+    """Up to its position a member is neither stepped nor reset; the others are."""
+    session = _pair(scene)
+    session.reset(1)
+    for _ in range(4):
+        session.step(actions(1, 1))
+    _replay(session, _recording(session), pb.MemberStart(member=1, position=_LATER))
+    expect_equal(int64s(session.step(actions(0, 0)).observation), [3, 1, 5, 4], "steps and sums")
+
+
+@check("REPLAY-12 REPLAY-13 REPLAY-17", profile="replay")
+def a_member_begins_with_a_reset(scene: Scene) -> None:
+    """At its position a member's generator gets its state, and it is reset."""
+    state, later = _state_after(scene, 77)
+    session = _pair(scene)
+    session.reset(1)
+    start = pb.MemberStart(member=1, position=2, np_random=state)
+    _replay(session, _recording(session), start)
+    expect_equal(int64s(session.step(actions(0, 0)).observation), [3, 1, 2, 1], "steps and sums")
+    expect_equal(draws(session.reset(options=_only(False, True)))[1], later, "what it draws next")
+
+
+@check("REPLAY-13", profile="replay")
+def a_member_begins_with_a_step(scene: Scene) -> None:
+    """A step at its position resets a member, as at the end of an episode."""
+    state, later = _state_after(scene, 78)
+    session = _pair(scene)
+    session.reset(1)
+    start = pb.MemberStart(member=1, position=3, np_random=state)
+    _replay(session, _recording(session), start)
+    expect_equal(int64s(session.step(actions(0, 0)).observation), [3, 1, 1, 0], "steps and sums")
+    expect_equal(draws(session.reset(options=_only(False, True)))[1], later, "what it draws next")
+
+
+@check("REPLAY-14", profile="replay")
+def answers_without_a_member_are_passed_over(scene: Scene) -> None:
+    """The digest is that of the answers in which all took part, when the others are named as unseen."""
+    original = _pair(scene)
+    original.reset(5)
+    original.step(actions(1, 1))
+    original.reset(options=_only(False, True))
+    seen = pb.InteractResponse(step=original.step(actions(0, 1)))
+    session = _pair(scene)
+    session.reset(1)
+    start = pb.MemberStart(member=1, position=2)
+    found = _replay(session, _recording(session), start, unseen=(0, 1, 2)).digest
+    wanted = answer_digest([seen.SerializeToString(deterministic=True)])
+    expect_equal(found.hex(), wanted.hex(), "the digest")
+
+
+@check("REPLAY-15", profile="replay")
+def who_is_left_out_was_reset(scene: Scene) -> None:
+    """A member cannot be left out before any reset."""
+    session = _pair(scene)
+    start = pb.MemberStart(member=1, position=2)
+    answer = session.ask("replay", requests=_recording(session), member_starts=[start])
+    answer.refused(Reason.INVALID_VALUE)
+
+
+@check("REPLAY-16", profile="replay")
+def another_recording_is_everybodys(scene: Scene) -> None:
+    """In a recording that is sent from position 0 without beginnings all members take part again."""
+    session = _pair(scene)
+    session.reset(1)
+    _replay(session, _recording(session)[:2], pb.MemberStart(member=1, position=_LATER))
+    _replay(session, _recording(session)[:2])
+    observation = session.step(actions(0, 0)).observation
+    expect_equal(int64s(observation), [2, 1, 2, 1], "steps and sums")
