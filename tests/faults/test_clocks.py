@@ -15,6 +15,7 @@ from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
+from envwire.server._ipc.scoreboard import Counters
 from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import SessionLink
 from tests.conftest import ROOT
@@ -55,11 +56,8 @@ class _Board:
     def busy_for(self, _: int) -> float:
         return 0.0
 
-    def times(self, _: int) -> tuple[int, int]:
-        return 0, 0
-
-    def steps(self, _: int) -> int:
-        return 0
+    def counters(self, _: int) -> Counters:
+        return Counters(**dict.fromkeys(Counters._fields, 0))
 
 
 class _Process:

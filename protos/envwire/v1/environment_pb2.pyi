@@ -1040,10 +1040,16 @@ class ReplayRequest(google.protobuf.message.Message):
     POSITION_FIELD_NUMBER: builtins.int
     UNSEEN_FIELD_NUMBER: builtins.int
     MEMBER_STARTS_FIELD_NUMBER: builtins.int
+    EPOCH_FIELD_NUMBER: builtins.int
+    LOSS_FIELD_NUMBER: builtins.int
     sequence: builtins.int
     """Number of this request in its session; the recorded requests use none."""
     position: builtins.int
     """How many requests of the recording were served before; 0 begins one."""
+    epoch: builtins.int
+    """How many sessions of the client's environment were lost before this one; shown to those who watch the server."""
+    loss: builtins.str
+    """Why the last of them was lost: a reason of ErrorInfo; empty when its server did not answer."""
     @property
     def header(self) -> global___SessionHeader:
         """Whose it is; absent on a direct channel."""
@@ -1073,9 +1079,11 @@ class ReplayRequest(google.protobuf.message.Message):
         position: builtins.int = ...,
         unseen: collections.abc.Iterable[builtins.int] | None = ...,
         member_starts: collections.abc.Iterable[global___MemberStart] | None = ...,
+        epoch: builtins.int = ...,
+        loss: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["header", b"header"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["header", b"header", "member_starts", b"member_starts", "position", b"position", "requests", b"requests", "sequence", b"sequence", "unseen", b"unseen"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["epoch", b"epoch", "header", b"header", "loss", b"loss", "member_starts", b"member_starts", "position", b"position", "requests", b"requests", "sequence", b"sequence", "unseen", b"unseen"]) -> None: ...
 
 global___ReplayRequest = ReplayRequest
 

@@ -86,6 +86,12 @@ class Packet:
     message: bytes
     attachments: Attachments | None = None
 
+    @property
+    def size(self) -> int:
+        """Bytes of both."""
+        beside = self.attachments
+        return len(self.message) + (0 if beside is None else beside.length)
+
 
 @dataclass(slots=True)
 class Reply:

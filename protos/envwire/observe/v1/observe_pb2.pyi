@@ -182,6 +182,14 @@ class SessionStatus(google.protobuf.message.Message):
     STEPPING_FIELD_NUMBER: builtins.int
     PROCESS_ID_FIELD_NUMBER: builtins.int
     FRAMES_FIELD_NUMBER: builtins.int
+    REPLYING_FIELD_NUMBER: builtins.int
+    EPISODES_FIELD_NUMBER: builtins.int
+    EPISODE_STEPS_FIELD_NUMBER: builtins.int
+    EPISODE_RETURNS_FIELD_NUMBER: builtins.int
+    REPEATED_FIELD_NUMBER: builtins.int
+    REPLAYED_FIELD_NUMBER: builtins.int
+    EPOCH_FIELD_NUMBER: builtins.int
+    LOSS_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """Its id."""
     env_id: builtins.str
@@ -208,6 +216,22 @@ class SessionStatus(google.protobuf.message.Message):
     """Number of its process, on the server's machine."""
     frames: builtins.bool
     """Whether WatchFrames can show it."""
+    replying: builtins.float
+    """Time of serving in which answers were handed to the operating system, in seconds: writing to the network."""
+    episodes: builtins.int
+    """Episodes that ended; those of a vector environment's members count each."""
+    episode_steps: builtins.int
+    """Steps of them."""
+    episode_returns: builtins.float
+    """Sum of their returns, those that are not finite left out."""
+    repeated: builtins.int
+    """Requests that came again, and got the answer that was kept."""
+    replayed: builtins.int
+    """Requests of lost sessions that were served to recover their environment."""
+    epoch: builtins.int
+    """How many sessions of its client's environment were lost before this one, as its client says."""
+    loss: builtins.str
+    """Why the last of them was lost: a reason of ErrorInfo, or UNKNOWN. Empty when epoch is 0."""
     def __init__(
         self,
         *,
@@ -223,9 +247,17 @@ class SessionStatus(google.protobuf.message.Message):
         stepping: builtins.float = ...,
         process_id: builtins.int = ...,
         frames: builtins.bool = ...,
+        replying: builtins.float = ...,
+        episodes: builtins.int = ...,
+        episode_steps: builtins.int = ...,
+        episode_returns: builtins.float = ...,
+        repeated: builtins.int = ...,
+        replayed: builtins.int = ...,
+        epoch: builtins.int = ...,
+        loss: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_idle_since", b"_idle_since", "idle_since", b"idle_since"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_idle_since", b"_idle_since", "began", b"began", "client", b"client", "env_id", b"env_id", "frames", b"frames", "idle_since", b"idle_since", "process_id", b"process_id", "requests", b"requests", "serving", b"serving", "session_id", b"session_id", "state", b"state", "stepping", b"stepping", "steps", b"steps"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_idle_since", b"_idle_since", "began", b"began", "client", b"client", "env_id", b"env_id", "episode_returns", b"episode_returns", "episode_steps", b"episode_steps", "episodes", b"episodes", "epoch", b"epoch", "frames", b"frames", "idle_since", b"idle_since", "loss", b"loss", "process_id", b"process_id", "repeated", b"repeated", "replayed", b"replayed", "replying", b"replying", "requests", b"requests", "serving", b"serving", "session_id", b"session_id", "state", b"state", "stepping", b"stepping", "steps", b"steps"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_idle_since", b"_idle_since"]) -> typing.Literal["idle_since"] | None: ...
 
 global___SessionStatus = SessionStatus
@@ -317,6 +349,32 @@ class SessionEvent(google.protobuf.message.Message):
 global___SessionEvent = SessionEvent
 
 @typing.final
+class Episode(google.protobuf.message.Message):
+    """An episode that has ended."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ENDED_FIELD_NUMBER: builtins.int
+    TOTAL_FIELD_NUMBER: builtins.int
+    LENGTH_FIELD_NUMBER: builtins.int
+    ended: builtins.float
+    """When, in seconds since the server began."""
+    total: builtins.float
+    """Sum of its rewards. Of many agents, the rewards of all together."""
+    length: builtins.int
+    """Its steps."""
+    def __init__(
+        self,
+        *,
+        ended: builtins.float = ...,
+        total: builtins.float = ...,
+        length: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["ended", b"ended", "length", b"length", "total", b"total"]) -> None: ...
+
+global___Episode = Episode
+
+@typing.final
 class DescribeSessionResponse(google.protobuf.message.Message):
     """What is known of a session."""
 
@@ -329,6 +387,8 @@ class DescribeSessionResponse(google.protobuf.message.Message):
     OUTPUT_FIELD_NUMBER: builtins.int
     OUTPUT_WITHHELD_FIELD_NUMBER: builtins.int
     LAST_FRAME_FIELD_NUMBER: builtins.int
+    EPISODES_FIELD_NUMBER: builtins.int
+    LAST_FIELD_NUMBER: builtins.int
     exit_status: builtins.int
     """Status with which its process ended, negative for a signal; absent when that is not known."""
     output: builtins.str
@@ -353,6 +413,14 @@ class DescribeSessionResponse(google.protobuf.message.Message):
     def last_frame(self) -> global___Frame:
         """The last picture that was taken of it; absent when nobody watched."""
 
+    @property
+    def episodes(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Episode]:
+        """The last 16 episodes, the oldest first."""
+
+    @property
+    def last(self) -> global___SessionStatus:
+        """Its counters when it ended, without state; absent while it lives."""
+
     def __init__(
         self,
         *,
@@ -363,9 +431,11 @@ class DescribeSessionResponse(google.protobuf.message.Message):
         output: builtins.str = ...,
         output_withheld: builtins.bool = ...,
         last_frame: global___Frame | None = ...,
+        episodes: collections.abc.Iterable[global___Episode] | None = ...,
+        last: global___SessionStatus | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_exit_status", b"_exit_status", "end", b"end", "exit_status", b"exit_status", "last_frame", b"last_frame", "session", b"session"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_exit_status", b"_exit_status", "end", b"end", "events", b"events", "exit_status", b"exit_status", "last_frame", b"last_frame", "output", b"output", "output_withheld", b"output_withheld", "session", b"session"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_exit_status", b"_exit_status", "end", b"end", "exit_status", b"exit_status", "last", b"last", "last_frame", b"last_frame", "session", b"session"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_exit_status", b"_exit_status", "end", b"end", "episodes", b"episodes", "events", b"events", "exit_status", b"exit_status", "last", b"last", "last_frame", b"last_frame", "output", b"output", "output_withheld", b"output_withheld", "session", b"session"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_exit_status", b"_exit_status"]) -> typing.Literal["exit_status"] | None: ...
 
 global___DescribeSessionResponse = DescribeSessionResponse

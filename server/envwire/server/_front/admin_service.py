@@ -72,7 +72,7 @@ class AdminService:
 
 
 def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
-    requests, serving, stepping = session.stats()
+    seen = session.counters
     attached = session.attendance.streams > 0 or session.attendance.busy
     return pb.SessionSummary(
         session_id=session.id,
@@ -83,9 +83,9 @@ def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
         idle=to_duration(0.0 if attached else max(0.0, now - session.attendance.last_used)),
         lease=to_duration(session.attendance.lease),
         process_id=session.process.pid,
-        requests=requests,
-        serving=to_duration(serving),
-        stepping=to_duration(stepping),
+        requests=seen.requests,
+        serving=to_duration(seen.serving / 1e9),
+        stepping=to_duration(seen.stepping / 1e9),
     )
 
 

@@ -105,9 +105,11 @@ class ControlService:
     ) -> pb.InteractResponse:
         """Returns how many requests a session served, and how long they took."""
         session = self._sessions.find(request.header.session_id, request.header.secret)
-        requests, serving, stepping = session.stats()
+        seen = session.counters
         stats = pb.GetSessionStatsResponse(
-            requests=requests, serving=to_duration(serving), stepping=to_duration(stepping)
+            requests=seen.requests,
+            serving=to_duration(seen.serving / 1e9),
+            stepping=to_duration(seen.stepping / 1e9),
         )
         return pb.InteractResponse(get_session_stats=stats)
 

@@ -45,30 +45,6 @@ class MakeCount:
     outcome: str = CANCELLED
 
 
-@dataclass
-class Served:
-    """What sessions served.
-
-    Attributes:
-        requests: How many requests.
-        steps: How many steps of environments.
-        serving: Seconds spent on them in the sessions' processes.
-        stepping: Seconds of that in the environments' steps.
-    """
-
-    requests: int = 0
-    steps: int = 0
-    serving: float = 0.0
-    stepping: float = 0.0
-
-    def add(self, steps: int, requests: int, serving: float, stepping: float) -> None:
-        """Adds what one session served."""
-        self.steps += steps
-        self.requests += requests
-        self.serving += serving
-        self.stepping += stepping
-
-
 class Tally:
     """What a server or a gateway did since it started.
 
@@ -79,7 +55,6 @@ class Tally:
         makes: Makes by outcome.
         make_seconds: How long they took, those in a queue included.
         ends: Sessions that ended, by the reason that their clients are told.
-        served: What those sessions served.
         received: Bytes of requests over gRPC, those of direct channels not among them.
         sent: Bytes of their answers.
     """
@@ -89,7 +64,6 @@ class Tally:
         self.makes: Counter[str] = Counter()
         self.make_seconds = Histogram()
         self.ends: Counter[str] = Counter()
-        self.served = Served()
         self.received = self.sent = 0
 
     @contextmanager

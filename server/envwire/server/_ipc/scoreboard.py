@@ -1,8 +1,8 @@
 """The scoreboard: shared memory in which a session process tells the front what it is doing.
 
 The front is not in the way of a direct channel, so it cannot see when a request came or how long it takes. The process
-writes that here, a few numbers a request; the front looks a few times a second. Behind the rows are the marks of the
-message slots, which share the scoreboard's file.
+writes that here, once when a request begins and once when it was answered; the front looks a few times a second. Behind
+the rows are the marks of the message slots, which share the scoreboard's file.
 """
 
 from __future__ import annotations
@@ -12,13 +12,23 @@ import mmap
 import os
 import time
 
-_ROW = 5
-_BUSY, _SERVED, _SERVING, _STEPPING, _STEPS = range(_ROW)
-_NUMBER_BYTES = 8
+from envwire.server._ipc.scoreboard_row import (
+    ROW_BYTES,
+    Counters,
+    Episode,
+    Row,
+    read_counters,
+    read_episodes,
+)
+
+__all__ = ["Counters", "Episode", "Row", "Scoreboard", "make_scoreboard", "size"]
+
+_COLUMNS = ROW_BYTES // 8
+_SERVED, _STEPS = 1, 4
 #: Slots that can be marked.
 MARKS = 8
 #: Where the message slots begin in the file, whatever the number of rows; how large each is; and the file's length.
-SLOTS_START, SLOT_BYTES = 1 << 20, 1 << 24
+SLOTS_START, SLOT_BYTES = 1 << 24, 1 << 24
 FILE_BYTES = SLOTS_START + 4 * SLOT_BYTES
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
@@ -37,46 +47,45 @@ class Scoreboard:
         self._marks = memoryview(self._memory)[-MARKS:]
 
     def begin(self, row: int) -> None:
-        """Records that a request is being served."""
-        self._numbers[row * _ROW + _BUSY] = time.monotonic_ns()
+        """Records that an environment is being made for a row."""
+        self._numbers[row * _COLUMNS] = time.monotonic_ns()
 
-    def end(self, row: int, stepping: int, steps: int) -> None:
-        """Records that the request was served.
+    def row(self, row: int, making: int = 0, describing: int = 0) -> Row:
+        """Returns a row for a new session to write in, cleared.
 
         Args:
-            row: The session's row.
-            stepping: Nanoseconds that the environment's steps took so far.
-            steps: Steps that it took so far.
+            row: Its number.
+            making: Nanoseconds in which the environment was made.
+            describing: Nanoseconds in which the answer to the Make was written.
         """
-        numbers, first = self._numbers, row * _ROW
-        numbers[first + _SERVING] += time.monotonic_ns() - numbers[first + _BUSY]
-        numbers[first + _STEPPING] = stepping
-        numbers[first + _STEPS] = steps
-        numbers[first + _BUSY] = 0
-        numbers[first + _SERVED] += 1
+        self.clear(row)
+        return Row(self._memory, row, making, describing)
 
     def clear(self, row: int) -> None:
         """Makes a row ready for another session."""
-        for column in range(_ROW):
-            self._numbers[row * _ROW + column] = 0
+        first = row * _COLUMNS
+        self._numbers[first : first + _COLUMNS] = memoryview(bytes(ROW_BYTES)).cast("Q")
 
     def busy_for(self, row: int) -> float:
         """Returns for how many seconds the present request has been served; 0 when there is none."""
-        since = self._numbers[row * _ROW + _BUSY]
+        since = self._numbers[row * _COLUMNS]
         return (time.monotonic_ns() - since) / 1e9 if since else 0.0
 
     def served(self, row: int) -> int:
         """Returns how many requests were served."""
-        return self._numbers[row * _ROW + _SERVED]
-
-    def times(self, row: int) -> tuple[int, int]:
-        """Returns the nanoseconds spent on requests, and those of them that the environment's steps took."""
-        first = row * _ROW
-        return self._numbers[first + _SERVING], self._numbers[first + _STEPPING]
+        return self._numbers[row * _COLUMNS + _SERVED]
 
     def steps(self, row: int) -> int:
         """Returns how many steps the environment took."""
-        return self._numbers[row * _ROW + _STEPS]
+        return self._numbers[row * _COLUMNS + _STEPS]
+
+    def counters(self, row: int) -> Counters:
+        """Returns all counters of a row."""
+        return read_counters(self._numbers, row)
+
+    def episodes(self, row: int) -> list[Episode]:
+        """Returns the last episodes of a row, the oldest first."""
+        return read_episodes(self._numbers, row)
 
     def mark(self, slot: int, marked: bool) -> None:
         """Notes whether something lies at a slot in the message slots."""
@@ -93,13 +102,13 @@ class Scoreboard:
         self._marks.release()
         self._memory.close()  # and the descriptor that it keeps
         self._numbers, self._marks = kept.cast("Q"), kept[-MARKS:]
-        for column in range(_BUSY, len(self._numbers), _ROW):  # the last one holds the marks
+        for column in range(0, len(self._numbers), _COLUMNS):  # the last one holds the marks
             self._numbers[column] = 0
 
 
 def size(rows: int) -> int:
     """Returns the bytes of a scoreboard."""
-    return rows * _ROW * _NUMBER_BYTES + MARKS
+    return rows * ROW_BYTES + MARKS
 
 
 def make_scoreboard(rows: int) -> tuple[int, Scoreboard]:

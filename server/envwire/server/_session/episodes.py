@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from envwire.codec import (
@@ -14,6 +15,7 @@ from envwire.codec import (
 )
 from envwire.codec.steps.messages import truth, write_step
 from envwire.server._hosting import np_random as _randomness
+from envwire.server._hosting.vector.vector_hosts import RESET_MASK, is_vector
 from envwire.server._session.hosted_env import HostedEnv, reason_of
 from envwire.server._session.states import Event
 from envwire.server._session.values import check_info, invalid, read, write, write_info
@@ -53,6 +55,14 @@ def reset(
 def _member_options(hosted: HostedEnv, request: pb.ResetRequest) -> list[dict[Any, Any]]:
     hosted.with_members()
     return [read(decode_mapping, options, hosted.family) for options in request.member_options]
+
+
+def chosen_members(hosted: HostedEnv, request: pb.ResetRequest) -> Sequence[int] | None:
+    """Returns the members of a vector environment that a reset chose by a mask; None for all of them."""
+    if not is_vector(hosted.env) or not request.HasField("options"):
+        return None
+    mask = read(decode_mapping, request.options, hosted.family).get(RESET_MASK)
+    return mask if mask is None else [member for member, chosen in enumerate(mask) if chosen]
 
 
 def _pair(result: Any) -> tuple[Any, Any]:

@@ -47,13 +47,19 @@ class Replaying:
         serve: Serves one request.
         begin: Says who takes part, where members begin at different positions.
         clock: Monotonic time, in seconds.
+        on_begun: Called with members that have begun with the request that was just served.
     """
 
     def __init__(
-        self, serve: Serve, begin: Begin, clock: Callable[[], float] = time.monotonic
+        self,
+        serve: Serve,
+        begin: Begin,
+        clock: Callable[[], float] = time.monotonic,
+        on_begun: Callable[[Sequence[int]], None] = lambda _: None,
     ) -> None:
         self._serve = serve
         self._begin_members = begin
+        self._on_begun = on_begun
         self._clock = clock
         self._members: Members = Everybody()
         self._digest = RollingDigest()
@@ -70,8 +76,10 @@ class Replaying:
         digest, until = self._digest, self._clock() + PART_SECONDS
         told, unseen = len(digest.checkpoints), frozenset(request.unseen)
         for raw in request.requests:
-            with self._members.at(digest.count):
+            with self._members.at(digest.count) as begun:
                 answer = self._serve(*_read(raw))
+            if begun:
+                self._on_begun(begun)
             digest.add(None if digest.count in unseen else answer)
             if self._clock() > until:
                 break

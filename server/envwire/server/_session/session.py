@@ -30,7 +30,10 @@ from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.chunks import Chunk, read_chunk
+from envwire.server._session.counting.counts import Counts, NotCounted
+from envwire.server._session.counting.episodes import episode_count
 from envwire.server._session.episodes import (
+    chosen_members,
     encode_step,
     read_action,
     step_event,
@@ -66,6 +69,7 @@ class Session:
         state: Its state in the table of `states`.
         stepping: Nanoseconds that the environment's steps took.
         steps: Steps that it took; a vector environment takes one in each of its members.
+        counts: Where episodes, repeats and replays are noted.
     """
 
     def __init__(
@@ -84,17 +88,23 @@ class Session:
         self._hosted = HostedEnv(env, family, attribute_access)
         self._warnings = warning_log or WarningLog()
         self.stepping = self.steps = 0
+        self.counts: Counts = NotCounted()
+        self._episodes = episode_count(env)
+        self._taken: tuple[Any, Any, Any, Any, Any] | None = None
         self._steps_at_once: int = env.num_envs if is_vector(env) else 1
         self._sequence = 0
         self._request = b""
         self._reply = Packet(b"")
-        self._replaying = Replaying(self._serve_recorded, self._hosted.beginning)
+        self._replaying = Replaying(
+            self._serve_recorded, self._hosted.beginning, on_begun=self._episodes.begin
+        )
         self._member_resets = self._hosted.member_resets  # empty where nobody asked for them
         steps = step_codec(family, vector=is_vector(env))
         self._decode_step, self._encode_step = steps.decode_request, steps.encode_response
 
     def copied(self) -> None:
         """Restarts the numbering of requests: this is a copy of a session, which has served no request."""
+        self.stepping = self.steps = 0
         self._sequence = 0
         self._request, self._reply = b"", Packet(b"")
 
@@ -143,6 +153,14 @@ class Session:
             self.state = move(self.state, Event.CLOSE)
         return reply
 
+    def count(self) -> None:
+        """Counts what the last request did, for which its client need not wait."""
+        taken = self._taken
+        if taken is not None:
+            self._taken = None
+            if ended := self._episodes.step(taken):
+                self.counts.add_episodes(ended)
+
     def _keep(self, raw: bytes, reply: Packet) -> Packet:
         """Keeps a reply for as long as its request is the last one."""
         self._sequence += 1
@@ -173,16 +191,33 @@ class Session:
             return self._step(action, body.mirror_np_random, attachments)
         reply = environment_pb2.InteractResponse()
         if kind == "replay":
-            self._replaying.apply(body, reply.replay)
-            return self._finish(None, reply, None)
+            return self._replay(body, reply)
         event = OPERATIONS[kind](self._hosted, body, reply, attachments)
+        if kind == "reset":
+            self._episodes.begin(chosen_members(self._hosted, body))
+        elif event is not None:
+            self._episodes.leave()
         return self._finish(event, reply, attachments)
+
+    def _replay(
+        self, body: environment_pb2.ReplayRequest, reply: environment_pb2.InteractResponse
+    ) -> Packet:
+        """Replays a recording. Episodes that end in it were counted by the session that was lost."""
+        counts, self.counts = self.counts, NotCounted()
+        try:
+            self._replaying.apply(body, reply.replay)
+        finally:
+            self.counts = counts
+        counts.add_replay(reply.replay.served - body.position, body.epoch, body.loss)
+        return self._finish(None, reply, None)
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
         """Serves a request of a recording, which has no number of this session."""
-        if kind == "step":
-            return self._guarded(self._recorded_step, body).message
-        return self._guarded(self._serve, kind, body, None).message
+        if kind != "step":
+            return self._guarded(self._serve, kind, body, None).message
+        answer = self._guarded(self._recorded_step, body).message
+        self.count()
+        return answer
 
     def _recorded_step(self, body: environment_pb2.StepRequest) -> Packet:
         if body.actions:
@@ -207,7 +242,8 @@ class Session:
     def _take(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
         begun = time.perf_counter_ns()
         try:
-            return take_step(self._hosted, action)
+            taken = self._taken = take_step(self._hosted, action)
+            return taken
         finally:
             self.stepping += time.perf_counter_ns() - begun
             self.steps += self._steps_at_once
@@ -224,6 +260,7 @@ class Session:
     ) -> State:
         """Takes one step of a chunk; its arrays are copied, for the environment may use them again in the next."""
         event = encode_step(self._hosted, self._take(action), mirror, response, None)
+        self.count()
         self.state = move(self.state, event)
         return self.state
 
@@ -244,6 +281,7 @@ class Session:
             return _fault(sequence_gap(sequence, self._sequence + 1))
         if raw != self._request:
             return _fault(sequence_reused(sequence))
+        self.counts.add_repeat()
         return self._reply if attach else inlined(self._reply)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
 from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.scoreboard import Row
 from envwire.server._session.session import Session
 from envwire.server._session.warning_log import WarningLog
 
@@ -16,14 +17,14 @@ class ServedSession:
 
     Attributes:
         number: Its number on the link, which is not reused in this process.
-        slot: Its row on the scoreboard.
+        row: Its row on the scoreboard.
         session: The session.
         warnings: Warnings of its environment.
         large: Whether its last reply on the link was large.
     """
 
     number: int
-    slot: int
+    row: Row
     session: Session
     warnings: WarningLog
     large: bool = False

@@ -49,12 +49,13 @@ class Worker:
         self._direct = DirectService(
             self._waiting,
             self._sessions,
-            endpoints.scoreboard,
             orders,
             self._serve_link,
             config,
         )
-        maker = SessionMaker(catalogue, self._sessions.warnings, config, origin)
+        maker = SessionMaker(
+            catalogue, self._sessions.warnings, config, origin, endpoints.scoreboard
+        )
         self._link = LinkService(
             endpoints,
             orders,

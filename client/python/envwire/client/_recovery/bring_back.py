@@ -9,7 +9,12 @@ from envwire.client._errors.losses import ENDS, is_lost
 from envwire.client._recovery.flows import Ask, Asking, Flow, Kill, MakeAgain
 from envwire.client._session.flows import Pause
 from envwire.client._session.operations import Replay
-from envwire.client._session.recording.recording import Recording, Replayable
+from envwire.client._session.recording.recording import (
+    NO_LOSS,
+    Loss,
+    Recording,
+    Replayable,
+)
 from envwire.client.errors import RemoteError, ReplayError, ReplayMismatchError
 from envwire.v1 import environment_pb2 as pb
 
@@ -39,7 +44,7 @@ def bring_back(label: object, recording: Recording, error: Exception) -> Flow[No
         try:
             yield MakeAgain()
             made = True
-            yield from replay(recording)
+            yield from replay(recording, recording.lost(error))
         except RemoteError as failure:
             yield Kill(close=True)
             if not made and failure.reason not in ENDS:
@@ -54,8 +59,12 @@ def bring_back(label: object, recording: Recording, error: Exception) -> Flow[No
     raise error
 
 
-def replay(recording: Recording) -> Flow[None]:
+def replay(recording: Recording, loss: Loss = NO_LOSS) -> Flow[None]:
     """Brings a new environment to the end of a recording: by its short tape, or by its long one if that differs.
+
+    Args:
+        recording: The requests to replay.
+        loss: The loss that this recovers from, which is told to the server.
 
     Raises:
         ReplayMismatchError: The answers differ from the recorded ones.
@@ -63,14 +72,14 @@ def replay(recording: Recording) -> Flow[None]:
     """
     first, *others = recording.tapes()
     try:
-        yield from _replay_tape(first)
+        yield from _replay_tape(first, loss)
     except ReplayMismatchError:
         if not others:
             raise
         _log.info("an episode alone does not bring it back; replaying %d requests", len(others[0]))
         yield Kill(close=True)
         yield MakeAgain()
-        yield from _replay_tape(others[0])
+        yield from _replay_tape(others[0], loss)
 
 
 def replay_first_tape(recording: Recording) -> Asking[None]:
@@ -83,13 +92,13 @@ def replay_first_tape(recording: Recording) -> Asking[None]:
     tapes = recording.tapes()
     if not tapes:
         raise ReplayError("there were more requests than are recorded")
-    yield from _replay_tape(tapes[0])
+    yield from _replay_tape(tapes[0], recording.left())
 
 
-def _replay_tape(tape: Replayable) -> Asking[None]:
+def _replay_tape(tape: Replayable, loss: Loss) -> Asking[None]:
     served = 0
     while served < len(tape):
-        part = pb.ReplayRequest()
+        part = pb.ReplayRequest(epoch=loss.epoch, loss=loss.reason)
         tape.part(served, part)
         answer: pb.ReplayResponse = yield Ask(Replay(part))
         tape.check(served, answer)

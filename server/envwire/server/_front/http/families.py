@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import accumulate
 from typing import TypeVar
 
@@ -12,6 +12,7 @@ from prometheus_client.core import (
     HistogramMetricFamily,
     InfoMetricFamily,
     Metric,
+    SummaryMetricFamily,
 )
 
 from envwire.server._front.tally import MAKE_BOUNDS, Tally
@@ -25,7 +26,7 @@ def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"envwire_{name}", text, value)
 
 
-def gauges(name: str, text: str, label: str, values: dict[str, int]) -> GaugeMetricFamily:
+def gauges(name: str, text: str, label: str, values: Mapping[str, float]) -> GaugeMetricFamily:
     """Returns a gauge with one label."""
     return _filled(GaugeMetricFamily(f"envwire_{name}", text, labels=[label]), values)
 
@@ -35,14 +36,24 @@ def counter(name: str, text: str, value: float) -> CounterMetricFamily:
     return CounterMetricFamily(f"envwire_{name}", text, value)
 
 
-def counters(name: str, text: str, label: str, values: dict[str, int]) -> CounterMetricFamily:
+def counters(name: str, text: str, label: str, values: Mapping[str, float]) -> CounterMetricFamily:
     """Returns a counter with one label."""
     return _filled(CounterMetricFamily(f"envwire_{name}", text, labels=[label]), values)
 
 
-def _filled(family: _Labelled, values: dict[str, int]) -> _Labelled:
+def _filled(family: _Labelled, values: Mapping[str, float]) -> _Labelled:
     for key, value in sorted(values.items()):
         family.add_metric([key], value)
+    return family
+
+
+def summaries(
+    name: str, text: str, label: str, values: Mapping[str, tuple[int, float]]
+) -> SummaryMetricFamily:
+    """Returns a summary with one label; the values are counts and sums."""
+    family = SummaryMetricFamily(f"envwire_{name}", text, labels=[label])
+    for key, (count, total) in sorted(values.items()):
+        family.add_metric([key], count, total)
     return family
 
 

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from envwire.server._front.http.families import counter, counters, gauge, gauges, makes, version
+from envwire.server._front.http.families import (
+    counter,
+    counters,
+    gauge,
+    gauges,
+    makes,
+    summaries,
+    version,
+)
 from envwire.server._front.makes.admission import Admission
+from envwire.server._front.sessions.served import Served
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._front.tally import Served
 
 
 class ServerMetrics(Collector):
@@ -43,27 +50,80 @@ class ServerMetrics(Collector):
         yield counters(
             "sessions_ended", "Sessions that ended, by reason.", "reason", sessions.tally.ends
         )
-        yield from self._requests()
-        text = "Bytes over gRPC; those of direct channels are not counted."
+        yield from self._served()
+        yield counters(
+            "make_part_seconds",
+            "Time of Makes that succeeded, by what took it.",
+            "part",
+            sessions.make_parts.by_part(),
+        )
         both = {"received": sessions.tally.received, "sent": sessions.tally.sent}
-        yield counters("grpc_bytes", text, "direction", both)
+        yield counters("grpc_bytes", "Bytes of messages over gRPC.", "direction", both)
 
-    def _requests(self) -> Iterator[Metric]:
+    def _served(self) -> Iterator[Metric]:
         """Yields what sessions served: ended ones as counted at their end, open ones by their scoreboards."""
-        served: Served = replace(self._sessions.tally.served)
+        served = self._sessions.served.copy()
         for session in self._sessions:
-            served.add(session.steps, *session.stats())
-        yield counter(
-            "requests", "Requests that sessions served, steps among them.", served.requests
+            served.add(session)
+        for name, (text, value) in _plain(served).items():
+            yield counter(name, text, value)
+        both = {"received": served.received, "sent": served.sent}
+        yield counters("direct_bytes", "Bytes of messages on direct channels.", "direction", both)
+        yield counters(
+            "recoveries",
+            "Sessions in which a client replayed what a lost session had served, by the reason of the loss.",
+            "reason",
+            served.recoveries,
         )
-        yield counter("steps", "Steps that environments took.", served.steps)
-        yield counter(
-            "request_seconds",
-            "Time in which sessions served them, the environments' own included.",
-            served.serving,
-        )
-        yield counter(
-            "environment_seconds",
+        yield from _episodes(served)
+
+
+def _plain(served: Served) -> dict[str, tuple[str, float]]:
+    """Returns counters without labels, each with its text, by name."""
+    codec = max(0.0, served.serving - served.stepping - served.replying)
+    return {
+        "requests": ("Requests that sessions served, steps among them.", served.requests),
+        "requests_repeated": (
+            "Requests that came again and got the answer that was kept.",
+            served.repeated,
+        ),
+        "requests_replayed": (
+            "Requests of lost sessions that were served again in new ones.",
+            served.replayed,
+        ),
+        "steps": ("Steps that environments took.", served.steps),
+        "request_seconds": ("Time in which sessions' processes served requests.", served.serving),
+        "environment_seconds": (
             "Time of that which the environments' steps took.",
             served.stepping,
-        )
+        ),
+        "codec_seconds": (
+            "Time of that in which requests were read and answers written, calls other than steps included.",
+            codec,
+        ),
+        "wire_seconds": (
+            "Time of that in which answers were handed to the system.",
+            served.replying,
+        ),
+        "relay_seconds": (
+            "Time in which the server waited for sessions' processes to answer requests over gRPC.",
+            served.relaying,
+        ),
+    }
+
+
+def _episodes(served: Served) -> Iterator[Metric]:
+    """Yields the episodes that ended, each once: those that a recovery replays do not count again."""
+    by_id = served.episodes.items()
+    yield summaries(
+        "episode_return",
+        "Returns of episodes that ended.",
+        "env_id",
+        {env_id: (sums.episodes, sums.returns) for env_id, sums in by_id},
+    )
+    yield summaries(
+        "episode_length",
+        "Steps of episodes that ended.",
+        "env_id",
+        {env_id: (sums.episodes, sums.lengths) for env_id, sums in by_id},
+    )

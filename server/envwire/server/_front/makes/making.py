@@ -69,9 +69,10 @@ class SessionMaker:
             return reply
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
-        order = self._admission.check(request, client)
+        order, begun = self._admission.check(request, client), self._clock()
         group = self._group(order, request.env_id)
         await self._admission.reserve(client, group.name)
+        reserved = self._clock()
         try:
             process = await _place(order, group, client)
         except (ForkserverError, OSError) as error:
@@ -86,7 +87,13 @@ class SessionMaker:
         if isinstance(order, SessionRecord):
             session.env_id, session.as_arrays = order.env_id, order.as_arrays
             session.what = f"a copy of session {order.id}"
-        return await self._ask(session, order)
+        placed = self._clock()
+        reply = await self._ask(session, order)
+        if reply.HasField("make"):
+            self._sessions.make_parts.add(
+                reserved - begun, placed - reserved, self._clock() - placed, session.counters
+            )
+        return reply
 
     def _group(self, order: MakeOrder | SessionRecord, env_id: str) -> Group:
         """Returns the group of an environment; a copy is in that of its source."""

@@ -6,11 +6,13 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from envwire.server._front.observing.timeline import timeline
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.pictures import Picture
+from envwire.server._ipc.scoreboard import Counters, Episode
 
-#: Ended sessions that are remembered: some 2 kB each without output. The last ones are remembered with output (4 kB of
-#: text) and last picture (300 kB at most) as well.
+#: Ended sessions that are remembered: some 2.5 kB each without output. The last ones are remembered with output (4 kB
+#: of text), episodes and last picture (300 kB at most) as well.
 KEPT, _IN_DETAIL = 1000, 64
 
 
@@ -25,6 +27,8 @@ class Ended:
         steps: Steps that were seen; those after the last look at a process that died are not.
         exit_status: Of its process, as text; empty for unknown.
         picture: The last one that was taken.
+        last: Its counters.
+        episodes: The last that ended.
     """
 
     number: int
@@ -40,6 +44,8 @@ class Ended:
     events: tuple[tuple[float, str], ...]
     output: str
     picture: Picture | None
+    last: Counters
+    episodes: list[Episode]
 
 
 class History:
@@ -72,16 +78,18 @@ class History:
             message=reason.message,
             steps=session.steps,
             exit_status=reason.metadata.get("exit_status", ""),
-            events=session.events.all(),
+            events=timeline(session),
             output=reason.output or session.output,
             picture=session.picture,
+            last=session.counters,
+            episodes=list(session.episodes),
         )
         self._ended[session.id] = self._detailed[session.id] = ended
         if len(self._ended) > KEPT:
             self._ended.popitem(last=False)
         if len(self._detailed) > _IN_DETAIL:
             _, poorer = self._detailed.popitem(last=False)
-            poorer.output, poorer.picture = "", None
+            poorer.output, poorer.picture, poorer.episodes = "", None, []
 
     def get(self, session_id: str) -> Ended | None:
         """Returns a session that has ended; None when it is not known."""

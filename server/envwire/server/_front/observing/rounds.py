@@ -10,9 +10,13 @@ from envwire.server._front.observing.history import Ended, History
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
+from envwire.server._ipc.scoreboard import Counters
+from envwire.server._ipc.scoreboard_row import loss_reason
 
 #: Sessions and ends of one message, some 100 kB. Between two messages the front serves others.
 MOST = 500
+#: Of a uint32: the process writes 64 bits.
+_LARGEST = 2**32 - 1
 
 
 class Rounds:
@@ -90,20 +94,32 @@ def session_status(session: SessionRecord, began: float, frames: bool) -> pb.Ses
         began: When the server began, by its clock.
         frames: Whether the operator allows pictures.
     """
-    requests, serving, stepping = session.stats()
+    status = session_counters(session.counters)
+    status.session_id, status.env_id, status.client = session.id, session.env_id, session.owner
+    status.state = _state(session)
+    status.began = session.began - began
+    if not session.attendance.attached:
+        status.idle_since = session.attendance.last_used - began
+    status.process_id = session.process.pid
+    status.frames = frames and session.renders
+    return status
+
+
+def session_counters(seen: Counters) -> pb.SessionStatus:
+    """Describes what a session did, as its process counted it."""
     return pb.SessionStatus(
-        session_id=session.id,
-        env_id=session.env_id,
-        client=session.owner,
-        state=_state(session),
-        began=session.began - began,
-        idle_since=None if session.attendance.attached else session.attendance.last_used - began,
-        requests=requests,
-        steps=session.steps,
-        serving=serving,
-        stepping=stepping,
-        process_id=session.process.pid,
-        frames=frames and session.renders,
+        requests=seen.requests,
+        steps=seen.steps,
+        serving=seen.serving / 1e9,
+        stepping=seen.stepping / 1e9,
+        replying=seen.replying / 1e9,
+        episodes=seen.episodes,
+        episode_steps=seen.lengths,
+        episode_returns=seen.returns,
+        repeated=seen.repeated,
+        replayed=seen.replayed,
+        epoch=min(seen.epoch, _LARGEST),
+        loss=loss_reason(seen.loss) if seen.epoch else "",
     )
 
 

@@ -19,7 +19,13 @@ from envwire.server._auth.scopes import Scope
 from envwire.server._front.observing.audience import Audience
 from envwire.server._front.observing.cameras import Cameras
 from envwire.server._front.observing.history import Ended, History
-from envwire.server._front.observing.rounds import Rounds, session_end, session_status
+from envwire.server._front.observing.rounds import (
+    Rounds,
+    session_counters,
+    session_end,
+    session_status,
+)
+from envwire.server._front.observing.timeline import timeline
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.pictures import Picture
@@ -97,16 +103,21 @@ class ObserveService:
         if isinstance(found, SessionRecord):
             status = session_status(found, self._began, self._config.frames)
             response.session.CopyFrom(status)
-            events = found.events.all()
+            events, last = timeline(found), found.episodes
         else:
             response.end.CopyFrom(session_end(found, self._began))
-            events = found.events
+            response.last.CopyFrom(session_counters(found.last))
+            events, last = found.events, found.episodes
             if found.exit_status.lstrip("-").isdigit():
                 response.exit_status = int(found.exit_status)
         if not withheld:
             response.output = found.output
         response.events.extend(
             pb.SessionEvent(at=at - self._began, text=text) for at, text in events
+        )
+        response.episodes.extend(
+            pb.Episode(ended=ended / 1e9 - self._began, total=total, length=length)
+            for total, length, ended in last
         )
         if found.picture is not None:
             response.last_frame.CopyFrom(_frame(found.picture))

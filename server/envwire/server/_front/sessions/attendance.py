@@ -26,6 +26,7 @@ class Attendance:
         last_used: When the session last served a request or had a stream.
         busy_since: When the request that the front waits for began; None when it waits for none.
         streams: Open streams that used the session.
+        waited: Seconds in which the front waited for replies of the process.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Attendance:
         self.last_used = clock()
         self.busy_since: float | None = None
         self.streams = 0
+        self.waited = 0.0
         self._presence: Presence | None = None
         self._signs = SignsOfLife(self.last_used)
 
@@ -61,6 +63,8 @@ class Attendance:
             more: Whether it owes another one.
         """
         self.last_used = self._clock()
+        if self.busy_since is not None:
+            self.waited += self.last_used - self.busy_since
         self._signs.heard(self.last_used)
         self.busy_since = self.last_used if more else None
 

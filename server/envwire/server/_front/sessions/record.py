@@ -20,6 +20,7 @@ from envwire.server._front.sessions.events import SessionEvents
 from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._ipc.pictures import Picture
+from envwire.server._ipc.scoreboard import Counters, Episode
 from envwire.server._processes.exit_status import describe_exit
 from envwire.server._processes.process import AdmitError, LinkLostError, Process
 from envwire.v1 import environment_pb2 as pb
@@ -160,11 +161,15 @@ class SessionRecord:
             self._pending.take(self.owner, len(_PROBE))
             self.attendance.asked()
 
-    def stats(self) -> tuple[int, float, float]:
-        """Returns the requests served, the seconds spent on them, and those that the environment's steps took."""
-        scoreboard = self.process.scoreboard
-        serving, stepping = scoreboard.times(self._link.slot)
-        return scoreboard.served(self._link.slot), serving / 1e9, stepping / 1e9
+    @property
+    def counters(self) -> Counters:
+        """All that is counted of it, in one look."""
+        return self.process.scoreboard.counters(self._link.slot)
+
+    @property
+    def episodes(self) -> list[Episode]:
+        """Its last episodes, the oldest first."""
+        return self.process.scoreboard.episodes(self._link.slot)
 
     @property
     def requests(self) -> int:

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
+from envwire.server._front.makes.make_parts import MakeParts
 from envwire.server._front.sessions.group_slots import GroupSlots
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.reservations import Reservations
+from envwire.server._front.sessions.served import Served
 from envwire.server._front.tally import Tally
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import STEP_REQUEST, detached
@@ -46,6 +48,8 @@ class Sessions:
         incarnation: Name of this run of the server.
         capacity: How many may live at once.
         tally: What the server did since it started.
+        served: What sessions served that have ended.
+        make_parts: Where the time of Makes went.
         reservations: Slots that are kept for Makes which name them.
         group_slots: How many slots each group may take.
         on_free: Called when a slot became free.
@@ -57,6 +61,8 @@ class Sessions:
     ) -> None:
         self.capacity = capacity
         self.tally = Tally(clock)
+        self.served = Served()
+        self.make_parts = MakeParts()
         self._clock = clock
         self.incarnation = incarnation
         self._per_client = per_client
@@ -165,7 +171,7 @@ class Sessions:
         log_end(session)
         if session.end_reason is not None:
             self.tally.ends[session.end_reason.reason.value] += 1
-            self.tally.served.add(session.steps, *session.stats())
+            self.served.add(session)
             self._remember(session, session.end_reason)
         self.on_end(session)
         self.on_free()
@@ -225,7 +231,7 @@ class Sessions:
     def is_fresh(self, session_id: str) -> bool:
         """Tells whether a session lives and has served nothing so far."""
         session = self._live.get(session_id)
-        return session is not None and session.stats()[0] == 0
+        return session is not None and session.requests == 0
 
     def recognise(self, raw: bytes) -> tuple[SessionRecord, bytes] | None:
         """Returns the session of a step that shows its secret, and the step without its header; it is not parsed.

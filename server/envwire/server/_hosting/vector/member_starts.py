@@ -8,7 +8,7 @@ with the reset that began their episode.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Protocol
 
 from envwire.codec import CodecError, Family, FaultError, Reason
@@ -20,18 +20,22 @@ from envwire.v1 import environment_pb2
 class Members(Protocol):
     """Which members take part in each request of a recording."""
 
-    def at(self, position: int) -> contextlib.AbstractContextManager[None]:
-        """Sets up the members for the next request, so that it has the effect that it had when it was recorded."""
+    def at(self, position: int) -> contextlib.AbstractContextManager[Sequence[int]]:
+        """Sets up the members for the next request, so that it has the effect that it had when it was recorded.
+
+        Returns:
+            In the block, the members that begin with this request.
+        """
         ...
 
 
 class Everybody:
     """All members take part in every request."""
 
-    def at(self, position: int) -> contextlib.AbstractContextManager[None]:
+    def at(self, position: int) -> contextlib.AbstractContextManager[Sequence[int]]:
         """Changes nothing."""
         del position
-        return contextlib.nullcontext()
+        return contextlib.nullcontext(())
 
 
 class MemberStarts:
@@ -56,19 +60,19 @@ class MemberStarts:
         host.some(list(self._starts))
 
     @contextlib.contextmanager
-    def at(self, position: int) -> Generator[None]:
+    def at(self, position: int) -> Generator[Sequence[int]]:
         """Leaves out members that begin later, and lets those begin whose position is reached.
 
         Raises:
             FaultError: INVALID_VALUE: the state of a generator cannot be restored.
         """
         if position > self._last:
-            yield
+            yield ()
             return
         members = self._env.envs
         self._env.envs = [self._taking_part(*each, position) for each in enumerate(members)]
         try:
-            yield
+            yield [each for each, start in self._starts.items() if start.position == position]
         finally:
             self._env.envs = members
 

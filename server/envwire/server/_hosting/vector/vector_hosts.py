@@ -16,7 +16,7 @@ from envwire.server._hosting.vector.member_resets import ReportingMember
 from envwire.server._hosting.vector.members import Members
 from envwire.v1 import environment_pb2
 
-_MASK = "reset_mask"
+RESET_MASK = "reset_mask"
 
 
 class NativeHost:
@@ -180,7 +180,7 @@ class _Told:
 
 def _chooses_none(options: Any, num_envs: int) -> bool:
     """Whether a mask leaves out all members of this session, which then only returns their last observations."""
-    mask = options.get(_MASK) if is_mapping(options) else None
+    mask = options.get(RESET_MASK) if is_mapping(options) else None
     fits = is_array(mask) and mask.shape == (num_envs,) and mask.dtype == np.bool_
     return bool(fits and not np.any(mask))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import time
 from collections.abc import Callable
 
-from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
 from envwire.server._worker.direct.channels import Channels
@@ -29,7 +29,6 @@ class DirectService:
     Args:
         waiting: Watches the channels.
         sessions: The sessions of the process.
-        scoreboard: Reports to the front what is being served.
         orders: What comes on the link, where the front is told of sessions that their clients closed.
         serve_link: Serves orders that came while the front was told.
         config: The server's settings.
@@ -42,13 +41,11 @@ class DirectService:
         self,
         waiting: Waiting,
         sessions: ProcessSessions,
-        scoreboard: Scoreboard,
         orders: FrontOrders,
         serve_link: Callable[[], None],
         config: ServerConfig,
     ) -> None:
         self._sessions, self._warnings = sessions, sessions.warnings
-        self._scoreboard = scoreboard
         self._orders, self._serve_link = orders, serve_link
         self._limit, self._shared_memory = config.max_message_bytes, config.shared_memory
         self.channels = Channels(waiting, self._limit, self._serve)
@@ -72,17 +69,22 @@ class DirectService:
 
     def _serve(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
         session, self._warnings.log = served.session, served.warnings
-        self._scoreboard.begin(served.slot)
+        row = served.row
+        row.begin()
         packet = bounded(session.handle(raw, True), self._limit)
         if self._sessions.stops_at is not None:
             packet = with_notice(packet, self._sessions.stops_at)
+        replied = time.monotonic_ns()
         if session.state is _CLOSED:
             self._close(served, channel, packet)
             return
         try:
             channel.send(packet)
         finally:  # after the send, so that the client need not wait for it
-            self._scoreboard.end(served.slot, session.stepping, session.steps)
+            row.received += len(raw)
+            row.sent += packet.size
+            row.end(session.stepping, session.steps, replied)
+            session.count()
 
     def _close(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         """Answers a close, once the session's slot is free."""

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import time
+from collections.abc import Callable
+from functools import partial
 
 from envwire.codec import FaultError, Reason, encode_warnings
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
+from envwire.server._ipc.scoreboard import Scoreboard
 from envwire.server._ipc.worker_frames import CopyFrame, MakeFrame
 from envwire.server._recording.recording import Recording
 from envwire.server._session.recorded import RecordedSession
@@ -19,6 +23,9 @@ from envwire.server._worker.served_session import ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 
+#: A session, and the answer to its Make.
+Started = tuple[ServedSession, bytes]
+
 
 class SessionMaker:
     """Makes the sessions of one process.
@@ -28,6 +35,7 @@ class SessionMaker:
         warnings: Collects warnings of environments while they are made.
         config: The server's settings.
         origin: The session that the process was forked with, if it is a copy.
+        scoreboard: Where sessions have rows.
     """
 
     def __init__(
@@ -36,6 +44,7 @@ class SessionMaker:
         warnings: WarningRecorder,
         config: ServerConfig,
         origin: ServedSession | None,
+        scoreboard: Scoreboard,
     ) -> None:
         self._catalogue = catalogue
         self._warnings = warnings
@@ -43,15 +52,36 @@ class SessionMaker:
             config = dataclasses.replace(config, record=os.path.abspath(config.record))
         self._config = config
         self._origin = origin
+        self._scoreboard = scoreboard
         self._packed = config.sessions_per_process > 1  # such a process cannot be forked
 
-    def make(self, frame: MakeFrame) -> ServedSession:
+    def make(self, frame: MakeFrame) -> Started:
         """Makes the environment that the front ordered.
 
         Raises:
             FaultError: The environment cannot be made.
             Exception: The environment raised it.
         """
+        self._scoreboard.begin(frame.slot)  # those who share the process wait for it
+        try:
+            return self._started(frame.session, frame.slot, partial(self._make, frame))
+        except BaseException:
+            self._scoreboard.clear(frame.slot)
+            raise
+
+    def _started(
+        self, number: int, slot: int, start: Callable[[], tuple[Session, WarningLog]]
+    ) -> Started:
+        """Starts a session in a row of its own, in which the durations are noted."""
+        begun = time.monotonic_ns()
+        session, log = start()
+        made = time.monotonic_ns()
+        reply = self._describe(session, log)
+        row = self._scoreboard.row(slot, made - begun, time.monotonic_ns() - made)
+        session.counts = row
+        return ServedSession(number, row, session, log), reply
+
+    def _make(self, frame: MakeFrame) -> tuple[Session, WarningLog]:
         log = self._warnings.log = WarningLog()
         request = environment_pb2.MakeRequest.FromString(frame.request)
         env, family = make_environment(self._catalogue, request)
@@ -62,9 +92,9 @@ class SessionMaker:
         if isinstance(session, RecordedSession):
             versions = {library.name: library.version for library in self._catalogue.libraries}
             session.recording = Recording(self._config, request, versions)
-        return ServedSession(frame.session, frame.slot, session, log)
+        return session, log
 
-    def copy(self, frame: CopyFrame) -> ServedSession:
+    def copy(self, frame: CopyFrame) -> Started:
         """Takes over the session that this process was forked with.
 
         Raises:
@@ -74,16 +104,15 @@ class SessionMaker:
         if origin is None:
             raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
         self._warnings.log = origin.warnings
-        return ServedSession(frame.session, 0, origin.session, origin.warnings)
+        return self._started(frame.session, 0, lambda: (origin.session, origin.warnings))
 
-    def describe(self, served: ServedSession) -> bytes:
-        """Returns the answer to the Make of a session."""
-        session, reply = served.session, environment_pb2.InteractResponse()
+    def _describe(self, session: Session, log: WarningLog) -> bytes:
+        reply = environment_pb2.InteractResponse()
         reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
         reply.make.capabilities.extend(session.capabilities)
         if not self._packed and not obstacle():
             reply.make.capabilities.append("fork")
-        encode_warnings(served.warnings.take(), reply.make.warnings)
+        encode_warnings(log.take(), reply.make.warnings)
         if isinstance(session, RecordedSession):
             session.begin_recording(reply.make)
         return reply.SerializeToString()

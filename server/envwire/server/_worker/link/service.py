@@ -7,6 +7,7 @@ their session.
 from __future__ import annotations
 
 import gc
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.endpoints import WorkerEndpoints
 from envwire.server._worker.link.camera import take_picture
-from envwire.server._worker.link.making import SessionMaker
+from envwire.server._worker.link.making import SessionMaker, Started
 from envwire.server._worker.orders import FrontOrders
 from envwire.server._worker.replies import too_large
 from envwire.server._worker.served_session import GONE, ServedSession
@@ -63,7 +64,7 @@ class LinkService:
         channels: Channels,
         limit: int,
     ) -> None:
-        self._frames, self._scoreboard = endpoints.frames, endpoints.scoreboard
+        self._frames = endpoints.frames
         self._orders = orders
         self._sessions, self._warnings = sessions, sessions.warnings
         self._maker = maker
@@ -99,8 +100,9 @@ class LinkService:
             keep_freed_memory()
         session, self._warnings.log = served.session, served.warnings
         self._channels.keep_unsent(served)
-        self._scoreboard.begin(served.slot)
+        served.row.begin()
         reply = self._reply(served, frame.message)
+        replied = time.monotonic_ns()
         if session.state is _CLOSED:
             self._channels.close(served)
             self._sessions.remove(served)
@@ -108,7 +110,8 @@ class LinkService:
             self._frames.send(Kind.REPLY, served.number, reply, behind)
         else:
             self._frames.send(_REPLY, served.number, reply)
-            self._scoreboard.end(served.slot, session.stepping, session.steps)
+            served.row.end(session.stepping, session.steps, replied)
+            session.count()
 
     def _reply(self, served: ServedSession, raw: bytes) -> list[Buffer]:
         """Serves a client's request. After a large reply, the next one's arrays are sent without a copy."""
@@ -118,18 +121,15 @@ class LinkService:
         return reply if length <= self._limit else [too_large(length, self._limit)]
 
     def _make(self, frame: MakeFrame) -> None:
-        self._scoreboard.begin(frame.slot)  # those who share the process wait for it
         self._serve_make(frame.session, lambda: self._maker.make(frame))
-        self._scoreboard.clear(frame.slot)
 
     def _make_copy(self, frame: CopyFrame) -> None:
         self._serve_make(frame.session, lambda: self._maker.copy(frame))
 
-    def _serve_make(self, number: int, start: Callable[[], ServedSession]) -> None:
+    def _serve_make(self, number: int, start: Callable[[], Started]) -> None:
         """Starts a session and answers the front's Make, with an error if it fails."""
         try:
-            served = start()
-            reply = self._maker.describe(served)
+            served, reply = start()
         except FaultError as fault:
             self._refuse_make(number, fault)
         except Exception as error:

@@ -6,8 +6,15 @@ from typing import Any
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.observing.history import KEPT, History
+from envwire.server._front.observing.timeline import timeline
 from envwire.server._front.sessions.events import SessionEvents
 from envwire.server._ipc.pictures import Picture
+from envwire.server._ipc.scoreboard import Counters, Episode
+
+
+def counted(**columns: int) -> Counters:
+    """Returns counters that are 0 but for some."""
+    return Counters(**{**dict.fromkeys(Counters._fields, 0), **columns})
 
 
 class Session:
@@ -15,6 +22,8 @@ class Session:
 
     env_id, owner, output, began, steps = "CartPole-v1", "token alice", "words", 1.0, 5
     picture = Picture(1, 1, b"rgb", "", 0.1)
+    counters = counted(repeated=2, repeated_at=10**9, replayed=7, replayed_at=5, epoch=1, loss=0)
+    episodes = (Episode(1.5, 3, 10),)
 
     def __init__(self, number: int) -> None:
         self.id = f"session {number}"
@@ -45,9 +54,23 @@ def test_the_oldest_are_forgotten_and_details_sooner() -> None:
     assert newest is not None
     assert oldest is not None
     assert (newest.output, newest.picture) == ("words", Session.picture)
-    assert (oldest.output, oldest.picture) == ("", None)
+    assert newest.episodes == list(Session.episodes)
+    assert (oldest.output, oldest.picture, oldest.episodes) == ("", None, [])
     detailed = [each for each in noted.since(0) if each.picture]
     assert len(detailed) == 64
+
+
+def test_the_timeline_has_what_the_process_counted_as_well() -> None:
+    session: Any = Session(1)
+    for at, text in ((0.0, "made"), (0.5, "direct channel opened"), (2.0, "ended")):
+        session.events.note(at, text)
+    assert [text for _, text in timeline(session)] == [
+        "made",
+        "7 requests of an earlier session replayed: session 2 of its client, after UNKNOWN",
+        "direct channel opened",
+        "2 requests came again so far",
+        "ended",
+    ]
 
 
 def test_a_session_keeps_its_last_events() -> None:

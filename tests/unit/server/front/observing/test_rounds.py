@@ -9,7 +9,9 @@ from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.observing.history import History
 from envwire.server._front.observing.rounds import MOST, Rounds
 from envwire.server._front.sessions.life import Life
+from envwire.server._ipc.scoreboard import Counters
 from tests.unit.server.front.observing.test_history import Session as Ended
+from tests.unit.server.front.observing.test_history import counted
 
 
 class Process:
@@ -30,8 +32,9 @@ class Session:
         self.id, self.owner = f"session {number}", owner
         self.requests = self.steps = 0
 
-    def stats(self) -> tuple[int, float, float]:
-        return self.requests, 0.5, 0.25
+    @property
+    def counters(self) -> Counters:
+        return counted(requests=self.requests, steps=self.steps)
 
 
 def everybody(_: str) -> bool:

@@ -10,7 +10,7 @@ environment keeps other state from episode to episode, the short tape's digest d
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from envwire.client._session.recording.chunk_recording import split_chunk
 from envwire.client._session.recording.tape import KEPT, Tape
@@ -64,6 +64,21 @@ class Replayable(Protocol):
         ...
 
 
+class Loss(NamedTuple):
+    """A session that an environment lost.
+
+    Attributes:
+        epoch: How many there were, this one included.
+        reason: Why, by the server's table of reasons; empty when it did not answer.
+    """
+
+    epoch: int
+    reason: str
+
+
+NO_LOSS = Loss(0, "")
+
+
 class Recording:
     """The recording of one environment, over all its sessions.
 
@@ -78,7 +93,18 @@ class Recording:
     def __init__(self, limit: int, render_mode: str | None = None) -> None:
         self._limit = limit
         self._renders = render_mode is not None and render_mode.endswith(_COLLECTING)
+        self._losses = 0
         self.begin()
+
+    def lost(self, error: Exception) -> Loss:
+        """Counts a session that was lost."""
+        self._losses += 1
+        return Loss(self._losses, getattr(error, "reason", ""))
+
+    def left(self) -> Loss:
+        """Counts a session that is left because its server is about to stop."""
+        self._losses += 1
+        return Loss(self._losses, Reason.DRAINING.value)
 
     def begin(self) -> None:
         """Starts over: the environment is a new one."""

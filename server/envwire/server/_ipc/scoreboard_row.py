@@ -1,0 +1,206 @@
+"""A row of the scoreboard: what a session process notes of one session."""
+
+from __future__ import annotations
+
+import math
+import mmap
+import struct
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from envwire.codec import Reason
+
+#: Episodes that a row remembers.
+EPISODES = 16
+#: What changes with each request, written at once: native, so that each number is written whole.
+_REQUESTS = struct.Struct("8Q")
+#: What changes with episodes, repeats and replays, and the durations of the Make.
+_EVENTS = struct.Struct("2Qd8Q")
+_EPISODE = struct.Struct("dQQ")
+_BUSY = struct.Struct("Q")
+#: Reasons as numbers from 1 on; 0 for none and for those that are unknown here.
+_REASONS = [reason.value for reason in Reason]
+_LOSSES = {reason: number for number, reason in enumerate(_REASONS, 1)}
+_EVENTS_START = _REQUESTS.size
+_EPISODES_START = _EVENTS_START + _EVENTS.size
+ROW_BYTES = _EPISODES_START + EPISODES * _EPISODE.size
+
+
+class Episode(NamedTuple):
+    """An episode that has ended.
+
+    Attributes:
+        total: The sum of its rewards.
+        length: Its steps.
+        ended: When, in nanoseconds of the machine's monotonic clock.
+    """
+
+    total: float
+    length: int
+    ended: int
+
+
+class Counters(NamedTuple):
+    """What a session did, in one look. Times are in nanoseconds.
+
+    Attributes:
+        busy_since: When the present request began; 0 when there is none.
+        requests: Requests that were served.
+        serving: Time spent on them.
+        stepping: Time of that in the environment's steps.
+        steps: Steps that the environment took.
+        replying: Time of `serving` in which replies were handed to the system.
+        received: Bytes of requests on direct channels.
+        sent: Bytes of the replies to them.
+        episodes: Episodes that ended.
+        lengths: Their steps.
+        returns: Their returns.
+        repeated: Requests that came again and got the reply that was kept.
+        repeated_at: When the last of them came, by the machine's monotonic clock.
+        replayed: Requests of recordings that were served to recover a lost session.
+        replayed_at: When the last of them was served.
+        epoch: How many sessions of its client's environment were lost before this one.
+        loss: Why the last of them was lost, as a number (see `loss_reason`).
+        making: Time in which the environment was made.
+        describing: Time in which the answer to the Make was written.
+    """
+
+    busy_since: int
+    requests: int
+    serving: int
+    stepping: int
+    steps: int
+    replying: int
+    received: int
+    sent: int
+    episodes: int
+    lengths: int
+    returns: float
+    repeated: int
+    repeated_at: int
+    replayed: int
+    replayed_at: int
+    epoch: int
+    loss: int
+    making: int
+    describing: int
+
+
+def loss_reason(number: int) -> str:
+    """Returns a reason by its number; UNKNOWN for any other: the server that was lost gave none."""
+    return _REASONS[number - 1] if 0 < number <= len(_REASONS) else "UNKNOWN"
+
+
+def read_counters(memory: memoryview, row: int) -> Counters:
+    """Returns all counters of a row. The process may write meanwhile: they belong to two requests then."""
+    start = row * ROW_BYTES
+    requests = _REQUESTS.unpack_from(memory, start)
+    return Counters(*requests, *_EVENTS.unpack_from(memory, start + _EVENTS_START))
+
+
+def read_episodes(memory: memoryview, row: int) -> list[Episode]:
+    """Returns the last episodes of a row, the oldest first."""
+    start, ended = row * ROW_BYTES + _EPISODES_START, read_counters(memory, row).episodes
+    return [
+        Episode(*_EPISODE.unpack_from(memory, start + each % EPISODES * _EPISODE.size))
+        for each in range(max(0, ended - EPISODES), ended)
+    ]
+
+
+class Row:
+    """A row of the scoreboard, for the process that serves the session. Nobody else writes in it.
+
+    Args:
+        memory: The scoreboard's memory.
+        row: Its number.
+        making: Nanoseconds in which the environment was made.
+        describing: Nanoseconds in which the answer to the Make was written.
+
+    Attributes:
+        received: Bytes of requests on direct channels.
+        sent: Bytes of the replies to them.
+    """
+
+    __slots__ = (
+        *("_began", "_memory", "_replying", "_served", "_serving", "_start"),
+        *("_counts", "_returns", "_repeated", "_recovery", "_made"),
+        *("received", "sent"),
+    )
+
+    def __init__(self, memory: mmap.mmap, row: int, making: int, describing: int) -> None:
+        self._memory = memory
+        self._start = row * ROW_BYTES
+        self._began = self._served = self._serving = self._replying = 0
+        self.received = self.sent = 0
+        self._counts, self._returns, self._repeated = (0, 0), 0.0, (0, 0)
+        self._recovery, self._made = (0, 0, 0, 0), (making, describing)
+        self._write_events()
+
+    def begin(self) -> None:
+        """Records that a request is being served."""
+        began = self._began = time.monotonic_ns()
+        _BUSY.pack_into(self._memory, self._start, began)
+
+    def end(self, stepping: int, steps: int, replied: int) -> None:
+        """Records that the request was served. All counters are written at once: it takes no longer than one or two.
+
+        Args:
+            stepping: Nanoseconds that the environment's steps took so far.
+            steps: Steps that it took so far.
+            replied: When the reply was ready, by the machine's monotonic clock.
+        """
+        now = time.monotonic_ns()
+        self._served += 1
+        self._serving += now - self._began
+        self._replying += now - replied
+        _REQUESTS.pack_into(
+            self._memory,
+            self._start,
+            *(0, self._served, self._serving, stepping, steps),
+            *(self._replying, self.received, self.sent),
+        )
+
+    def add_episodes(self, ended: Sequence[tuple[float, int]]) -> None:
+        """Records episodes that have ended.
+
+        Args:
+            ended: The sum of the rewards and the steps of each; a sum that is not finite is no part of that of all.
+        """
+        count, lengths = self._counts
+        start, now = self._start + _EPISODES_START, time.monotonic_ns()
+        for number, (total, length) in enumerate(ended, count):
+            where = start + number % EPISODES * _EPISODE.size
+            _EPISODE.pack_into(self._memory, where, total, length, now)
+            self._returns += total if math.isfinite(total) else 0.0
+            lengths += length
+        self._counts = count + len(ended), lengths
+        self._write_events()
+
+    def add_repeat(self) -> None:
+        """Records that a request came again, and got the reply that was kept."""
+        self._repeated = self._repeated[0] + 1, time.monotonic_ns()
+        self._write_events()
+
+    def add_replay(self, served: int, epoch: int, loss: str) -> None:
+        """Records that requests of a lost session were served.
+
+        Args:
+            served: How many.
+            epoch: How many sessions were lost before this one.
+            loss: Why the last of them was lost.
+        """
+        replayed = self._recovery[0] + served
+        self._recovery = replayed, time.monotonic_ns(), epoch, _LOSSES.get(loss, 0)
+        self._write_events()
+
+    def _write_events(self) -> None:
+        _EVENTS.pack_into(
+            self._memory,
+            self._start + _EVENTS_START,
+            *self._counts,
+            self._returns,
+            *self._repeated,
+            *self._recovery,
+            *self._made,
+        )

@@ -1,0 +1,1 @@
+"""Counts what a session does beyond its steps: episodes with their returns, repeats, replays."""

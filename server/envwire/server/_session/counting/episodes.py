@@ -1,0 +1,156 @@
+"""Counts episodes from what steps return: in the time after a reply was sent, and without calling the environment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from envwire.codec.steps.messages import truth
+from envwire.envs.type_guards import is_mapping
+from envwire.server._hosting.vector.vector_hosts import is_vector
+
+#: What a step returned.
+Result = tuple[Any, Any, Any, Any, Any]
+#: Episodes that have ended: the sum of the rewards, and the steps, of each.
+Ended = Sequence[tuple[float, int]]
+
+
+class EpisodeCount(Protocol):
+    """Follows the episodes of one environment. None of its methods raises or keeps what it is given."""
+
+    def begin(self, members: Sequence[int] | None = None) -> None:
+        """Notes a reset.
+
+        Args:
+            members: Members of a vector environment that it reset; None for all.
+        """
+        ...
+
+    def leave(self) -> None:
+        """Notes that the episode goes on from elsewhere: its return is not known from here on."""
+        ...
+
+    def step(self, result: Result) -> Ended:
+        """Notes a step, and returns the episodes that it ended."""
+        ...
+
+
+def episode_count(env: Any) -> EpisodeCount:
+    """Returns the count for an environment, or for the members of a vector environment."""
+    if not is_vector(env):
+        return SingleEpisodes()
+    metadata: dict[str, Any] = env.metadata or {}
+    return MemberEpisodes(env.num_envs, getattr(metadata.get("autoreset_mode"), "name", ""))
+
+
+class SingleEpisodes:
+    """The episodes of a single environment; of one of many agents, with the rewards of all together."""
+
+    def __init__(self) -> None:
+        self._running = False
+        self._total: float = 0.0
+        self._length = 0
+
+    def begin(self, members: Sequence[int] | None = None) -> None:
+        """Notes a reset."""
+        del members
+        self._running, self._total, self._length = True, 0.0, 0
+
+    def leave(self) -> None:
+        """Notes that the episode goes on from elsewhere."""
+        self._running = False
+
+    def step(self, result: Result) -> Ended:
+        """Notes a step, and returns the episode that it ended."""
+        if not self._running:
+            return ()
+        reward = result[1]
+        try:
+            self._total += reward if type(reward) is float else _number(reward)
+            self._length += 1
+            if result[2] is False and result[3] is False:  # most steps
+                return ()
+            self._running = not (truth(result[2]) or truth(result[3]))
+        except Exception:  # rewards and flags may be anything
+            self._running = False
+            return ()
+        return () if self._running else ((self._total, self._length),)
+
+
+def _number(reward: Any) -> float:
+    return sum(map(float, reward.values())) if is_mapping(reward) else float(reward)
+
+
+class MemberEpisodes:
+    """The episodes of the members of a vector environment.
+
+    A step in which nobody ends takes three operations on arrays, whatever the number of members.
+
+    Args:
+        count: How many members there are.
+        mode: When members that ended are reset: NEXT_STEP, SAME_STEP or DISABLED; with another one nothing is counted.
+    """
+
+    def __init__(self, count: int, mode: str) -> None:
+        self._countable = mode in {"NEXT_STEP", "SAME_STEP", "DISABLED"}
+        self._mode = mode
+        self._totals: NDArray[np.float64] = np.zeros(count)
+        self._over: NDArray[np.bool_] = np.zeros(count, np.bool_)
+        self._began = [0] * count
+        self._waiting: set[int] = set()  # members whose reset is to come
+        self._now = 0
+        self._running = False
+
+    def begin(self, members: Sequence[int] | None = None) -> None:
+        """Notes a reset of all members, or of some."""
+        chosen = range(len(self._began)) if members is None else members
+        self._start(chosen)
+        self._waiting.difference_update(chosen)
+        self._running = self._running or members is None
+
+    def _start(self, members: Iterable[int]) -> None:
+        for member in members:
+            self._totals[member] = 0.0
+            self._began[member] = self._now
+
+    def leave(self) -> None:
+        """Notes that the episodes go on from elsewhere."""
+        self._running = False
+
+    def step(self, result: Result) -> Ended:
+        """Notes a step of all members, and returns the episodes that it ended."""
+        if not (self._running and self._countable):
+            return ()
+        try:
+            self._totals += result[1]
+            np.logical_or(result[2], result[3], out=self._over)
+        except Exception:  # rewards and flags may be anything
+            self._running = False
+            return ()
+        self._now += 1
+        if self._waiting:
+            self._settle()
+        if b"\x01" in self._over.tobytes():
+            return self._end(np.flatnonzero(self._over).tolist())
+        return ()
+
+    def _settle(self) -> None:
+        """Corrects what the step added to members that ended before: it was their reset, or they stand still."""
+        self._start(self._waiting)
+        for member in self._waiting:
+            self._over[member] = False
+        if self._mode == "NEXT_STEP":
+            self._waiting.clear()
+
+    def _end(self, ended: list[int]) -> Ended:
+        episodes = [
+            (float(self._totals[member]), self._now - self._began[member]) for member in ended
+        ]
+        if self._mode == "SAME_STEP":
+            self._start(ended)
+        else:
+            self._waiting.update(ended)
+        return episodes
