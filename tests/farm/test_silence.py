@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from envwire.client import Credentials, RemoteEnv, aio
 from envwire.client._transports.gateway import pronounces_dead
 from envwire.server import Server
-from tests.farm.scene import ENV, Gateway, farm
+from tests.farm.scene import ENV, Gateway, farm, free_port, kill, server
 from tests.faults.scene import family_of
 
 
@@ -67,6 +68,42 @@ def test_a_silent_server_is_left_once_the_gateway_says_that_it_is_dead(
     np.testing.assert_array_equal(again.step(1)[0], last)
     env.close()
     again.close()
+
+
+class Hole:
+    """Ports at which connections are accepted, and nothing answers: as if they did not reach the machine."""
+
+    def __init__(self, *ports: int) -> None:
+        self._sockets = [socket.create_server(("127.0.0.1", port)) for port in ports]
+
+    def close(self) -> None:
+        for each in self._sockets:
+            each.close()
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("transport", ["direct-tcp", "stream", "unary"])
+def test_a_server_that_is_gone_with_its_address_is_left(
+    transport: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The broken connection is the sign, not a late answer; and it ends the attempt to connect again.
+    monkeypatch.setattr("envwire.client._drivers.silence.LATE_SECONDS", 1000.0)
+    monkeypatch.setattr("envwire.client._transports.direct.dialing._DIAL_SECONDS", 1000.0)
+    direct = free_port()
+    with farm(1, direct_port=direct) as (gateway, servers):
+        env = RemoteEnv(gateway.target, ENV, on_lost="replay", transport=transport)
+        first = env.reset(seed=3)[0]
+        port = int(servers[0].target.rpartition(":")[2])
+        kill(servers[0])
+        servers[0].stop()
+        hole = Hole(port, direct)
+        with server(gateway) as other:
+            gateway.await_servers(other)
+            env.step(1)
+            assert env.connection_stats == (0, 1, 1)
+            np.testing.assert_array_equal(env.reset(seed=3)[0], first)
+            env.close()
+        hole.close()
 
 
 def test_an_event_loop_leaves_it_as_well(two: tuple[Gateway, list[Server]]) -> None:

@@ -72,7 +72,7 @@ class ServerUnavailableError(RemoteError, ConnectionError):
     Attributes:
         connected: Whether a connection had been established and broke.
         refused: Whether nothing listens at the address any more.
-        silent: Whether the connection is open but the server has stopped answering.
+        silent: Whether the server has stopped answering, and counts as lost.
     """
 
     connected = False

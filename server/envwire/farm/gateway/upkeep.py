@@ -31,15 +31,18 @@ class Upkeep:
         self._routes = routes
         self._clock = clock
         self._probes: dict[Member, asyncio.Task[None]] = {}
-        registry.on_dead = self._bury
+        registry.on_dead, registry.on_cut = self._bury, self._probe_soon
         self._sweeper = asyncio.ensure_future(self._sweep_forever())
 
     async def _sweep_forever(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             for member in self._registry.sweep(self._clock()):
-                if member not in self._probes:
-                    self._probes[member] = asyncio.ensure_future(self._probe(member))
+                self._probe_soon(member)
+
+    def _probe_soon(self, member: Member) -> None:
+        if member not in self._probes:
+            self._probes[member] = asyncio.ensure_future(self._probe(member))
 
     async def _probe(self, member: Member) -> None:
         try:

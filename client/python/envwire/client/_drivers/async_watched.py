@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from envwire.client._drivers.silence import Effect, SilenceWatch, Verdict
 from envwire.client._session.flows import Pause, run_async
@@ -32,12 +33,15 @@ class WatchedAsyncTransport:
         """Sends a request and returns its reply (see `AsyncTransport.exchange`)."""
         self._watch.begin()
         try:
-            return await self._transport.exchange(request, timeout, header)
+            reply = await self._transport.exchange(request, timeout, header)
         except ServerUnavailableError as failure:
-            failure.silent = self._watch.silent
+            failed = self._watch.failed(failure, time.monotonic())
+            failure.silent = await run_async(failed, _perform)
             raise
         finally:
             self._watch.end()
+        self._watch.cut_at = 0.0
+        return reply
 
     def _probe_later(self) -> None:
         self._probing = asyncio.ensure_future(run_async(self._watch.judge(), _perform))

@@ -4,6 +4,9 @@ When an answer is late, the server's front is probed with a cheap request, on a 
 deadline. While the front answers, the step is merely long. If it misses two probes in a row, the wait is ended. Only
 sessions that could move to another server are watched; for the others there is nothing to do but wait. If only a farm's
 gateway knows other servers, the wait goes on until the gateway reports that the server is dead.
+
+When the connection broke and cannot be made again, one probe is enough, and it is made at once. That is how machines
+go: a container that is killed takes its address with it, so that nothing refuses connections there any more.
 """
 
 from __future__ import annotations
@@ -12,27 +15,50 @@ from collections.abc import Callable, Generator
 from functools import partial
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from envwire.client._errors.connections import server_dead
 from envwire.client._session.flows import Pause
 from envwire.client._transports.transport import Probeable
+from envwire.client.errors import ServerUnavailableError
 
 #: The front is probed once an answer takes longer than this, and again each time that as many seconds pass.
 LATE_SECONDS = 1.0
+#: The same for a request that is sent again because its connection broke.
+CUT_SECONDS = 0.1
 #: How long a probe waits: a front answers in milliseconds, an overloaded one within this time.
 PROBE_SECONDS = 1.0
 #: A server counts as silent after missing this many probes in a row; a single probe may be lost.
 PROBES = 2
+CUT_PROBES = 1
 #: How often, and how many times, a verdict on a silent server is asked for before that is probed again. A gateway takes
 #: 3 to 4.5 s to pronounce a server dead; with new probes between two verdicts the wait was 6.3 to 6.5 s.
 VERDICT_SECONDS, VERDICTS = 0.2, 10
+#: The same between two attempts to connect again.
+CUT_VERDICTS = 3
 
 _T = TypeVar("_T")
-#: Decides whether a silent server is lost; it may take a second.
-Verdict: TypeAlias = Callable[[], bool]
 
 
-def silence_is_loss() -> bool:
+class Verdict(Protocol):
+    """Decides whether a silent server is lost."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known to be lost, because another of its sessions found that out."""
+        ...
+
+    def ask(self) -> bool:
+        """Returns whether it is lost; it may take a second."""
+        ...
+
+
+class SilenceIsLoss:
     """The verdict if the client knows other servers."""
-    return True
+
+    known = False
+
+    def ask(self) -> bool:
+        """Returns True."""
+        return True
 
 
 #: What is performed beside a wait: a wait, or a call that may take a second.
@@ -60,6 +86,9 @@ class SilenceWatch:
         server: The transport that probes the server.
         verdict: Decides whether a silent server is lost.
         interrupt: Ends the wait.
+
+    Attributes:
+        cut_at: When the connection first failed since the last reply, in seconds; 0 if it has not.
     """
 
     def __init__(
@@ -72,28 +101,49 @@ class SilenceWatch:
         self._wait = 0
         #: The wait that was ended because of silence.
         self._silent = -1
+        self.cut_at = 0.0
 
     def begin(self) -> None:
-        """Begins a wait."""
+        """Begins a wait.
+
+        Raises:
+            ServerUnavailableError: The connection broke, and the server is known to be lost.
+        """
         self._wait += 1
-        self._timer.start(LATE_SECONDS)
+        if not self.cut_at:
+            self._timer.start(LATE_SECONDS)
+        elif self._verdict.known:
+            raise server_dead()
+        else:
+            self._timer.start(CUT_SECONDS)
 
     def end(self) -> None:
         """Ends a wait."""
         self._timer.stop()
         self._wait += 1
 
-    @property
-    def silent(self) -> bool:
-        """Whether the present wait was ended because its server is silent."""
-        return self._silent == self._wait
+    def failed(self, failure: ServerUnavailableError, now: float) -> Flow[bool]:
+        """Returns whether a wait that failed means that the server is lost. A refused connection is not silence.
+
+        Args:
+            failure: How it failed.
+            now: Monotonic time, in seconds.
+        """
+        self._timer.stop()
+        if self._silent == self._wait or self._verdict.known:
+            return True
+        self.cut_at = self.cut_at or now
+        if failure.refused or now - self.cut_at < CUT_SECONDS:
+            return False
+        return (yield from self._lost(self._wait, CUT_PROBES, CUT_VERDICTS))
 
     def judge(self) -> Flow[None]:
         """Ends the present wait if its server is lost; else the server is probed again later."""
         return self._judge(self._wait)
 
     def _judge(self, wait: int) -> Flow[None]:
-        lost = yield from self._lost(wait)
+        probes = CUT_PROBES if self.cut_at else PROBES
+        lost = yield from self._lost(wait, probes, VERDICTS)
         if self._wait != wait:
             return
         if lost:
@@ -102,13 +152,13 @@ class SilenceWatch:
         else:
             self._timer.start(LATE_SECONDS)
 
-    def _lost(self, wait: int) -> Flow[bool]:
+    def _lost(self, wait: int, probes: int, verdicts: int) -> Flow[bool]:
         """Returns whether the server is silent and its silence a loss; False as soon as nobody waits for it."""
-        for _ in range(PROBES):
+        for _ in range(probes):
             if (yield self._probe) or self._wait != wait:
                 return False
-        for _ in range(VERDICTS):
-            lost: bool = yield self._verdict
+        for _ in range(verdicts):
+            lost: bool = yield self._verdict.ask
             if lost or self._wait != wait:
                 return lost
             yield Pause(VERDICT_SECONDS)

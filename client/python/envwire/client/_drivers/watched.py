@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from envwire.client._drivers import silence
-from envwire.client._drivers.silence import Effect, SilenceWatch, Verdict, silence_is_loss
+from envwire.client._drivers.silence import Effect, SilenceWatch, Verdict
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._session.flows import Pause, run
 from envwire.client._transports.transport import InPlace, Probeable, Transport
@@ -28,15 +27,12 @@ class WatchedTransport:
         verdict: Decides whether a silent server is lost.
     """
 
-    def __init__(self, transport: ProbeableTransport, verdict: Verdict = silence_is_loss) -> None:
+    def __init__(self, transport: ProbeableTransport, verdict: Verdict) -> None:
         self._transport = transport
-        self._verdict = verdict
         self._in_place = transport if isinstance(transport, InPlace) else None
         self._watch = SilenceWatch(
             Deadline(self._probe_later), transport, verdict, transport.interrupt
         )
-        #: When the connection first failed since the last reply.
-        self._cut_at = 0.0
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
@@ -56,26 +52,13 @@ class WatchedTransport:
         try:
             reply = receive(*args)
         except ServerUnavailableError as failure:
-            failure.silent = self._is_lost()
+            failed = self._watch.failed(failure, time.monotonic())
+            failure.silent = run(failed, _perform)
             raise
         finally:
             self._watch.end()
-        self._cut_at = 0.0
+        self._watch.cut_at = 0.0
         return reply
-
-    def _is_lost(self) -> bool:
-        """Returns whether a failed wait means that the server is lost: silent, or dead by the gateway."""
-        if self._watch.silent:
-            return True
-        if self._verdict is silence_is_loss:  # a refused connection is not silence
-            return False
-        now = time.monotonic()
-        self._cut_at = self._cut_at or now
-        if now - self._cut_at < silence.LATE_SECONDS or self._transport.probe(
-            silence.PROBE_SECONDS
-        ):
-            return False
-        return self._verdict()
 
     def _probe_later(self) -> None:
         """Probes the server in a thread, because a probe of a silent server takes long."""

@@ -52,6 +52,13 @@ def server_unreachable(
     )
 
 
+def server_dead() -> ServerUnavailableError:
+    """Returns the exception for a session whose server is known to be dead."""
+    error = ServerUnavailableError("the gateway says that the server of the session is dead")
+    error.silent = True
+    return error
+
+
 def no_answer(target: str, timeout: float) -> ServerUnavailableError:
     """Returns the exception for a first connection that gets no answer in time."""
     return ServerUnavailableError(

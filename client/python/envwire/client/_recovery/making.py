@@ -6,10 +6,11 @@ from functools import partial
 from typing import NamedTuple
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.silence import Verdict, silence_is_loss
+from envwire.client._drivers.silence import SilenceIsLoss, Verdict
 from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.faults import note_making
 from envwire.client._recovery.strategies import RecoveryStrategy
+from envwire.client._recovery.verdicts import GatewayVerdict
 from envwire.client._session.client_session import ClientSession
 from envwire.client._transports.servers import Servers
 from envwire.client._transports.transport import Probeable, Transport
@@ -66,12 +67,12 @@ class SessionMaker:
         return strategy.moves and len(self._servers.targets) > 1
 
     def verdict(self, strategy: RecoveryStrategy, made: Made) -> Verdict | None:
-        """Returns the function that decides whether a silent server is lost; None if there is no other server."""
+        """Returns what decides whether a silent server is lost; None if there is no other server."""
         if self._moves(strategy):
-            return silence_is_loss
+            return SilenceIsLoss()
         if not strategy.moves or made.target is None or not made.relayed:
             return None
-        return partial(self._servers.pronounced_dead, made.target, made.answer.session_id)
+        return GatewayVerdict(self._servers, made.target, made.answer)
 
     def make(self, strategy: RecoveryStrategy, last: str | None = None) -> Made:
         """Makes a session.
@@ -108,7 +109,7 @@ class SessionMaker:
     ) -> Made:
         moves = self._moves(strategy)
         if moves and self._watch and isinstance(transport, Probeable):
-            transport = WatchedTransport(transport)
+            transport = WatchedTransport(transport, SilenceIsLoss())
         session = self._session(strategy)
         if moves:
             session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS

@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from envwire.farm.gateway.registry.placement import Want, divide
 from envwire.farm.gateway.registry.pools import Pools
 from envwire.farm.gateway.registry.states import (
-    DEAD_SECONDS,
     LIVENESS,
     Liveness,
     Member,
@@ -40,6 +39,7 @@ class Registry:
     Attributes:
         on_room: Called when a server may have room that had none.
         on_dead: Called with each server that is found dead.
+        on_cut: Called with each server whose registration broke: it is to be probed.
     """
 
     def __init__(self, now: float) -> None:
@@ -52,6 +52,7 @@ class Registry:
         self._turn = 0
         self.on_room: Callable[[], None] = lambda: None
         self.on_dead: Callable[[Member], None] = lambda _: None
+        self.on_cut: Callable[[Member], None] = lambda _: None
 
     def __iter__(self) -> Iterator[Member]:
         return iter(sorted(self._members.values(), key=lambda each: each.hello.server_id))
@@ -107,8 +108,10 @@ class Registry:
     def disconnect(self, member: Member, now: float) -> None:
         """Records that a registration ended: the server is suspect until it registers again."""
         self.advance(now)
-        member.connected = False
+        member.connected, member.cut_at = False, now
         self._pools.update(member)
+        if self._by_run.get(member.incarnation) is member:
+            self.on_cut(member)
 
     def advance(self, now: float) -> None:
         """Advances the time: excludes a stall of the gateway itself, and frees allocated slots that were not used."""
@@ -138,7 +141,7 @@ class Registry:
     def probed(self, member: Member, answered: bool, now: float) -> None:
         """Records the result of a probe. A server that answers is alive, even if its reports do not arrive."""
         self.advance(now)
-        if not answered and not member.dead and member.silence(now) >= DEAD_SECONDS:
+        if not answered and not member.dead and member.may_be_dead(now):
             self._end(member)
 
     def _end(self, member: Member) -> None:

@@ -15,6 +15,9 @@ Liveness = pb.LocateResponse.Liveness
 SUSPECT_SECONDS = 2.0
 #: A server is dead after this time without a report if it answers no probe either.
 DEAD_SECONDS = 4.0
+#: The same after its registration broke: one that lives registers again within half a second. Machines and containers
+#: that end break it; those that stand still, or whose network is cut, do not.
+CUT_DEAD_SECONDS = 1.0
 
 
 @dataclass(eq=False)
@@ -32,6 +35,7 @@ class Member:
         reserved: Slots that the server keeps for allocations, of all gateways.
         draining: Whether it takes no more sessions.
         connected: Whether its registration is open.
+        cut_at: Time at which it broke.
         confirmed: Whether it reported since the gateway's last stall.
         dead: Whether it was found dead. That is final; to come back it registers again.
         turn: Number of the last Make that went to it: of equally busy servers, the one with the lowest is next.
@@ -51,6 +55,7 @@ class Member:
     reserved: int = 0
     draining: bool = False
     connected: bool = True
+    cut_at: float = 0.0
     confirmed: bool = True
     dead: bool = False
     turn: int = 0
@@ -92,6 +97,14 @@ class Member:
     def is_silent(self, now: float) -> bool:
         """Returns whether its reports have stopped."""
         return not self.connected or self.silence(now) > SUSPECT_SECONDS
+
+    def may_be_dead(self, now: float) -> bool:
+        """Returns whether its silence is long enough for it to be dead, if it answers no probe either.
+
+        A registration that broke before the gateway's last stall says nothing: the stall may have broken it.
+        """
+        cut = not self.connected and self.confirmed and now - self.cut_at >= CUT_DEAD_SECONDS
+        return cut or self.silence(now) >= DEAD_SECONDS
 
     def state(self, now: float) -> State.ValueType:
         """Returns the first state of the table whose condition holds."""

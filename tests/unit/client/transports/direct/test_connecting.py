@@ -39,7 +39,7 @@ def reset_one(listener: socket.socket, began: threading.Event) -> None:
 
 def why_not(address: str, context: ssl.SSLContext) -> str:
     try:
-        connect(address, 5.0, context, None).close()
+        connect(address, 5.0, context, None, lambda _: None).close()
     except OSError as error:
         return str(error)
     return ""

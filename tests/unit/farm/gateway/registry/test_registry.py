@@ -9,6 +9,7 @@ import pytest
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, STALL_SECONDS, Registry
 from envwire.farm.gateway.registry.states import (
+    CUT_DEAD_SECONDS,
     DEAD_SECONDS,
     LIVENESS,
     SUSPECT_SECONDS,
@@ -47,7 +48,8 @@ class Farm:
         self.now = 0.0
         self.registry = Registry(self.now)
         self.dead: list[Member] = []
-        self.registry.on_dead = self.dead.append
+        self.cut: list[Member] = []
+        self.registry.on_dead, self.registry.on_cut = self.dead.append, self.cut.append
 
     def add(self, name: str, **more: Any) -> Member:
         return self.registry.register(hello(name, **more), f"{name}:1", self.now)
@@ -208,6 +210,36 @@ def test_dead_takes_silence_and_a_failed_probe(farm: Farm) -> None:
     assert farm.locate(a) == Liveness.LIVENESS_DEAD
     assert farm.dead == [a]
     assert farm.registry.sweep(farm.now) == []
+
+
+def test_a_broken_registration_and_a_failed_probe_are_enough(farm: Farm) -> None:
+    a, b = farm.add("a"), farm.add("b")
+    farm.registry.disconnect(a, farm.now)
+    assert farm.cut == [a]
+    farm.wait(CUT_DEAD_SECONDS - TICK / 2, b)
+    farm.registry.probed(a, False, farm.now)
+    assert not farm.dead  # it may be about to register again
+    farm.wait(TICK / 2, b)
+    farm.registry.probed(a, True, farm.now)
+    farm.registry.probed(b, False, farm.now)
+    assert not farm.dead
+    farm.registry.probed(a, False, farm.now)
+    assert farm.dead == [a]
+
+
+def test_a_registration_that_broke_while_the_gateway_stood_still_is_no_sign(farm: Farm) -> None:
+    a, b = farm.add("a"), farm.add("b")
+    farm.registry.disconnect(a, farm.now)
+    farm.now += 20.0
+    farm.registry.disconnect(b, farm.now)
+    farm.wait(DEAD_SECONDS - TICK)
+    for each in (a, b):
+        farm.registry.probed(each, False, farm.now)
+    assert not farm.dead
+    farm.wait(TICK)
+    for each in (a, b):
+        farm.registry.probed(each, False, farm.now)
+    assert farm.dead == [a, b]
 
 
 def test_a_server_that_was_found_dead_may_register_again(farm: Farm) -> None:

@@ -17,7 +17,11 @@ UNIX = "unix-abstract:"
 
 
 def connect(
-    address: str, timeout: float, context: ssl.SSLContext | None, authority: str | None
+    address: str,
+    timeout: float,
+    context: ssl.SSLContext | None,
+    authority: str | None,
+    begun: Callable[[socket.socket], None],
 ) -> Channel:
     """Connects to an address.
 
@@ -26,23 +30,25 @@ def connect(
         timeout: Seconds to wait for a TCP connection.
         context: TLS settings for TCP; None for a plain connection.
         authority: The name in the server's certificate, if it is not the host.
+        begun: Called with each socket before it connects; to shut it down ends the wait.
 
     Raises:
         OSError: Nothing answers there, or the certificate is not the server's.
     """
     if address.startswith(UNIX):
-        return Channel(_connect_unix(address.removeprefix(UNIX)))
+        return Channel(_connect_unix(address.removeprefix(UNIX), begun))
     if context is None:
-        connection = _connect_tcp(address, timeout)
+        connection = _connect_tcp(address, timeout, begun)
         return Channel(connection) if KERNEL_TIMES else TimedChannel(connection)
     name = authority or address.rpartition(":")[0]
     secure = partial(context.wrap_socket, server_hostname=name)
-    return TimedChannel(_connect_tcp(address, timeout, secure))
+    return TimedChannel(_connect_tcp(address, timeout, begun, secure))
 
 
-def _connect_unix(name: str) -> socket.socket:
+def _connect_unix(name: str, begun: Callable[[socket.socket], None]) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        begun(connection)
         connection.connect(f"\0{name}")
     except BaseException:
         connection.close()
@@ -50,8 +56,13 @@ def _connect_unix(name: str) -> socket.socket:
     return connection
 
 
-def _connect_tcp(address: str, timeout: float, secure: _Wrap | None = None) -> socket.socket:
-    connection = _connect_first(address, timeout, secure)
+def _connect_tcp(
+    address: str,
+    timeout: float,
+    begun: Callable[[socket.socket], None],
+    secure: _Wrap | None = None,
+) -> socket.socket:
+    connection = _connect_first(address, timeout, begun, secure)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in LIVENESS:
@@ -59,7 +70,9 @@ def _connect_tcp(address: str, timeout: float, secure: _Wrap | None = None) -> s
     return connection
 
 
-def _connect_first(address: str, timeout: float, secure: _Wrap | None) -> socket.socket:
+def _connect_first(
+    address: str, timeout: float, begun: Callable[[socket.socket], None], secure: _Wrap | None
+) -> socket.socket:
     """Connects to the first address of a host that answers, as `socket.create_connection` does.
 
     TLS is put around the socket before it connects: around a connection that has just been reset, `wrap_socket` fails
@@ -73,6 +86,7 @@ def _connect_first(address: str, timeout: float, secure: _Wrap | None) -> socket
         try:
             connection = connection if secure is None else secure(connection)
             connection.settimeout(timeout)
+            begun(connection)
             connection.connect(at)
         except OSError as error:
             connection.close()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import socket
 from collections.abc import Iterable
 
 from envwire.client._errors.connections import refused
@@ -53,6 +55,8 @@ class Dialer:
         self._hello = b""
         self._addresses: list[str] = []
         self._was_open = False
+        #: What is being connected, or was last.
+        self._attempt: socket.socket | None = None
 
     @property
     def address(self) -> str:
@@ -118,7 +122,7 @@ class Dialer:
             OSError: Nothing answers there, or another server than the one that made the session: a forwarded port may
                 lead anywhere, and the session's own server does not refuse its first channel.
         """
-        channel = connect(address, _DIAL_SECONDS, self._context, self._authority)
+        channel = connect(address, _DIAL_SECONDS, self._context, self._authority, self._begun)
         try:
             response = channel.greet(self._hello, _DIAL_SECONDS)
             if not response.HasField("error"):
@@ -132,6 +136,16 @@ class Dialer:
             raise
         channel.close()
         return Reply(RESPONSES.wrap("error", response.error.SerializeToString()))
+
+    def _begun(self, attempt: socket.socket) -> None:
+        self._attempt = attempt
+
+    def interrupt(self) -> None:
+        """Ends the wait of a `dial` in another thread for an address that does not answer."""
+        attempt = self._attempt
+        if attempt is not None:
+            with contextlib.suppress(OSError):
+                attempt.shutdown(socket.SHUT_RDWR)
 
     def _none_usable(self) -> str:
         if KINDS[self._kind] == (True,) and not ABSTRACT_NAMES:

@@ -187,7 +187,8 @@ class DirectTransport:
         return probe(*self._front, timeout)
 
     def interrupt(self) -> None:
-        """Breaks every open connection (see `Probeable.interrupt`)."""
+        """Breaks every open connection, and one that is being opened (see `Probeable.interrupt`)."""
+        self._dialer.interrupt()
         if (channel := self._channel) is not None:
             channel.shut_down()
         for grpc in (self._control, self._stream):

@@ -1,0 +1,42 @@
+"""What a farm's gateway says of a silent server."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from envwire.client._transports.servers import Servers
+from envwire.v1 import environment_pb2 as pb
+
+#: Runs of servers that a gateway pronounced dead, which is final. Of 100 lost sessions of a server the first ones ask,
+#: and the others need not wait as long as those.
+_dead: deque[str] = deque(maxlen=256)
+
+
+class GatewayVerdict:
+    """The verdict of the gateway through which a session was made.
+
+    Args:
+        servers: Asks the gateway.
+        target: HOST:PORT of the gateway.
+        made: The answer to the session's Make.
+    """
+
+    def __init__(self, servers: Servers, target: str, made: pb.MakeResponse) -> None:
+        self._servers = servers
+        self._target = target
+        self._session_id = made.session_id
+        self._run = made.incarnation
+
+    @property
+    def known(self) -> bool:
+        """Whether the gateway has pronounced the server dead."""
+        return bool(self._run) and self._run in _dead
+
+    def ask(self) -> bool:
+        """Returns whether the gateway pronounces the server dead."""
+        if self.known:
+            return True
+        dead = self._servers.pronounced_dead(self._target, self._session_id)
+        if dead:
+            _dead.append(self._run)
+        return dead

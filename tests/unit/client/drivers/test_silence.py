@@ -1,0 +1,176 @@
+"""What counts as a lost server: missed probes and a verdict, or the verdict alone once another session was told."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from envwire.client._drivers.async_watched import WatchedAsyncTransport
+from envwire.client._drivers.silence import CUT_SECONDS, LATE_SECONDS, Effect, SilenceWatch
+from envwire.client._drivers.watched import WatchedTransport
+from envwire.client._errors.connections import broken, refused
+from envwire.client._session.flows import Pause, run
+from envwire.client.errors import ServerUnavailableError
+from envwire.wire.frames import Reply
+
+
+class Server:
+    """A server that cannot be reached any more; what is done with it, and that the verdict is asked for, is noted."""
+
+    def __init__(self, failure: ServerUnavailableError, *, dead: bool) -> None:
+        self.failure = failure
+        self.dead = dead
+        #: Whether it is known to be dead, each time that somebody looks.
+        self.told: list[bool] = []
+        self.noted: list[str] = []
+
+    @property
+    def known(self) -> bool:
+        return bool(self.told) and self.told.pop(0)
+
+    def exchange(self, *_: Any) -> Reply:
+        self.noted.append("exchange")
+        raise self.failure
+
+    def probe(self, _: float) -> bool:
+        self.noted.append("probe")
+        return False
+
+    def ask(self) -> bool:
+        self.noted.append("ask")
+        return self.dead
+
+    def interrupt(self) -> None:
+        self.noted.append("interrupt")
+
+    def close(self) -> None:
+        self.noted.append("close")
+
+
+class AsyncConnection:
+    """The connection of an event loop to it."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self.interrupt, self.close = server.interrupt, server.close
+
+    async def exchange(self, *_: Any) -> Reply:
+        return self._server.exchange()
+
+
+def fail_in_thread(server: Server, times: int) -> list[bool]:
+    """Returns of each failed request whether the server counts as lost."""
+    watched: Any = WatchedTransport(server, server)  # type: ignore[arg-type]
+    found: list[bool] = []
+    for _ in range(times):
+        with pytest.raises(ServerUnavailableError) as caught:
+            watched.exchange(b"", 1.0)
+        found.append(caught.value.silent)
+    watched.close()
+    return found
+
+
+def fail_in_loop(server: Server, times: int) -> list[bool]:
+    async def drive() -> list[bool]:
+        connection: Any = AsyncConnection(server)
+        watched = WatchedAsyncTransport(connection, server, server)
+        found: list[bool] = []
+        for _ in range(times):
+            with pytest.raises(ServerUnavailableError) as caught:
+                await watched.exchange(b"", 1.0, b"")
+            found.append(caught.value.silent)
+        watched.close()
+        return found
+
+    return asyncio.run(drive())
+
+
+@pytest.fixture(params=[fail_in_thread, fail_in_loop])
+def fail(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[Server, int], list[bool]]:
+    monkeypatch.setattr("envwire.client._drivers.silence.CUT_SECONDS", 0.0)
+    monkeypatch.setattr("envwire.client._drivers.silence.VERDICT_SECONDS", 0.0)
+    return request.param  # type: ignore[no-any-return]
+
+
+Fail = Callable[[Server, int], list[bool]]
+
+
+def test_a_cut_connection_takes_a_missed_probe_and_a_verdict(fail: Fail) -> None:
+    server = Server(broken("cut"), dead=True)
+    assert fail(server, 1) == [True]
+    assert server.noted[:3] == ["exchange", "probe", "ask"]
+
+
+def test_a_server_of_which_nobody_says_that_it_is_dead_is_not_lost(fail: Fail) -> None:
+    assert fail(Server(broken("cut"), dead=False), 2) == [False, False]
+
+
+def test_a_refused_connection_is_not_silence(fail: Fail) -> None:
+    server = Server(refused("here"), dead=True)
+    assert fail(server, 2) == [False, False]
+    assert "probe" not in server.noted
+
+
+def test_a_server_that_is_known_to_be_dead_is_neither_dialled_nor_probed_again(fail: Fail) -> None:
+    server = Server(broken("cut"), dead=False)
+    server.told = [True]
+    assert fail(server, 1) == [True]
+    assert server.noted == ["exchange", "close"]
+
+
+def test_a_server_that_another_session_found_dead_is_not_dialled_again(
+    fail: Fail, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envwire.client._drivers.silence.CUT_SECONDS", 1000.0)
+    server = Server(broken("cut"), dead=False)
+    server.told = [False, True]
+    assert fail(server, 2) == [False, True]
+    assert server.noted == ["exchange", "close"]
+
+
+class NoTimer:
+    """A timer that never calls back; its last start is noted."""
+
+    seconds = 0.0
+
+    def start(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def stop(self) -> None:
+        self.seconds = 0.0
+
+
+@pytest.mark.parametrize(
+    ("cut", "answers", "effects", "interrupted"),
+    [
+        (False, [True], "probe", False),
+        (False, [False, True], "probe probe", False),
+        (False, [False, False, True], "probe probe ask", True),
+        (False, [False, False, False, True], "probe probe ask pause ask", True),
+        (True, [True], "probe", False),
+        (True, [False, True], "probe ask", True),
+    ],
+)
+def test_a_late_answer(cut: bool, answers: list[bool], effects: str, interrupted: bool) -> None:
+    server, timer, performed = Server(broken("cut"), dead=True), NoTimer(), list[str]()
+    watch = SilenceWatch(timer, server, server, server.interrupt)
+    watch.cut_at = float(cut)
+    watch.begin()
+    assert timer.seconds == (CUT_SECONDS if cut else LATE_SECONDS)
+
+    def perform(effect: Effect) -> bool | None:
+        if isinstance(effect, Pause):
+            performed.append("pause")
+            return None
+        effect()
+        performed.append(server.noted.pop())
+        return answers.pop(0)
+
+    run(watch.judge(), perform)
+    assert " ".join(performed) == effects
+    assert server.noted == ["interrupt"] * interrupted
