@@ -2,112 +2,26 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
-from envwire.client import Credentials
-from envwire.client._transports.grpc.grpc_connection import open_channel
-from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from tests.containers.engine import wait_until
-from tests.farm.scene import ENV
 from tests.farm.training import check_training
+from tests.ray.cluster import MARKS, NODES, Cluster, cluster
 
-ray = pytest.importorskip("ray")
-cluster_utils = pytest.importorskip("ray.cluster_utils")
-NODES = 3
-#: A lost node is found out in two seconds, instead of 15.
-_HEALTH = {
-    "health_check_initial_delay_ms": 500,
-    "health_check_period_ms": 500,
-    "health_check_timeout_ms": 1000,
-    "health_check_failure_threshold": 3,
-}
-
-pytestmark = [
-    pytest.mark.timeout(500),
-    # Ray leaves files and sockets open.
-    pytest.mark.filterwarnings(
-        "ignore::ResourceWarning", "ignore::DeprecationWarning", "ignore::FutureWarning"
-    ),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
-
-
-class Cluster:
-    """A head without processors, and nodes on which servers can be; the farm's command is a program of its own."""
-
-    def __init__(self, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._cluster = cluster
-        self._nodes = [self._add() for _ in range(NODES)]
-        monkeypatch.setenv("RAY_ADDRESS", cluster.address)
-        command = ("-m", "envwire", "farm", "up", "--on", "ray", "--insecure", "-n", str(NODES))
-        self._farm = subprocess.Popen(
-            [sys.executable, *command, "--port", "0", "--drain-timeout", "0", ENV],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self._farm.stdout is not None
-        line = self._farm.stdout.readline()
-        assert line.startswith("ready: "), line
-        self.target = line.removeprefix("ready: ").strip()
-        ray.init(cluster.address, namespace="envwire", log_to_driver=False)
-
-    def _add(self) -> Any:
-        return self._cluster.add_node(num_cpus=2, object_store_memory=80 * 1024 * 1024)
-
-    def _free(self) -> list[farm_pb2.ServerStatus]:
-        with open_channel(self.target, Credentials()) as channel:
-            farm = farm_pb2_grpc.FarmServiceStub(channel)
-            servers = farm.ListServers(farm_pb2.ListServersRequest(), timeout=10).servers
-        return [each for each in servers if each.state == each.STATE_FREE]
-
-    def remove_node(self) -> None:
-        """Removes the node that has the busiest server, all of a sudden."""
-        busiest = max(self._free(), key=lambda each: each.active_sessions)
-        actors = [ray.get_actor(f"server-{number}") for number in range(NODES)]
-        placed = dict(ray.get([actor.placed.remote() for actor in actors], timeout=60))
-        (lost,) = (each for each in self._nodes if each.node_id == placed[busiest.address])
-        self._nodes.remove(lost)
-        self._cluster.remove_node(lost, allow_graceful=False)
-
-    def await_servers(self) -> None:
-        """Waits until Ray has restarted the lost server on another node."""
-        wait_until(lambda: len(self._free()) == NODES)
-
-    def stop(self) -> None:
-        ray.shutdown()
-        self._farm.terminate()
-        assert self._farm.wait(60) == 0
+pytestmark = MARKS
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-    made = cluster_utils.Cluster(
-        initialize_head=True,
-        head_node_args={
-            "num_cpus": 0,
-            "include_dashboard": False,
-            "object_store_memory": 80 * 1024 * 1024,
-            "_system_config": _HEALTH,
-        },
-    )
-    try:
-        farm = Cluster(made, monkeypatch)
-        yield farm
-        farm.stop()
-    finally:
-        made.shutdown()
+def farm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
+    with cluster(monkeypatch, "-n", str(NODES), "--drain-timeout", "0") as running:
+        yield running
 
 
-def test_a_node_is_removed_in_the_middle_of_training(cluster: Cluster) -> None:
-    events = {
-        100: cluster.remove_node,
-        220: cluster.await_servers,
-        280: cluster.remove_node,
-    }
-    check_training(cluster.target, events, 2)
+def test_a_node_is_removed_in_the_middle_of_training(farm: Cluster) -> None:
+    def await_servers() -> None:  # until Ray has restarted the lost server on another node
+        wait_until(lambda: len(farm.usable()) == NODES)
+
+    events = {100: farm.remove_node, 220: await_servers, 280: farm.remove_node}
+    check_training(farm.target, events, 2)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _READY = "ready: "
 _START_SECONDS = 120.0
+#: Time to stop, beyond the time that its sessions have to end.
 _STOP_SECONDS = 30.0
 #: A program that starts a server has no need of a fixed port, and stops the server when it is done with it.
 _DEFAULTS: dict[str, Any] = {"port": 0, "drain_timeout": 0.0}
@@ -118,7 +119,8 @@ class Server:
             start_new_session=True,
         )
         self._process = process
-        self._finalizer = weakref.finalize(self, _stop, process)
+        patience = self._config.drain_timeout + _STOP_SECONDS
+        self._finalizer = weakref.finalize(self, _stop, process, patience)
         try:
             self._target = self._await_ready(process)
         except BaseException:
@@ -162,11 +164,11 @@ class Server:
         self.stop()
 
 
-def _stop(process: subprocess.Popen[str]) -> None:
+def _stop(process: subprocess.Popen[str], patience: float) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
     try:
-        process.wait(_STOP_SECONDS)
+        process.wait(patience)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

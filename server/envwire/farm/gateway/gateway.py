@@ -22,6 +22,7 @@ from envwire.farm.gateway.links import Link
 from envwire.farm.gateway.make_queue import MakeQueue
 from envwire.farm.gateway.making import Maker
 from envwire.farm.gateway.registry.registry import Registry
+from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.routing import Routes
 from envwire.farm.gateway.slots import SlotKeepers
 from envwire.farm.gateway.tickets import TicketSigner
@@ -46,10 +47,12 @@ class Running(NamedTuple):
     Attributes:
         target: HOST:PORT that it is bound to.
         registry: The servers that it knows.
+        waiting: How many Makes wait for room.
     """
 
     target: str
     registry: Registry
+    waiting: Callable[[], int]
 
     async def registered(self, count: int) -> None:
         """Waits until so many servers are registered.
@@ -57,8 +60,19 @@ class Running(NamedTuple):
         Raises:
             OSError: They are not, after 30 s.
         """
+        await self._until(count, lambda _: True)
+
+    async def registered_at(self, address: str) -> None:
+        """Waits until the server at an address is registered.
+
+        Raises:
+            OSError: It is not, after 30 s.
+        """
+        await self._until(1, lambda each: each.address == address)
+
+    async def _until(self, count: int, awaited: Callable[[Member], bool]) -> None:
         deadline = time.monotonic() + _REGISTER_SECONDS
-        while (there := len(list(self.registry))) < count:
+        while (there := sum(map(awaited, self.registry))) < count:
             if time.monotonic() > deadline:
                 raise OSError(
                     f"{there} of {count} servers registered with the gateway within {_REGISTER_SECONDS:g} s; their "
@@ -105,7 +119,7 @@ async def gateway(
         await server.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)
         async with http_port(config, config.http_port, http_routes):
-            yield Running(target, registry)
+            yield Running(target, registry, queue.__len__)
     finally:
         await upkeep.stop()
         await server.stop(_STOP_GRACE_SECONDS)

@@ -50,15 +50,20 @@ def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with starting("farm up"):
         from envwire.farm.engines import compose, local, ray
+        from envwire.farm.engines.scaling import Scale
         from envwire.farm.gateway.config import GatewayConfig
         from envwire.server.config import ServerConfig
 
         gateway = GatewayConfig(**{name: options.pop(name) for name in _GATEWAYS})
         in_image = partial(compose.run, image=options.pop("image"))
+        least, most, free, idle = (options.pop(name) for name in _BOUNDS)
+        if (least or most) and on is not Engine.RAY:
+            raise ValueError("--min and --max are for --on ray; other farms keep to --servers")
+        scale = Scale(least or servers, most or servers, free, idle) if least or most else None
         engines: dict[Engine, Callable[..., None]] = {
             Engine.LOCAL: local.run,
             Engine.COMPOSE: in_image,
-            Engine.RAY: ray.run,
+            Engine.RAY: partial(ray.run, scale=scale),
         }
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
@@ -89,8 +94,25 @@ _Insecure = Annotated[
     bool,
     typer.Option("--insecure", help="The network between Ray's nodes is trusted, for --on ray."),
 ]
+_Min = Annotated[int, typer.Option(help="Fewest servers, for --on ray.", min=0)]
+_Max = Annotated[int, typer.Option(help="Most servers, for --on ray.", min=0)]
+_Free = Annotated[
+    int,
+    typer.Option(
+        help="With --min or --max: one more server is started when fewer slots are free.", min=1
+    ),
+]
+_Idle = Annotated[
+    float,
+    typer.Option(
+        help="With --min or --max: seconds after which a server is drained if twice --free were free without it.",
+        min=0,
+    ),
+]
 #: Those of the gateway.
 _GATEWAYS = ("port", "http_port", "insecure")
+#: Those of a farm that grows and shrinks.
+_BOUNDS = ("min", "max", "free", "idle")
 _OTHERS: tuple[inspect.Parameter, ...] = (
     keyword("servers", 4, _Servers),
     keyword("on", Engine.LOCAL, _On),
@@ -98,6 +120,10 @@ _OTHERS: tuple[inspect.Parameter, ...] = (
     keyword("http_port", 0, _HttpPort),
     keyword("image", "envwire-server", _Image),
     keyword("insecure", False, _Insecure),
+    keyword("min", 0, _Min),
+    keyword("max", 0, _Max),
+    keyword("free", 1, _Free),
+    keyword("idle", 60.0, _Idle),
 )
 
 take_settings(up, _TAKEN, *_OTHERS)

@@ -1,0 +1,191 @@
+"""How many servers a farm has: one is added when few slots are free, and one is drained when too many have been."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from envwire.farm.gateway.gateway import Running
+from envwire.farm.gateway.registry.states import State
+
+_log = logging.getLogger("envwire.farm")
+
+_LOOK_SECONDS = 0.5
+#: States of servers whose slots count.
+_USABLE = frozenset({State.STATE_FREE, State.STATE_BUSY})
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The bounds of a farm that grows and shrinks.
+
+    Attributes:
+        least: How many servers it has at least.
+        most: How many at most.
+        free: A server is added when fewer slots are free.
+        idle: A server is drained when twice as many slots have been free without it, for so many seconds.
+
+    Raises:
+        ValueError: The bounds contradict each other.
+    """
+
+    least: int
+    most: int
+    free: int = 1
+    idle: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.least > self.most:
+            raise ValueError(f"--min is {self.least}, more than --max, {self.most}")
+
+    def clamp(self, count: int) -> int:
+        """Returns the number within the bounds that is closest."""
+        return min(max(count, self.least), self.most)
+
+
+class Load(NamedTuple):
+    """The slots of one server.
+
+    Attributes:
+        address: The server.
+        used: Slots that are taken.
+        free: The others.
+    """
+
+    address: str
+    used: int
+    free: int
+
+
+class Situation(NamedTuple):
+    """What is decided on.
+
+    Attributes:
+        loads: The servers that take Makes.
+        size: How many servers the engine runs: those that start or are lost included, those that drain not.
+        starting: How many start.
+        waiting: How many Makes wait for a slot.
+    """
+
+    loads: Sequence[Load]
+    size: int
+    starting: int = 0
+    waiting: int = 0
+
+
+class Scaling:
+    """Decides when servers are added and drained. No I/O; callers pass the time.
+
+    Args:
+        scale: The bounds.
+    """
+
+    def __init__(self, scale: Scale) -> None:
+        self._scale = scale
+        self._idle_since: float | None = None
+
+    def must_add(self, seen: Situation) -> bool:
+        """Returns whether a server is to be added. One that starts is expected to be as large as the largest."""
+        largest = max((each.used + each.free for each in seen.loads), default=self._scale.free)
+        coming = sum(each.free for each in seen.loads) + seen.starting * largest
+        missing = coming < self._scale.free + seen.waiting
+        return seen.size < self._scale.least or (missing and seen.size < self._scale.most)
+
+    def to_drain(self, seen: Situation, now: float) -> Load | None:
+        """Returns the server that is to be drained, if any: the one with the fewest sessions, which go elsewhere.
+
+        Args:
+            seen: The situation.
+            now: Monotonic time, in seconds.
+        """
+        fewest = min(seen.loads, key=lambda each: each.used, default=None)
+        if fewest is None or not self._can_spare(fewest, seen):
+            self._idle_since = None
+            return None
+        if self._idle_since is None:
+            self._idle_since = now
+        if now - self._idle_since < self._scale.idle:
+            return None
+        self._idle_since = None
+        return fewest
+
+    def _can_spare(self, server: Load, seen: Situation) -> bool:
+        if seen.starting or seen.waiting or seen.size <= self._scale.least:
+            return False
+        left = sum(each.free for each in seen.loads if each is not server)
+        return left - server.used >= 2 * self._scale.free
+
+
+class Fleet(Protocol):
+    """Starts and stops the servers of an engine."""
+
+    @property
+    def size(self) -> int:
+        """How many it runs: those that start included, those that drain not."""
+        ...
+
+    async def add(self) -> str:
+        """Starts a server; returns its address when it serves."""
+        ...
+
+    async def drain(self, address: str) -> None:
+        """Stops the server at an address for good; its sessions have the drain time to end or to go elsewhere."""
+        ...
+
+
+async def keep_scaled(running: Running, fleet: Fleet, scale: Scale) -> None:
+    """Adds and drains servers of a farm until it is cancelled.
+
+    Args:
+        running: The farm's gateway.
+        fleet: Its servers.
+        scale: The bounds.
+    """
+    scaling = Scaling(scale)
+    starting, draining = set[asyncio.Future[None]](), set[asyncio.Future[None]]()
+    try:
+        while True:
+            seen = Situation(_loads(running), fleet.size, len(starting), running.waiting())
+            fewest = scaling.to_drain(seen, time.monotonic())
+            if scaling.must_add(seen):
+                _log.info("adding a server: %s", _told(seen))
+                _begin(_add(fleet, running), starting)
+            elif fewest is not None and not draining:
+                _log.info("draining the server at %s: %s", fewest.address, _told(seen))
+                _begin(fleet.drain(fewest.address), draining)
+            await asyncio.sleep(_LOOK_SECONDS)
+    finally:
+        for each in starting | draining:
+            each.cancel()
+
+
+async def _add(fleet: Fleet, running: Running) -> None:
+    address = await fleet.add()
+    await running.registered_at(address)
+
+
+def _begin(doing: Coroutine[Any, Any, None], under_way: set[asyncio.Future[None]]) -> None:
+    async def done() -> None:
+        try:
+            await doing
+        except Exception as error:  # of the engine, whatever that raises
+            _log.warning("the number of servers did not change: %s", error)
+
+    task = asyncio.ensure_future(done())
+    under_way.add(task)
+    task.add_done_callback(under_way.discard)
+
+
+def _loads(running: Running) -> list[Load]:
+    now = time.monotonic()
+    usable = (each for each in running.registry if each.state(now) in _USABLE)
+    return [Load(each.address, each.load, max(each.capacity - each.load, 0)) for each in usable]
+
+
+def _told(seen: Situation) -> str:
+    used, free = (sum(getattr(each, name) for each in seen.loads) for name in ("used", "free"))
+    return f"{used} slots used, {free} free, {seen.waiting} Makes wait, {seen.size} servers"
