@@ -1,4 +1,4 @@
-"""The server's settings: adding a field to its theme in `_settings/themes` is all that a new setting needs.
+"""The server's settings: a field in a theme of `_settings/themes` is all that it takes for a new one to be read.
 
 Its name is the keyword of `Server` and the key in a TOML file; the option of `envwire serve`, the environment
 variable, the row in docs/settings.md and the checks come from its annotation.

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class NumericSpace(Space[T_co]):
-    """A space whose elements are arrays or scalars of one shape and one dtype."""
+    """A space whose elements are arrays or scalars of one shape and one dtype.
+
+    Its batches are arrays: a subclass needs a rule for `batch_space`, which makes a `Tuple` of others. Without one,
+    derive from `Space`.
+    """
 
     # The base class allows None in both; here they are always known.
     dtype: np.dtype[Any]  # pyright: ignore[reportIncompatibleVariableOverride]

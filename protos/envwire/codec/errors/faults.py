@@ -1,6 +1,6 @@
 """The table of error reasons: name, gRPC status, meaning.
 
-The servers' errors, the clients' exceptions and the table in docs/protocol.md are derived from it.
+The servers' errors and the clients' exceptions follow from it; a test holds the table in docs/protocol.md against it.
 """
 
 from __future__ import annotations

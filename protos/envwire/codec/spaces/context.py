@@ -152,7 +152,10 @@ class SpaceDecoding:
         library = self._family.name
         kind = getattr(self._family.spaces, name, None)
         if kind is None:
-            raise CodecError(f"a {name}", f"a space that this {library} has", "Upgrade it.")
+            advice = (
+                f"A newer {library} may have it; in envwire's own client each kind can be used."
+            )
+            raise CodecError(f"a {name}", f"a space that this {library} has", advice)
         try:
             return kind(*args, **kwargs)
         except _REFUSALS as error:

@@ -1,4 +1,4 @@
-"""The ten kinds of spaces: a table row and a pair of functions each.
+"""The kinds of spaces: a table row and a pair of functions each.
 
 Spaces are built by their constructors; attributes that a constructor would derive are then set as they were sent.
 """

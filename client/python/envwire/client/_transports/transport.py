@@ -11,7 +11,11 @@ from envwire.wire.frames import Area, Reply
 
 @runtime_checkable
 class Transport(Protocol):
-    """Carries requests to a server, one at a time, in order."""
+    """Carries requests to a server, one at a time, in order.
+
+    A transport may be `InPlace`, `Probeable` and `Fronted` as well. One that wraps another must then be so too: a
+    client that does not find these does without them, silently.
+    """
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends an InteractRequest and returns the InteractResponse, which may be an error.
