@@ -11,6 +11,7 @@ RECIPES := .venv-recipes
 TORCH := .venv-torch
 RAY := .venv-ray
 DOCS := .venv-docs
+GROUPS := .venv-groups
 FAULTS ?= 10000
 FUZZ_SECONDS ?= 120
 MAKES ?= 5000
@@ -56,6 +57,16 @@ $(GUESTS)/.ready: pyproject.toml
 	$(GUESTS)/bin/pip install --quiet --editable '.[server,gymnasium]' --group test \
 		'gymnasium[classic-control,toy-text,box2d,mujoco]' ale-py minigrid opencv-python-headless
 	@touch $@
+
+$(GROUPS)/.ready:
+	$(PYTHON) -m venv $(GROUPS)/legacy
+	$(GROUPS)/legacy/bin/pip install --quiet numpy==1.26.4 gymnasium==0.29.1 protobuf==6.31.1
+	$(PYTHON) -m venv $(GROUPS)/protobuf5
+	$(GROUPS)/protobuf5/bin/pip install --quiet numpy==1.26.4 protobuf==5.29.5
+	@touch $@
+
+test-groups: $(VENV)/.dev $(GROUPS)/.ready ## Serve groups with interpreters whose packages conflict with ours (Python 3.10 to 3.12; installs them).
+	$(BIN)/python -m pytest -m 'long or not long' tests/groups
 
 test-guests: $(GUESTS)/.ready ## Compare real environments of six families with local ones (installs simulators).
 	$(GUESTS)/bin/python -m pytest tests/guests
@@ -312,6 +323,6 @@ docs: $(DOCS)/.ready ## Build the documentation site in out/site; a broken link 
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(RAY) $(DOCS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(RAY) $(DOCS) $(GROUPS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
 		examples/java/target examples/rust/target \
 		$(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build

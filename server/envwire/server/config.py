@@ -23,6 +23,7 @@ from envwire.server._settings.themes.operations import OperationsSettings
 from envwire.server._settings.themes.processes import ProcessSettings
 from envwire.server._settings.themes.recording import RecordingSettings
 from envwire.server._settings.themes.safety import SafetySettings
+from envwire.server._settings.warm_items import check_warm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,11 +58,12 @@ class ServerConfig(
             raise ValueError(
                 "--openenv does not go with --tls-client-ca: OpenEnv's clients show no certificate; give --tokens"
             )
-        if self.dev and (self.sessions_per_process > 1 or self.join or self.groups):
+        if self.dev and (self.sessions_per_process > 1 or self.join or self.warm or self.groups):
             raise ValueError(
-                "--dev goes neither with --sessions-per-process, since a process keeps the code that it "
+                "--dev goes neither with --sessions-per-process and --warm, since a process keeps the code that it "
                 "began with, nor with --join and groups"
             )
+        check_warm(self.warm, self.max_sessions, recorded=bool(self.record))
         self.by_group()  # refuses groups that cannot work
 
     @property

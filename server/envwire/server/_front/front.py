@@ -25,6 +25,7 @@ from envwire.server._front.http.port import Routes
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
+from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.notices import Notices
 from envwire.server._front.observing.service import ObserveService
 from envwire.server._front.reloading import reloading
@@ -77,12 +78,11 @@ class Front:
         self._sessions = sessions = Sessions(
             config.max_sessions, clock, secrets.token_hex(8), config.max_sessions_per_client
         )
-        sessions.group_slots.limits = {
-            each.name: each.config.max_sessions for each in groups if each.name
-        }
+        sessions.group_slots.limits = groups.limits
         self._tally = sessions.tally
         self._admission = admission = Admission(config, clock, sessions, groups, access.tickets)
-        maker = SessionMaker(config, clock, admission, sessions, groups)
+        self._warm_pool = warm_pool = WarmPool(groups, sessions, clock)
+        maker = SessionMaker(config, clock, admission, sessions, groups, warm_pool)
         makes = DirectMakes(access, self.exchange, config.max_make_bytes)
         self._direct = DirectListener(config, sessions, makes)
         self._direct.start()
@@ -104,7 +104,11 @@ class Front:
             config, sessions, clock, lambda: admission.waiting, lambda: admission.draining
         )
         self.slot_orders = SlotOrders(sessions, admission)
-        self._upkeep = Upkeep(clock, access, admission, sessions, self._control_service.sweep)
+        self._upkeep = Upkeep(clock, access, admission, sessions, self._sweep)
+
+    def _sweep(self) -> None:
+        self._control_service.sweep()
+        self._warm_pool.sweep()
 
     @classmethod
     async def start(
@@ -133,18 +137,20 @@ class Front:
         from envwire.server._front.http.server_metrics import ServerMetrics
 
         admission = self._admission
-        metrics = ServerMetrics(self._sessions, admission)
+        metrics = ServerMetrics(self._sessions, admission, self._warm_pool)
         return operations(self.access, lambda: not admission.draining, metrics)
 
     async def drain(self, timeout: float) -> None:
         """Takes no more sessions, and waits up to `timeout` seconds for the open ones to end."""
         self.notices.drain(timeout)
+        self._warm_pool.close()
         await self._upkeep.drain(timeout)
 
     async def stop(self) -> None:
         """Ends all sessions, closing their environments, then the fork server. Stopping twice is harmless."""
         self._direct.stop()
         await self._reloading.stop()
+        await self._warm_pool.stop()
         await self._upkeep.stop()
         await self._groups.stop()
 

@@ -109,9 +109,7 @@ class ForkserverLink:
             return loaded
 
     async def _launch(self) -> tuple[subprocess.Popen[bytes], socket.socket, Loaded]:
-        process, control = start_process(
-            self._interpreter.program, self._interpreter.variables(), self.lifeline
-        )
+        process, control = start_process(*self._interpreter.command(), self.lifeline)
         spared.add(process.pid)
         try:
             return process, control, await introduce(process, self._config)

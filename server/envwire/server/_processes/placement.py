@@ -49,6 +49,20 @@ class Placement:
             self._shared[process] = client
             return process
 
+    async def fresh(self) -> Process:
+        """Returns a process of nobody, with all slots free, which `find` does not know.
+
+        Raises:
+            ForkserverError: No process could be forked.
+            OSError: Too many files are open.
+        """
+        return await self.start(self._fork, self._slots)
+
+    def give(self, process: Process, client: str) -> None:
+        """Lets further sessions of a client, whose first one is in it, into a process."""
+        if self._slots > 1:
+            self._shared[process] = client
+
     async def start(self, fork: Fork, slots: int = 1) -> Process:
         """Returns a new process.
 

@@ -82,6 +82,11 @@ class SessionLink:
         """Names the session in a log of JSON objects."""
         return self._listener.log_fields
 
+    def pass_to(self, listener: Listener) -> SessionLink:
+        """Tells another listener what happens from now on; returns itself."""
+        self._listener = listener
+        return self
+
     def make(self, order: MakeOrder) -> asyncio.Future[bytes]:
         """Orders the process to make the environment and returns the future of its reply.
 

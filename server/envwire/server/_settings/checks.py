@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Union, cast
 
 from envwire.server._logs.setup import FORMATS
+from envwire.server._settings.warm_items import are_items
 
 #: A file, by its name. Written as a Union because it is also a key of `KINDS`, at run time.
 FilePath = Union[str, os.PathLike[str]]  # noqa: UP007
@@ -112,3 +113,4 @@ FILES = Check(
 )
 LOG_FORMAT = Check(FORMATS.__contains__, " or ".join(FORMATS))
 PAIRS = Check(_are_pairs, "NAME=VALUE each")
+WARM = Check(are_items, "ID=NUMBER or ID{JSON of keyword arguments}=NUMBER each")

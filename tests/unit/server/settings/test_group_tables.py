@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -24,9 +25,9 @@ def test_limits_are_the_servers_where_the_table_is_silent() -> None:
 
 def test_what_runs_the_environments_is_the_groups_own() -> None:
     own = {"imports": ("m",), "python": "python", "variables": ("X=1",), "gpus": "0"}
-    group = of(A, **own, allow_wrappers=("m:W",))
+    group = of(A, **own, allow_wrappers=("m:W",), warm=("B-v0=1",))
     assert (group.imports, group.python, group.variables, group.gpus) == ((), "", (), "")
-    assert (group.allow_wrappers, group.groups) == ((), {})
+    assert (group.allow_wrappers, group.warm, group.groups) == ((), (), {})
     table = {name: list(value) if name != "python" else value for name, value in own.items()}
     assert of({**A, **table, "gpus": "1"}).imports == ("m",)
 
@@ -70,3 +71,20 @@ def test_a_table_that_is_wrong_says_where_and_what(name: str, table: Any, says: 
 def test_groups_do_not_go_with_dev() -> None:
     with pytest.raises(ValueError, match=r"--dev goes neither .* nor with --join and groups"):
         ServerConfig((), groups={"a": A}, dev=True)
+
+
+@pytest.mark.parametrize(
+    "text", ["A-v0", "A-v0=0", "A-v0=x", "A-v0{=1", "A-v0{1}=1", "=1", "A v0=1"]
+)
+def test_environments_to_make_ahead_have_a_form(text: str) -> None:
+    with pytest.raises(ValueError, match=r"must be ID=NUMBER or ID.JSON of"):
+        ServerConfig(("A-v0",), warm=(text,))
+
+
+def test_environments_to_make_ahead_have_bounds() -> None:
+    items = ('A-v0{"x": [1, {"y": 2}]}=2', "ns/A-v0=1")
+    assert replace(ServerConfig(("A-v0",), warm=items), max_sessions=3).warm == items
+    with pytest.raises(ValueError, match=r"asks for 3 environments, and max_sessions .* is 2"):
+        ServerConfig(("A-v0",), warm=items, max_sessions=2)
+    with pytest.raises(ValueError, match="--warm does not go with --record"):
+        ServerConfig(("A-v0",), warm=items, record="somewhere")

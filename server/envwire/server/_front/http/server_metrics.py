@@ -18,6 +18,7 @@ from envwire.server._front.http.families import (
     version,
 )
 from envwire.server._front.makes.admission import Admission
+from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.sessions.served import Served
 from envwire.server._front.sessions.table import Sessions
 
@@ -28,11 +29,13 @@ class ServerMetrics(Collector):
     Args:
         sessions: Its sessions.
         admission: Takes Makes.
+        warm_pool: Has environments that are made ahead.
     """
 
-    def __init__(self, sessions: Sessions, admission: Admission) -> None:
+    def __init__(self, sessions: Sessions, admission: Admission, warm_pool: WarmPool) -> None:
         self._sessions = sessions
         self._admission = admission
+        self._warm_pool = warm_pool
 
     def collect(self) -> Iterator[Metric]:
         """Yields the metrics."""
@@ -46,6 +49,8 @@ class ServerMetrics(Collector):
         yield gauge("draining", "1 when the server takes no more sessions.", admission.draining)
         by_id = Counter(each.env_id for each in sessions)
         yield gauges("sessions", "Sessions by environment.", "env_id", by_id)
+        text = "Environments that are made and have no client yet, by environment."
+        yield gauges("warm_environments", text, "env_id", self._warm_pool.ready())
         yield from makes(sessions.tally)
         yield counters(
             "sessions_ended", "Sessions that ended, by reason.", "reason", sessions.tally.ends

@@ -9,7 +9,7 @@ from envwire.server._ipc.scoreboard import Counters
 
 @dataclass
 class MakeParts:
-    """Seconds of the Makes that succeeded.
+    """Seconds of the Makes that succeeded and took no warm environment.
 
     Attributes:
         queue: Waiting for a free slot.

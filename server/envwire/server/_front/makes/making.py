@@ -15,6 +15,8 @@ from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.leases import grant_lease
+from envwire.server._front.makes.warm_environment import WarmEnvironment
+from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.sessions.backlog import Backlog
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made
@@ -40,6 +42,7 @@ class SessionMaker:
         admission: Tells what may be made.
         sessions: Where new sessions are entered.
         groups: Where their processes are from.
+        warm_pool: Has environments that are made already.
     """
 
     def __init__(
@@ -49,12 +52,14 @@ class SessionMaker:
         admission: Admission,
         sessions: Sessions,
         groups: Groups,
+        warm_pool: WarmPool,
     ) -> None:
         self._config = config
         self._clock = clock
         self._admission = admission
         self._sessions = sessions
         self._groups = groups
+        self._warm_pool = warm_pool
         self._backlog = Backlog(config.max_pending_bytes, config.max_pending_bytes_per_client)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
@@ -73,23 +78,24 @@ class SessionMaker:
         group = self._group(order, request.env_id)
         await self._admission.reserve(client, group.name)
         reserved = self._clock()
+        warm = self._warm_pool.take(request, client.name)
         try:
-            process = await _place(order, group, client)
+            process = warm.process if warm else await _place(order, group, client)
         except (ForkserverError, OSError) as error:
             self._sessions.unreserve(client.name, group.name)
             raise _no_process(error) from error
         except BaseException:
             self._sessions.unreserve(client.name, group.name)
             raise
-        session = self._open(request, process, client, group)
+        session = self._open(request, process, client, group, warm)
         session.what = session.env_id = request.env_id
         session.as_arrays = request.vector.vectorization_mode not in {"", "sync"}
         if isinstance(order, SessionRecord):
             session.env_id, session.as_arrays = order.env_id, order.as_arrays
             session.what = f"a copy of session {order.id}"
         placed = self._clock()
-        reply = await self._ask(session, order)
-        if reply.HasField("make"):
+        reply = await self._ask(session, order, warm)
+        if reply.HasField("make") and warm is None:
             self._sessions.make_parts.add(
                 reserved - begun, placed - reserved, self._clock() - placed, session.counters
             )
@@ -102,22 +108,31 @@ class SessionMaker:
         )
 
     def _open(
-        self, request: pb.MakeRequest, process: Process, client: Client, group: Group
+        self,
+        request: pb.MakeRequest,
+        process: Process,
+        client: Client,
+        group: Group,
+        warm: WarmEnvironment | None,
     ) -> SessionRecord:
         """Enters a session in the slot that was reserved for it."""
         lease, timeout = grant_lease(request, self._config), group.config.make_timeout
         name, on_end = self._sessions.new_id(), self._sessions.end
-        session = SessionRecord(lease, self._clock, timeout, on_end, process, name)
+        link = warm.link if warm else None
+        session = SessionRecord(lease, self._clock, timeout, on_end, process, name, link)
         session.owner, session.group = client.name, group.name
         session.bound(self._backlog)
         self._sessions.add(session)
         return session
 
     async def _ask(
-        self, session: SessionRecord, order: MakeOrder | SessionRecord
+        self,
+        session: SessionRecord,
+        order: MakeOrder | SessionRecord,
+        warm: WarmEnvironment | None,
     ) -> pb.InteractResponse:
         try:
-            raw = await (session.make(order) if isinstance(order, MakeOrder) else session.copy())
+            raw = warm.reply if warm else await _asked(session, order)
         except asyncio.CancelledError:
             session.end(Event.CLOSE)
             raise
@@ -137,6 +152,10 @@ class SessionMaker:
         made.lease.CopyFrom(to_duration(session.attendance.lease))
         made.step_timeout.CopyFrom(to_duration(session.attendance.timeout))
         return reply
+
+
+async def _asked(session: SessionRecord, order: MakeOrder | SessionRecord) -> bytes:
+    return await (session.make(order) if isinstance(order, MakeOrder) else session.copy())
 
 
 async def _place(order: MakeOrder | SessionRecord, group: Group, client: Client) -> Process:

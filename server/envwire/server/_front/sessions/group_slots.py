@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 
@@ -17,9 +18,13 @@ class GroupSlots:
         self.limits: Mapping[str, int] = {}
         self._taken: Counter[str] = Counter()
 
+    def free(self, group: str) -> float:
+        """Returns how many more a group may have; infinitely many where the server alone limits them."""
+        return self.limits.get(group, math.inf) - self._taken[group]
+
     def full(self, group: str) -> bool:
         """Returns whether a group has as many as it may."""
-        return group in self.limits and self._taken[group] >= self.limits[group]
+        return self.free(group) <= 0
 
     def take(self, group: str) -> None:
         """Counts one more."""

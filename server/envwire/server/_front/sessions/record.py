@@ -22,7 +22,7 @@ from envwire.server._ipc.fault_replies import afresh
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
 from envwire.server._processes.exit_status import describe_exit
-from envwire.server._processes.process import AdmitError, LinkLostError, Process
+from envwire.server._processes.process import AdmitError, LinkLostError, Process, SessionLink
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 
@@ -38,6 +38,7 @@ class SessionRecord:
         clock: Monotonic time, in seconds.
         began: When it took its slot.
         attendance: Its client's presence, its lease and the deadline of its request.
+        warm: Its slot in the process, where its environment is made already.
         life: Where it stands.
         id: Its name; see `Sessions.new_id`.
         owner: Name of the client that made it.
@@ -57,6 +58,7 @@ class SessionRecord:
     on_end: Callable[[SessionRecord], None]
     process: Process
     id: str
+    warm: InitVar[SessionLink | None] = None
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     began: float = 0.0
     life: Life = Life.MAKING
@@ -69,11 +71,11 @@ class SessionRecord:
     picture: Picture | None = None
     events: SessionEvents = field(default_factory=SessionEvents)
 
-    def __post_init__(self, lease: float, timeout: float) -> None:
+    def __post_init__(self, lease: float, timeout: float, warm: SessionLink | None) -> None:
         """Takes a slot in the process."""
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
         self._pending = SessionBacklog(None)
-        self._link = self.process.open(self)
+        self._link = warm.pass_to(self) if warm else self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.began = self.clock()
         self.attendance = Attendance(self.process, self._link, self.clock, lease, timeout)

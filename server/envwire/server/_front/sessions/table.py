@@ -84,7 +84,7 @@ class Sessions:
 
     def keep(self, name: bytes, count: int, seconds: float) -> bool:
         """Keeps slots for Makes which name them (see `Reservations.reserve`)."""
-        return self.reservations.reserve(name, count, seconds, self._free)
+        return self.reservations.reserve(name, count, seconds, self.free)
 
     def reserve(self, owner: str = "", reservation: bytes = b"", group: str = "") -> None:
         """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
@@ -108,10 +108,11 @@ class Sessions:
     @property
     def full(self) -> bool:
         """Whether no slot is free."""
-        return self._free <= 0
+        return self.free <= 0
 
     @property
-    def _free(self) -> int:
+    def free(self) -> int:
+        """How many slots nobody has, and no reservation keeps."""
         return self.capacity - len(self) - self.reservations.slots
 
     def no_slot(self, more: str = "", group: str = "") -> FaultError:

@@ -39,6 +39,11 @@ class Groups:
     def __getitem__(self, name: str) -> Group:
         return self._groups[name]
 
+    @property
+    def limits(self) -> dict[str, int]:
+        """How many sessions each may have at once; the server's own number holds for environments in no group."""
+        return {group.name: group.config.max_sessions for group in self if group.name}
+
     def of(self, env_id: str) -> Group:
         """Returns the group that makes an environment.
 

@@ -94,6 +94,10 @@ class Interpreter:
             _link_package(Path(self._links.name))
         return sorted(map(str, Path(self._links.name).iterdir()))
 
+    def command(self) -> tuple[str, dict[str, str]]:
+        """Returns the program and the variables with which it is started."""
+        return self.program, self.variables()
+
     def close(self) -> None:
         """Removes the links."""
         if self._links is not None:

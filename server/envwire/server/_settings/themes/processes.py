@@ -1,4 +1,4 @@
-"""In which processes environments run: interpreter, variables, devices, and groups of them."""
+"""In which processes environments run: interpreter, variables, devices, those made ahead, and groups of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
 
-from envwire.server._settings.checks import PAIRS, FilePath, Tables
+from envwire.server._settings.checks import PAIRS, WARM, FilePath, Tables
 from envwire.server._settings.setting import About, PerGroup
 
 _about = partial(About, "Processes and groups")
@@ -42,6 +42,15 @@ class ProcessSettings:
             per_group=PerGroup.OWN,
         ),
     ] = ""
+    warm: Annotated[
+        Sequence[str],
+        _about(
+            "Environments made ahead of their clients, ID=NUMBER or ID{JSON of keyword arguments}=NUMBER, while slots "
+            "are free.",
+            WARM,
+            per_group=PerGroup.OWN,
+        ),
+    ] = ()
     groups: Annotated[
         Tables,
         _about(

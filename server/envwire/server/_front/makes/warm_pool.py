@@ -1,0 +1,207 @@
+"""The pool of environments that are made before clients ask for them, while slots are free.
+
+A client gets one only if it asks for exactly what the operator wrote, so it cannot tell it from one made at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from envwire.codec import FaultError, encode_mapping
+from envwire.server._auth.allow_list import MakeOrder
+from envwire.server._front.makes.warm_environment import WarmEnvironment
+from envwire.server._front.sessions.table import Sessions
+from envwire.server._logs.fields import extra
+from envwire.server._processes.forkserver_start import Loaded
+from envwire.server._processes.groups.group import Group
+from envwire.server._processes.groups.groups import Groups
+from envwire.server._processes.process import Process
+from envwire.server._settings.warm_items import WarmItem, read_item
+from envwire.v1 import environment_pb2 as pb
+
+_log = logging.getLogger("envwire.server")
+
+#: Pause before an environment that died, or could not be made, is made again: doubled each time.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+
+
+@dataclass(eq=False)
+class _Stock:
+    """The environments of one of the operator's items.
+
+    Attributes:
+        group: The group of the id.
+        item: What the operator wrote.
+        order: Makes one.
+        ready: Those that are made.
+        pause: Before the next one, after a failure; 0 after none.
+        not_before: When the next one may be made.
+    """
+
+    group: Group
+    item: WarmItem
+    order: MakeOrder
+    ready: deque[WarmEnvironment] = field(default_factory=deque[WarmEnvironment])
+    pause: float = 0.0
+    not_before: float = 0.0
+
+
+class WarmPool:
+    """The environments of one server that are made ahead, one at a time.
+
+    They are in slots that nobody has: as sessions take these, environments of the pool are closed.
+
+    Args:
+        groups: What the server makes.
+        sessions: Whose slots they are.
+        clock: Monotonic time, in seconds.
+
+    Raises:
+        ValueError: An environment is not served by its group, or its keyword arguments are not allowed.
+    """
+
+    def __init__(self, groups: Groups, sessions: Sessions, clock: Callable[[], float]) -> None:
+        self._sessions = sessions
+        self._clock = clock
+        self._stocks: dict[bytes, _Stock] = {}
+        self._filling: asyncio.Task[None] | None = None
+        self._exiting: list[Process] = []
+        self._closed = False
+        for group in groups:
+            for text in group.config.warm:
+                identity, stock = _stock(group, read_item(text))
+                self._stocks[identity] = stock
+        self._loaded = groups.loaded
+
+    def ready(self) -> Counter[str]:
+        """Returns how many environments are ready, by id."""
+        count = Counter[str]()
+        for stock in self._stocks.values():
+            count[stock.item.env_id] += len(stock.ready)
+        return count
+
+    def take(self, request: pb.MakeRequest, client: str) -> WarmEnvironment | None:
+        """Returns an environment that is what a Make asks for, if there is one; it is the client's from now on.
+
+        Args:
+            request: What the client asks for.
+            client: Its name.
+        """
+        stock = self._stocks.get(_identity(request, self._loaded)) if self._stocks else None
+        while stock is not None and stock.ready:
+            warm = stock.ready.popleft()
+            if warm.process.alive:
+                stock.pause = 0.0
+                stock.group.placement.give(warm.process, client)
+                return warm
+        return None
+
+    def sweep(self) -> None:
+        """Closes what sessions need the slots of, and begins to make what is missing."""
+        for stock in reversed(self._stocks.values()):
+            while stock.ready and self._room(stock.group) < 0:
+                stock.ready.pop().close()
+        if self._next() is not None and (self._filling is None or self._filling.done()):
+            self._filling = asyncio.ensure_future(self._fill())
+
+    def _room(self, group: Group) -> int:
+        """Returns how many more the pool may have of a group; less than 0 where it has too many."""
+        ready = Counter[str]()
+        for stock in self._stocks.values():
+            ready[stock.group.name] += len(stock.ready)
+        of_group = self._sessions.group_slots.free(group.name) - ready[group.name]
+        return int(min(self._sessions.free - ready.total(), of_group))
+
+    def _next(self) -> _Stock | None:
+        """Returns what is to be made next, if anything is."""
+        for stock in self._stocks.values():
+            missing = len(stock.ready) < stock.item.count and stock.not_before <= self._clock()
+            if missing and not self._closed and self._room(stock.group) > 0:
+                return stock
+        return None
+
+    async def _fill(self) -> None:
+        while (stock := self._next()) is not None:
+            await self._add(stock)
+
+    async def _add(self, stock: _Stock) -> None:
+        try:
+            stock.ready.append(await self._make(stock))
+        except Exception as error:  # whatever it is, the next attempt is not to follow at once
+            self._back_off(stock, f"was not made: {error}")
+
+    async def _make(self, stock: _Stock) -> WarmEnvironment:
+        process = await stock.group.placement.fresh()
+        warm = WarmEnvironment(stock.item.env_id, process, lambda lost: self._on_lost(stock, lost))
+        try:
+            await warm.make(stock.order, stock.group.config.make_timeout)
+        except BaseException:
+            warm.close()
+            raise
+        return warm
+
+    def _on_lost(self, stock: _Stock, warm: WarmEnvironment) -> None:
+        if warm in stock.ready:
+            stock.ready.remove(warm)
+            self._back_off(stock, f"died: process {warm.process.pid} ended")
+
+    def _back_off(self, stock: _Stock, what: str) -> None:
+        stock.pause = min(2 * stock.pause, _LONGEST_PAUSE) or _FIRST_PAUSE
+        stock.not_before = self._clock() + stock.pause
+        text = "a warm environment %s %s; the next one is made in %g s"
+        fields = extra(env_id=stock.item.env_id)
+        _log.warning(text, stock.item.env_id, what, stock.pause, extra=fields)
+
+    def close(self) -> None:
+        """Closes all environments and makes no more."""
+        self._closed = True
+        if self._filling is not None:
+            self._filling.cancel()
+        for stock in self._stocks.values():
+            while stock.ready:
+                warm = stock.ready.pop()
+                warm.close()
+                self._exiting.append(warm.process)
+
+    async def stop(self) -> None:
+        """Closes all environments and waits until their processes are gone. Stopping twice is harmless."""
+        self.close()
+        if self._filling is not None:
+            await asyncio.wait({self._filling})
+        await asyncio.gather(*(process.wait_exited() for process in self._exiting))
+
+
+def _stock(group: Group, item: WarmItem) -> tuple[bytes, _Stock]:
+    """Returns what an item asks for, by its identity.
+
+    Raises:
+        ValueError: The group does not serve it, or its keyword arguments are not allowed.
+    """
+    kwargs = dict(item.kwargs)
+    request = pb.MakeRequest(env_id=item.env_id, render_mode=kwargs.pop("render_mode", None))
+    encode_mapping(kwargs, request.kwargs)
+    if item.env_id not in group.loaded.ids:
+        where = f"groups.{group.name}" if group.name else "environments"
+        raise ValueError(f"warm (--warm) names {item.env_id}, which is none of {where}")
+    try:
+        return _identity(request, group.loaded), _Stock(
+            group, item, group.allow_list.check(request)
+        )
+    except FaultError as fault:
+        raise ValueError(f"warm (--warm) names what no client may make: {fault.message}") from fault
+
+
+def _identity(request: pb.MakeRequest, loaded: Loaded) -> bytes:
+    """Returns what is equal for two Makes of the same environment: library, id, keyword arguments, wrappers."""
+    plain = pb.MakeRequest()
+    plain.CopyFrom(request)
+    for name in ("lease", "request_id", "prefer"):
+        plain.ClearField(name)
+    names = [request.prefer, *(name for name, _ in loaded.libraries)]
+    found = (name for name in names if (name, request.env_id) in loaded.served)
+    plain.library = request.library or next(found, "")
+    return plain.SerializeToString(deterministic=True)

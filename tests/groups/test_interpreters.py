@@ -1,0 +1,100 @@
+"""Groups with interpreters of their own, whose packages conflict with the server's: `make test-groups` makes them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.client.gymnasium import RemoteEnv as GymnasiumEnv
+from envwire.server import Server, ServerError
+from tests.conftest import ROOT
+from tests.faults.scene import alive, eventually, parent_of
+from tests.groups.of_versions import NEW, OLD
+from tests.groups.rollout import digest
+
+pytestmark = pytest.mark.long
+MADE = Path(ROOT, ".venv-groups")
+#: numpy 1.26.4, gymnasium 0.29.1 and protobuf 6.31.1; and one with protobuf 5.
+LEGACY, TOO_OLD = MADE / "legacy", MADE / "protobuf5"
+IMPORTS = ["tests.groups.of_versions"]
+GROUPS: dict[str, Any] = {
+    "legacy": {
+        "environments": [OLD, "CartPole-v1"],
+        "imports": IMPORTS,
+        "python": str(LEGACY / "bin/python"),
+        "variables": [f"PYTHONPATH={ROOT}"],
+        "warm": [f"{OLD}=1"],
+    }
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server([NEW], imports=IMPORTS, sys_path=(ROOT,), groups=GROUPS) as running:
+        yield running
+
+
+def report(server: Server, env_id: str) -> dict[str, Any]:
+    with RemoteEnv(server.target, env_id) as env:
+        return env.reset()[1]
+
+
+def test_versions_differ_within_one_server(server: Server) -> None:
+    old, new = report(server, OLD), report(server, NEW)
+    assert (old["numpy"], old["gymnasium"], old["protobuf"]) == ("1.26.4", "0.29.1", "6.31.1")
+    assert new["numpy"] == np.__version__ != old["numpy"]
+    assert new["gymnasium"] != old["gymnasium"]
+    assert old["prefix"] == str(LEGACY) != new["prefix"]
+
+
+def test_the_processes_need_no_package_but_numpy_and_protobuf(server: Server) -> None:
+    of_gymnasium = {"gymnasium", "cloudpickle", "farama_notifications", "typing_extensions"}
+    of_venv = {"_distutils_hack"}
+    found = set(report(server, OLD)["packages"]) - of_gymnasium - of_venv
+    assert found == {"numpy", "google"}
+
+
+def test_a_rollout_is_bit_equal_to_a_local_one_in_that_interpreter(server: Server) -> None:
+    with GymnasiumEnv(server.target, "CartPole-v1") as env:
+        assert env.spec is not None
+        remote = digest(env)
+    command = [LEGACY / "bin/python", Path(ROOT, "tests/groups/rollout.py"), "CartPole-v1"]
+    local = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    assert remote == local.strip()
+
+
+def test_a_killed_forkserver_comes_back_in_its_interpreter(server: Server) -> None:
+    with RemoteEnv(server.target, OLD) as old, RemoteEnv(server.target, NEW) as new:
+        pids = [env.reset()[1]["pid"] for env in (old, new)]
+        forkserver = parent_of(pids[0])
+        assert forkserver != parent_of(pids[1])
+        os.kill(forkserver, signal.SIGKILL)
+        assert eventually(lambda: not alive(forkserver))
+        for env, pid in zip((old, new), pids, strict=True):
+            env.step(0)
+            assert env.reset()[1]["pid"] == pid
+        assert eventually(lambda: report(server, OLD)["numpy"] == "1.26.4")
+
+
+def test_protobuf_that_is_too_old_is_refused_by_name() -> None:
+    python = str(TOO_OLD / "bin/python")
+    groups = {"worse": {"environments": ["CartPole-v1"], "python": python}}
+    says = f"groups.worse: {python} has protobuf 5.29.5; environments need protobuf 6.31.1 or newer"
+    with pytest.raises(ServerError, match=says):
+        Server([NEW], imports=IMPORTS, sys_path=(ROOT,), groups=groups).start()
+
+
+def test_vectors_need_a_newer_gymnasium_there(server: Server) -> None:
+    envs = RemoteVectorEnv(server.target, "CartPole-v1", num_envs=2)  # envwire's own
+    assert envs.reset(seed=1)[0].shape == (2, 4)
+    envs.close()
+    with pytest.raises(Exception, match=r"need version 1\.1 or later"):
+        RemoteVectorEnv(server.target, OLD, num_envs=2)
