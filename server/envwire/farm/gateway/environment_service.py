@@ -15,13 +15,13 @@ import grpc.aio
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
-from envwire.farm.gateway.links import Answer, RefusedError, ServerGoneError
-from envwire.farm.gateway.making import Maker
+from envwire.farm.gateway.makes.making import Maker
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.registry.summaries import describe, list_environments
-from envwire.farm.gateway.routing import ROUTED, Routes
-from envwire.farm.gateway.streaming import Upstreams
+from envwire.farm.gateway.relaying.links import Answer, RefusedError, ServerGoneError
+from envwire.farm.gateway.relaying.routing import ROUTED, Routes
+from envwire.farm.gateway.relaying.streaming import Upstreams
 from envwire.server._auth.access import Access
 from envwire.server._front.grpc.edge import Context, abort, peer_identity, turn_away
 from envwire.server._front.grpc.service import method_handlers, read_message

@@ -12,14 +12,14 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.codec.durations import to_duration, to_seconds
-from envwire.farm.gateway.allocating import Allocator
+from envwire.farm.gateway.allocation.allocating import Allocator
+from envwire.farm.gateway.allocation.slots import SlotKeeper, SlotKeepers
+from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.registry.succession import TakenError
-from envwire.farm.gateway.slots import SlotKeeper, SlotKeepers
-from envwire.farm.gateway.tickets import TicketSigner
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.client import Client

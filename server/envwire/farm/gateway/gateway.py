@@ -14,18 +14,18 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from envwire.codec import FaultError
-from envwire.farm.gateway.allocating import Allocator
+from envwire.farm.gateway.allocation.allocating import Allocator
+from envwire.farm.gateway.allocation.slots import SlotKeepers
+from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.environment_service import EnvironmentService
 from envwire.farm.gateway.farm_service import FarmService
-from envwire.farm.gateway.links import Link
-from envwire.farm.gateway.make_queue import MakeQueue
-from envwire.farm.gateway.making import Maker
+from envwire.farm.gateway.makes.make_queue import MakeQueue
+from envwire.farm.gateway.makes.making import Maker
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.routing import Routes
-from envwire.farm.gateway.slots import SlotKeepers
-from envwire.farm.gateway.tickets import TicketSigner
+from envwire.farm.gateway.relaying.links import Link
+from envwire.farm.gateway.relaying.routing import Routes
 from envwire.farm.gateway.upkeep import Upkeep
 from envwire.server._auth.access import Access
 from envwire.server._auth.tls import server_tls

@@ -9,7 +9,7 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from envwire.codec.state_names import state_name
-from envwire.farm.gateway.allocating import Allocator
+from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import State
 from envwire.server._front.http.families import counter, gauge, gauges, makes, version

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.routing import Routes
+from envwire.farm.gateway.relaying.routing import Routes
 
 _log = logging.getLogger("envwire.farm")
 

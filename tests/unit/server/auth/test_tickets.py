@@ -8,9 +8,9 @@ import pytest
 
 from envwire.codec import FaultError, Reason
 from envwire.codec.digests import make_digest
-from envwire.farm.gateway.allocating import Share
+from envwire.farm.gateway.allocation.allocating import Share
+from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.tickets import TicketSigner
 from envwire.farm.v1 import farm_pb2
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.scopes import Scope

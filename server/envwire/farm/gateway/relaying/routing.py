@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from envwire.codec import FaultError, Reason
-from envwire.farm.gateway.links import Link, ServerGoneError
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Liveness, Member
+from envwire.farm.gateway.relaying.links import Link, ServerGoneError
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import detached

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from itertools import compress
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.allocation.slots import SlotKeepers
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.slots import SlotKeepers
 
 #: Between reserving and committing; a gateway that is killed leaves no slots blocked for longer.
 _RESERVED_SECONDS = 2.0

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from envwire.codec import FaultError
-from envwire.farm.gateway.allocating import Allocator, Share
+from envwire.farm.gateway.allocation.allocating import Allocator, Share
+from envwire.farm.gateway.allocation.slots import SlotKeeper, SlotKeepers
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.slots import SlotKeeper, SlotKeepers
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.sessions.reservations import Reservations
 from tests.unit.farm.gateway.registry.test_registry import hello
@@ -161,7 +161,7 @@ def test_two_that_want_everything_take_turns() -> None:
 
 
 def test_a_server_that_says_nothing_leaves_nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.farm.gateway.slots._ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr("envwire.farm.gateway.allocation.slots._ANSWER_SECONDS", 0.05)
 
     async def scene(nodes: list[Node], gateways: list[Gateway]) -> None:
         nodes[3].silent = True

@@ -9,9 +9,9 @@ from typing import Any
 
 import grpc.aio
 
-from envwire.farm.gateway.links import Link, Metadata, RefusedError, ServerGoneError
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.routing import Routes
+from envwire.farm.gateway.relaying.links import Link, Metadata, RefusedError, ServerGoneError
+from envwire.farm.gateway.relaying.routing import Routes
 from envwire.v1 import environment_pb2 as pb
 
 

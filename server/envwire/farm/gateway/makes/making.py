@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from envwire.codec import FaultError, Reason
-from envwire.farm.gateway.links import RefusedError, ServerGoneError
-from envwire.farm.gateway.make_queue import MakeQueue
+from envwire.farm.gateway.makes.make_queue import MakeQueue
+from envwire.farm.gateway.makes.request_ids import RequestIds
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.request_ids import RequestIds
+from envwire.farm.gateway.relaying.links import RefusedError, ServerGoneError
 from envwire.server._front.tally import MADE, Tally
 from envwire.v1 import environment_pb2 as pb
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from envwire.farm.gateway.allocating import Share
+from envwire.farm.gateway.allocation.allocating import Share
 from envwire.farm.v1 import farm_pb2 as pb
 
 #: How long a ticket makes sessions.

@@ -1,0 +1,1 @@
+"""Allocations: slots that servers keep, and tickets for them."""

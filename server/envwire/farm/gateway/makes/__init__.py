@@ -1,0 +1,1 @@
+"""Makes through the gateway: the queue, the choice of a server, and repeats."""

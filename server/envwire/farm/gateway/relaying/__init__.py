@@ -1,0 +1,1 @@
+"""Relaying of requests to servers: connections, routes by session, and streams."""
