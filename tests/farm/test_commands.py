@@ -6,7 +6,9 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +86,28 @@ def test_a_gateway_stops_when_it_is_told() -> None:
     gateway.signal(signal.SIGTERM)
     assert gateway.process.wait(30) == 0
     gateway.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_farm_that_is_still_starting_stops_when_it_is_told(
+    number: signal.Signals, tmp_path: Path
+) -> None:
+    """Its servers import for longer than this test waits; none of them stays."""
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    (tmp_path / "slow_module.py").write_text(
+        f"import os, pathlib, time\npathlib.Path({str(marks)!r}, str(os.getpid())).touch()\ntime.sleep(600)\n"
+    )
+    command = [*ENVWIRE, "farm", "up", "-n", "2", "--port", "0", "--import", "slow_module", ENV]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 60
+        while len(list(marks.iterdir())) < 2:
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.05)
+        process.send_signal(number)
+        assert process.wait(60) == 0
+        assert process.stdout is not None
+        assert process.stdout.read() == ""
+    for mark in marks.iterdir():
+        assert not Path("/proc", mark.name).exists()

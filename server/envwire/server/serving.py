@@ -8,11 +8,16 @@ from typing import Any
 
 from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._bridges.process import openenv_bridge
-from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
+from envwire.server._front.event_loop import (
+    raise_file_limit,
+    run_loop,
+    stop_on_signals,
+    unless_stopped,
+)
+from envwire.server._front.farm.joining import joined
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
 from envwire.server._front.http.port import http_port
-from envwire.server._front.joining import joined
 from envwire.server._recording.retention import check_directory, retained
 from envwire.server.config import ServerConfig
 
@@ -25,7 +30,7 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
     Args:
         config: The server's settings.
         ready: Called with HOST:PORT once requests are served.
-        stop: Ends it; set it again while draining to skip the rest of the wait.
+        stop: Ends it, also while it starts; set it again while draining to skip the rest of the wait.
 
     Raises:
         ForkserverError: An id is unknown, or a module cannot be imported.
@@ -34,7 +39,11 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
     raise_file_limit()
     warn_of_exposed(config)
     check_directory(config)
-    front = await Front.start(config)  # before gRPC, whose threads a fork would not survive
+    # Before gRPC, whose threads a fork would not survive.
+    started = await unless_stopped(stop, Front.start(config))
+    if started is None:
+        return
+    front = started.result()
     try:
         await _serve_front(front, config, ready, stop)
     finally:

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65nvwire/admin/v1/admin.proto\x12\x10\x65nvwire.admin.v1\x1a\x1egoogle/protobuf/duration.proto\"<\n\x13ListSessionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\"r\n\x14ListSessionsResponse\x12\x32\n\x08sessions\x18\x01 \x03(\x0b\x32 .envwire.admin.v1.SessionSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x05\"\xc7\x03\n\x0eSessionSummary\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65nv_id\x18\x02 \x01(\t\x12\x0e\n\x06\x63lient\x18\x03 \x01(\t\x12\x35\n\x05state\x18\x04 \x01(\x0e\x32&.envwire.admin.v1.SessionSummary.State\x12&\n\x03\x61ge\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04idle\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05lease\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nprocess_id\x18\x08 \x01(\x03\x12\x10\n\x08requests\x18\t \x01(\x04\x12*\n\x07serving\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12+\n\x08stepping\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\"P\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSTATE_MAKING\x10\x01\x12\x0e\n\nSTATE_IDLE\x10\x02\x12\x0e\n\nSTATE_BUSY\x10\x03\"\'\n\x11\x45ndSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x14\n\x12\x45ndSessionResponse\"@\n\x12\x44rainServerRequest\x12*\n\x07timeout\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\"S\n\x13\x44rainServerResponse\x12\x10\n\x08sessions\x18\x01 \x01(\x05\x12*\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration2\xa2\x02\n\x0c\x41\x64minService\x12]\n\x0cListSessions\x12%.envwire.admin.v1.ListSessionsRequest\x1a&.envwire.admin.v1.ListSessionsResponse\x12W\n\nEndSession\x12#.envwire.admin.v1.EndSessionRequest\x1a$.envwire.admin.v1.EndSessionResponse\x12Z\n\x0b\x44rainServer\x12$.envwire.admin.v1.DrainServerRequest\x1a%.envwire.admin.v1.DrainServerResponseBe\n\x18\x65xample.envwire.admin.v1P\x01Z(envwire.example/envwire/admin/v1;adminv1\xa2\x02\x03\x45WA\xaa\x02\x10\x45nvwire.Admin.V1\xba\x02\x03\x45WAb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1c\x65nvwire/admin/v1/admin.proto\x12\x10\x65nvwire.admin.v1\x1a\x1egoogle/protobuf/duration.proto\"O\n\x13ListSessionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x11\n\tserver_id\x18\x03 \x01(\t\"\xaa\x01\n\x14ListSessionsResponse\x12\x32\n\x08sessions\x18\x01 \x03(\x0b\x32 .envwire.admin.v1.SessionSummary\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\x05\x12\x36\n\nunanswered\x18\x04 \x03(\x0b\x32\".envwire.admin.v1.UnansweredServer\"2\n\x10UnansweredServer\x12\x11\n\tserver_id\x18\x01 \x01(\t\x12\x0b\n\x03why\x18\x02 \x01(\t\"\xda\x03\n\x0eSessionSummary\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0e\n\x06\x65nv_id\x18\x02 \x01(\t\x12\x0e\n\x06\x63lient\x18\x03 \x01(\t\x12\x35\n\x05state\x18\x04 \x01(\x0e\x32&.envwire.admin.v1.SessionSummary.State\x12&\n\x03\x61ge\x18\x05 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\'\n\x04idle\x18\x06 \x01(\x0b\x32\x19.google.protobuf.Duration\x12(\n\x05lease\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nprocess_id\x18\x08 \x01(\x03\x12\x10\n\x08requests\x18\t \x01(\x04\x12*\n\x07serving\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x12+\n\x08stepping\x18\x0b \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x11\n\tserver_id\x18\x0c \x01(\t\"P\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSTATE_MAKING\x10\x01\x12\x0e\n\nSTATE_IDLE\x10\x02\x12\x0e\n\nSTATE_BUSY\x10\x03\"\'\n\x11\x45ndSessionRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\x14\n\x12\x45ndSessionResponse\"S\n\x12\x44rainServerRequest\x12*\n\x07timeout\x18\x01 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x11\n\tserver_id\x18\x02 \x01(\t\"S\n\x13\x44rainServerResponse\x12\x10\n\x08sessions\x18\x01 \x01(\x05\x12*\n\x07timeout\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration2\xa2\x02\n\x0c\x41\x64minService\x12]\n\x0cListSessions\x12%.envwire.admin.v1.ListSessionsRequest\x1a&.envwire.admin.v1.ListSessionsResponse\x12W\n\nEndSession\x12#.envwire.admin.v1.EndSessionRequest\x1a$.envwire.admin.v1.EndSessionResponse\x12Z\n\x0b\x44rainServer\x12$.envwire.admin.v1.DrainServerRequest\x1a%.envwire.admin.v1.DrainServerResponseBe\n\x18\x65xample.envwire.admin.v1P\x01Z(envwire.example/envwire/admin/v1;adminv1\xa2\x02\x03\x45WA\xaa\x02\x10\x45nvwire.Admin.V1\xba\x02\x03\x45WAb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,21 +34,23 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'\n\030example.envwire.admin.v1P\001Z(envwire.example/envwire/admin/v1;adminv1\242\002\003EWA\252\002\020Envwire.Admin.V1\272\002\003EWA'
   _globals['_LISTSESSIONSREQUEST']._serialized_start=82
-  _globals['_LISTSESSIONSREQUEST']._serialized_end=142
-  _globals['_LISTSESSIONSRESPONSE']._serialized_start=144
-  _globals['_LISTSESSIONSRESPONSE']._serialized_end=258
-  _globals['_SESSIONSUMMARY']._serialized_start=261
-  _globals['_SESSIONSUMMARY']._serialized_end=716
-  _globals['_SESSIONSUMMARY_STATE']._serialized_start=636
-  _globals['_SESSIONSUMMARY_STATE']._serialized_end=716
-  _globals['_ENDSESSIONREQUEST']._serialized_start=718
-  _globals['_ENDSESSIONREQUEST']._serialized_end=757
-  _globals['_ENDSESSIONRESPONSE']._serialized_start=759
-  _globals['_ENDSESSIONRESPONSE']._serialized_end=779
-  _globals['_DRAINSERVERREQUEST']._serialized_start=781
-  _globals['_DRAINSERVERREQUEST']._serialized_end=845
-  _globals['_DRAINSERVERRESPONSE']._serialized_start=847
-  _globals['_DRAINSERVERRESPONSE']._serialized_end=930
-  _globals['_ADMINSERVICE']._serialized_start=933
-  _globals['_ADMINSERVICE']._serialized_end=1223
+  _globals['_LISTSESSIONSREQUEST']._serialized_end=161
+  _globals['_LISTSESSIONSRESPONSE']._serialized_start=164
+  _globals['_LISTSESSIONSRESPONSE']._serialized_end=334
+  _globals['_UNANSWEREDSERVER']._serialized_start=336
+  _globals['_UNANSWEREDSERVER']._serialized_end=386
+  _globals['_SESSIONSUMMARY']._serialized_start=389
+  _globals['_SESSIONSUMMARY']._serialized_end=863
+  _globals['_SESSIONSUMMARY_STATE']._serialized_start=783
+  _globals['_SESSIONSUMMARY_STATE']._serialized_end=863
+  _globals['_ENDSESSIONREQUEST']._serialized_start=865
+  _globals['_ENDSESSIONREQUEST']._serialized_end=904
+  _globals['_ENDSESSIONRESPONSE']._serialized_start=906
+  _globals['_ENDSESSIONRESPONSE']._serialized_end=926
+  _globals['_DRAINSERVERREQUEST']._serialized_start=928
+  _globals['_DRAINSERVERREQUEST']._serialized_end=1011
+  _globals['_DRAINSERVERRESPONSE']._serialized_start=1013
+  _globals['_DRAINSERVERRESPONSE']._serialized_end=1096
+  _globals['_ADMINSERVICE']._serialized_start=1099
+  _globals['_ADMINSERVICE']._serialized_end=1389
 # @@protoc_insertion_point(module_scope)

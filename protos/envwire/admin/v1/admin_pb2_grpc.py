@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class AdminServiceStub(object):
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls.
+    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
+    gateway has its servers serve these calls, over their registrations.
     """
 
     def __init__(self, channel):
@@ -53,11 +54,12 @@ class AdminServiceStub(object):
 
 
 class AdminServiceServicer(object):
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls.
+    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
+    gateway has its servers serve these calls, over their registrations.
     """
 
     def ListSessions(self, request, context):
-        """Lists the sessions that live, in the order of their ids.
+        """Lists the sessions that live, in the order of their ids; at a gateway server by server.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -105,7 +107,8 @@ def add_AdminServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class AdminService(object):
-    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls.
+    """What an operator can do to a server. Errors are those of envwire.v1, in trailing metadata as on its unary calls. A
+    gateway has its servers serve these calls, over their registrations.
     """
 
     @staticmethod

@@ -22,11 +22,13 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from envwire.admin.v1 import admin_pb2 as envwire_dot_admin_dot_v1_dot_admin__pb2
 from envwire.v1 import environment_pb2 as envwire_dot_v1_dot_environment__pb2
+from envwire.v1 import status_pb2 as envwire_dot_v1_dot_status__pb2
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x65nvwire/farm/v1/farm.proto\x12\x0f\x65nvwire.farm.v1\x1a\x1c\x65nvwire/v1/environment.proto\x1a\x1egoogle/protobuf/duration.proto\"\xab\x01\n\x0fRegisterRequest\x12-\n\x05hello\x18\x01 \x01(\x0b\x32\x1c.envwire.farm.v1.ServerHelloH\x00\x12+\n\x04load\x18\x02 \x01(\x0b\x32\x1b.envwire.farm.v1.ServerLoadH\x00\x12\x32\n\x0bslot_answer\x18\x03 \x01(\x0b\x32\x1b.envwire.farm.v1.SlotAnswerH\x00\x42\x08\n\x06report\"\xab\x02\n\x0bServerHello\x12\x11\n\tserver_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12/\n\x04info\x18\x03 \x01(\x0b\x32!.envwire.v1.GetServerInfoResponse\x12\x34\n\x0c\x65nvironments\x18\x04 \x03(\x0b\x32\x1e.envwire.v1.EnvironmentListing\x12\x38\n\x06labels\x18\x05 \x03(\x0b\x32(.envwire.farm.v1.ServerHello.LabelsEntry\x12\x13\n\x0b\x66ingerprint\x18\x06 \x01(\t\x12\x13\n\x0bkeeps_slots\x18\x07 \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"O\n\nServerLoad\x12\x17\n\x0f\x61\x63tive_sessions\x18\x01 \x01(\r\x12\x10\n\x08\x64raining\x18\x02 \x01(\x08\x12\x16\n\x0ereserved_slots\x18\x03 \x01(\r\"\xaf\x01\n\x10RegisterResponse\x12\x13\n\x0bincarnation\x18\x01 \x01(\t\x12,\n\theartbeat\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nticket_key\x18\x03 \x01(\x0c\x12.\n\nslot_order\x18\x04 \x01(\x0b\x32\x1a.envwire.farm.v1.SlotOrder\x12\x14\n\x0cticket_clock\x18\x05 \x01(\x03\"\xeb\x01\n\tSlotOrder\x12\x31\n\x06\x61\x63tion\x18\x01 \x01(\x0e\x32!.envwire.farm.v1.SlotOrder.Action\x12\x16\n\x0ereservation_id\x18\x02 \x01(\x0c\x12\r\n\x05\x63ount\x18\x03 \x01(\r\x12\'\n\x04held\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\"[\n\x06\x41\x63tion\x12\x16\n\x12\x41\x43TION_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x41\x43TION_RESERVE\x10\x01\x12\x11\n\rACTION_COMMIT\x10\x02\x12\x12\n\x0e\x41\x43TION_RELEASE\x10\x03\"5\n\nSlotAnswer\x12\x16\n\x0ereservation_id\x18\x01 \x01(\x0c\x12\x0f\n\x07granted\x18\x02 \x01(\x08\"\x84\x01\n\x06Ticket\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x0e\n\x06\x65nv_id\x18\x03 \x01(\t\x12\x13\n\x0bmake_digest\x18\x04 \x01(\x0c\x12\r\n\x05\x63ount\x18\x05 \x01(\r\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\x0f\n\x07\x65xpires\x18\x07 \x01(\x03\"1\n\x0cSignedTicket\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\x8c\x03\n\x0f\x41llocateRequest\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12\x0e\n\x06\x65nv_id\x18\x02 \x01(\t\x12\x0f\n\x07library\x18\x03 \x01(\t\x12<\n\x06labels\x18\x04 \x03(\x0b\x32,.envwire.farm.v1.AllocateRequest.LabelsEntry\x12;\n\x08strategy\x18\x05 \x01(\x0e\x32).envwire.farm.v1.AllocateRequest.Strategy\x12\x13\n\x0b\x66ingerprint\x18\x06 \x01(\t\x12\'\n\x04wait\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0bmake_digest\x18\x08 \x01(\x0c\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"L\n\x08Strategy\x12\x18\n\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x13\n\x0fSTRATEGY_SPREAD\x10\x01\x12\x11\n\rSTRATEGY_PACK\x10\x02\"i\n\nAllocation\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\r\n\x05\x63ount\x18\x03 \x01(\r\x12\x16\n\x0ereservation_id\x18\x04 \x01(\x0c\x12\x0e\n\x06ticket\x18\x05 \x01(\x0c\"m\n\x10\x41llocateResponse\x12\x30\n\x0b\x61llocations\x18\x01 \x03(\x0b\x32\x1b.envwire.farm.v1.Allocation\x12\'\n\x04held\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"#\n\rLocateRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\xd6\x01\n\x0eLocateResponse\x12:\n\x08liveness\x18\x01 \x01(\x0e\x32(.envwire.farm.v1.LocateResponse.Liveness\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"w\n\x08Liveness\x12\x18\n\x14LIVENESS_UNSPECIFIED\x10\x00\x12\x12\n\x0eLIVENESS_ALIVE\x10\x01\x12\x14\n\x10LIVENESS_SUSPECT\x10\x02\x12\x11\n\rLIVENESS_DEAD\x10\x03\x12\x14\n\x10LIVENESS_UNKNOWN\x10\x04\"\x14\n\x12ListServersRequest\"\xf7\x03\n\x0cServerStatus\x12\x11\n\tserver_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x32\n\x05state\x18\x03 \x01(\x0e\x32#.envwire.farm.v1.ServerStatus.State\x12\x17\n\x0f\x61\x63tive_sessions\x18\x04 \x01(\r\x12\x14\n\x0cmax_sessions\x18\x05 \x01(\r\x12\x19\n\x11\x65nvironment_count\x18\x06 \x01(\r\x12\x0f\n\x07version\x18\x07 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x08 \x01(\t\x12\x39\n\x06labels\x18\t \x03(\x0b\x32).envwire.farm.v1.ServerStatus.LabelsEntry\x12*\n\x07silence\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x88\x01\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n\nSTATE_FREE\x10\x01\x12\x0e\n\nSTATE_BUSY\x10\x02\x12\x12\n\x0eSTATE_DRAINING\x10\x03\x12\x11\n\rSTATE_SUSPECT\x10\x04\x12\x0e\n\nSTATE_DEAD\x10\x05\x12\x11\n\rSTATE_UNKNOWN\x10\x06\"V\n\x13ListServersResponse\x12.\n\x07servers\x18\x01 \x03(\x0b\x32\x1d.envwire.farm.v1.ServerStatus\x12\x0f\n\x07waiting\x18\x02 \x01(\r2\xd8\x02\n\x0b\x46\x61rmService\x12S\n\x08Register\x12 .envwire.farm.v1.RegisterRequest\x1a!.envwire.farm.v1.RegisterResponse(\x01\x30\x01\x12O\n\x08\x41llocate\x12 .envwire.farm.v1.AllocateRequest\x1a!.envwire.farm.v1.AllocateResponse\x12I\n\x06Locate\x12\x1e.envwire.farm.v1.LocateRequest\x1a\x1f.envwire.farm.v1.LocateResponse\x12X\n\x0bListServers\x12#.envwire.farm.v1.ListServersRequest\x1a$.envwire.farm.v1.ListServersResponseBa\n\x17\x65xample.envwire.farm.v1P\x01Z&envwire.example/envwire/farm/v1;farmv1\xa2\x02\x03\x45WF\xaa\x02\x0f\x45nvwire.Farm.V1\xba\x02\x03\x45WFb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1a\x65nvwire/farm/v1/farm.proto\x12\x0f\x65nvwire.farm.v1\x1a\x1c\x65nvwire/admin/v1/admin.proto\x1a\x1c\x65nvwire/v1/environment.proto\x1a\x17\x65nvwire/v1/status.proto\x1a\x1egoogle/protobuf/duration.proto\"\xe1\x01\n\x0fRegisterRequest\x12-\n\x05hello\x18\x01 \x01(\x0b\x32\x1c.envwire.farm.v1.ServerHelloH\x00\x12+\n\x04load\x18\x02 \x01(\x0b\x32\x1b.envwire.farm.v1.ServerLoadH\x00\x12\x32\n\x0bslot_answer\x18\x03 \x01(\x0b\x32\x1b.envwire.farm.v1.SlotAnswerH\x00\x12\x34\n\x0c\x61\x64min_answer\x18\x04 \x01(\x0b\x32\x1c.envwire.farm.v1.AdminAnswerH\x00\x42\x08\n\x06report\"\xc7\x02\n\x0bServerHello\x12\x11\n\tserver_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12/\n\x04info\x18\x03 \x01(\x0b\x32!.envwire.v1.GetServerInfoResponse\x12\x34\n\x0c\x65nvironments\x18\x04 \x03(\x0b\x32\x1e.envwire.v1.EnvironmentListing\x12\x38\n\x06labels\x18\x05 \x03(\x0b\x32(.envwire.farm.v1.ServerHello.LabelsEntry\x12\x13\n\x0b\x66ingerprint\x18\x06 \x01(\t\x12\x13\n\x0bkeeps_slots\x18\x07 \x01(\x08\x12\x1a\n\x12takes_admin_orders\x18\x08 \x01(\x08\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x83\x01\n\nServerLoad\x12\x17\n\x0f\x61\x63tive_sessions\x18\x01 \x01(\r\x12\x10\n\x08\x64raining\x18\x02 \x01(\x08\x12\x16\n\x0ereserved_slots\x18\x03 \x01(\r\x12\x32\n\x0c\x63lient_slots\x18\x04 \x01(\x0b\x32\x1c.envwire.farm.v1.ClientSlots\"s\n\x0b\x43lientSlots\x12\x36\n\x05slots\x18\x01 \x03(\x0b\x32\'.envwire.farm.v1.ClientSlots.SlotsEntry\x1a,\n\nSlotsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"\xe1\x01\n\x10RegisterResponse\x12\x13\n\x0bincarnation\x18\x01 \x01(\t\x12,\n\theartbeat\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\nticket_key\x18\x03 \x01(\x0c\x12.\n\nslot_order\x18\x04 \x01(\x0b\x32\x1a.envwire.farm.v1.SlotOrder\x12\x14\n\x0cticket_clock\x18\x05 \x01(\x03\x12\x30\n\x0b\x61\x64min_order\x18\x06 \x01(\x0b\x32\x1b.envwire.farm.v1.AdminOrder\"\xf3\x01\n\nAdminOrder\x12\x10\n\x08order_id\x18\x01 \x01(\x04\x12>\n\rlist_sessions\x18\x02 \x01(\x0b\x32%.envwire.admin.v1.ListSessionsRequestH\x00\x12:\n\x0b\x65nd_session\x18\x03 \x01(\x0b\x32#.envwire.admin.v1.EndSessionRequestH\x00\x12<\n\x0c\x64rain_server\x18\x04 \x01(\x0b\x32$.envwire.admin.v1.DrainServerRequestH\x00\x12\x11\n\tprincipal\x18\x05 \x01(\tB\x06\n\x04\x63\x61ll\"\x90\x02\n\x0b\x41\x64minAnswer\x12\x10\n\x08order_id\x18\x01 \x01(\x04\x12?\n\rlist_sessions\x18\x02 \x01(\x0b\x32&.envwire.admin.v1.ListSessionsResponseH\x00\x12;\n\x0b\x65nd_session\x18\x03 \x01(\x0b\x32$.envwire.admin.v1.EndSessionResponseH\x00\x12=\n\x0c\x64rain_server\x18\x04 \x01(\x0b\x32%.envwire.admin.v1.DrainServerResponseH\x00\x12(\n\x05\x65rror\x18\x05 \x01(\x0b\x32\x17.envwire.v1.ErrorStatusH\x00\x42\x08\n\x06\x61nswer\"\xfe\x01\n\tSlotOrder\x12\x31\n\x06\x61\x63tion\x18\x01 \x01(\x0e\x32!.envwire.farm.v1.SlotOrder.Action\x12\x16\n\x0ereservation_id\x18\x02 \x01(\x0c\x12\r\n\x05\x63ount\x18\x03 \x01(\r\x12\'\n\x04held\x18\x04 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x11\n\tprincipal\x18\x05 \x01(\t\"[\n\x06\x41\x63tion\x12\x16\n\x12\x41\x43TION_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x41\x43TION_RESERVE\x10\x01\x12\x11\n\rACTION_COMMIT\x10\x02\x12\x12\n\x0e\x41\x43TION_RELEASE\x10\x03\"5\n\nSlotAnswer\x12\x16\n\x0ereservation_id\x18\x01 \x01(\x0c\x12\x0f\n\x07granted\x18\x02 \x01(\x08\"\x84\x01\n\x06Ticket\x12\x11\n\tprincipal\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\x0e\n\x06\x65nv_id\x18\x03 \x01(\t\x12\x13\n\x0bmake_digest\x18\x04 \x01(\x0c\x12\r\n\x05\x63ount\x18\x05 \x01(\r\x12\r\n\x05nonce\x18\x06 \x01(\x0c\x12\x0f\n\x07\x65xpires\x18\x07 \x01(\x03\"1\n\x0cSignedTicket\x12\x0e\n\x06ticket\x18\x01 \x01(\x0c\x12\x11\n\tsignature\x18\x02 \x01(\x0c\"\x8c\x03\n\x0f\x41llocateRequest\x12\r\n\x05\x63ount\x18\x01 \x01(\r\x12\x0e\n\x06\x65nv_id\x18\x02 \x01(\t\x12\x0f\n\x07library\x18\x03 \x01(\t\x12<\n\x06labels\x18\x04 \x03(\x0b\x32,.envwire.farm.v1.AllocateRequest.LabelsEntry\x12;\n\x08strategy\x18\x05 \x01(\x0e\x32).envwire.farm.v1.AllocateRequest.Strategy\x12\x13\n\x0b\x66ingerprint\x18\x06 \x01(\t\x12\'\n\x04wait\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x13\n\x0bmake_digest\x18\x08 \x01(\x0c\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"L\n\x08Strategy\x12\x18\n\x14STRATEGY_UNSPECIFIED\x10\x00\x12\x13\n\x0fSTRATEGY_SPREAD\x10\x01\x12\x11\n\rSTRATEGY_PACK\x10\x02\"i\n\nAllocation\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\x13\n\x0bincarnation\x18\x02 \x01(\t\x12\r\n\x05\x63ount\x18\x03 \x01(\r\x12\x16\n\x0ereservation_id\x18\x04 \x01(\x0c\x12\x0e\n\x06ticket\x18\x05 \x01(\x0c\"m\n\x10\x41llocateResponse\x12\x30\n\x0b\x61llocations\x18\x01 \x03(\x0b\x32\x1b.envwire.farm.v1.Allocation\x12\'\n\x04held\x18\x02 \x01(\x0b\x32\x19.google.protobuf.Duration\"#\n\rLocateRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\"\xd6\x01\n\x0eLocateResponse\x12:\n\x08liveness\x18\x01 \x01(\x0e\x32(.envwire.farm.v1.LocateResponse.Liveness\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"w\n\x08Liveness\x12\x18\n\x14LIVENESS_UNSPECIFIED\x10\x00\x12\x12\n\x0eLIVENESS_ALIVE\x10\x01\x12\x14\n\x10LIVENESS_SUSPECT\x10\x02\x12\x11\n\rLIVENESS_DEAD\x10\x03\x12\x14\n\x10LIVENESS_UNKNOWN\x10\x04\"\x14\n\x12ListServersRequest\"\xf7\x03\n\x0cServerStatus\x12\x11\n\tserver_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12\x32\n\x05state\x18\x03 \x01(\x0e\x32#.envwire.farm.v1.ServerStatus.State\x12\x17\n\x0f\x61\x63tive_sessions\x18\x04 \x01(\r\x12\x14\n\x0cmax_sessions\x18\x05 \x01(\r\x12\x19\n\x11\x65nvironment_count\x18\x06 \x01(\r\x12\x0f\n\x07version\x18\x07 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x08 \x01(\t\x12\x39\n\x06labels\x18\t \x03(\x0b\x32).envwire.farm.v1.ServerStatus.LabelsEntry\x12*\n\x07silence\x18\n \x01(\x0b\x32\x19.google.protobuf.Duration\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x88\x01\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0e\n\nSTATE_FREE\x10\x01\x12\x0e\n\nSTATE_BUSY\x10\x02\x12\x12\n\x0eSTATE_DRAINING\x10\x03\x12\x11\n\rSTATE_SUSPECT\x10\x04\x12\x0e\n\nSTATE_DEAD\x10\x05\x12\x11\n\rSTATE_UNKNOWN\x10\x06\"V\n\x13ListServersResponse\x12.\n\x07servers\x18\x01 \x03(\x0b\x32\x1d.envwire.farm.v1.ServerStatus\x12\x0f\n\x07waiting\x18\x02 \x01(\r2\xd8\x02\n\x0b\x46\x61rmService\x12S\n\x08Register\x12 .envwire.farm.v1.RegisterRequest\x1a!.envwire.farm.v1.RegisterResponse(\x01\x30\x01\x12O\n\x08\x41llocate\x12 .envwire.farm.v1.AllocateRequest\x1a!.envwire.farm.v1.AllocateResponse\x12I\n\x06Locate\x12\x1e.envwire.farm.v1.LocateRequest\x1a\x1f.envwire.farm.v1.LocateResponse\x12X\n\x0bListServers\x12#.envwire.farm.v1.ListServersRequest\x1a$.envwire.farm.v1.ListServersResponseBa\n\x17\x65xample.envwire.farm.v1P\x01Z&envwire.example/envwire/farm/v1;farmv1\xa2\x02\x03\x45WF\xaa\x02\x0f\x45nvwire.Farm.V1\xba\x02\x03\x45WFb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,56 +38,66 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'\n\027example.envwire.farm.v1P\001Z&envwire.example/envwire/farm/v1;farmv1\242\002\003EWF\252\002\017Envwire.Farm.V1\272\002\003EWF'
   _globals['_SERVERHELLO_LABELSENTRY']._loaded_options = None
   _globals['_SERVERHELLO_LABELSENTRY']._serialized_options = b'8\001'
+  _globals['_CLIENTSLOTS_SLOTSENTRY']._loaded_options = None
+  _globals['_CLIENTSLOTS_SLOTSENTRY']._serialized_options = b'8\001'
   _globals['_ALLOCATEREQUEST_LABELSENTRY']._loaded_options = None
   _globals['_ALLOCATEREQUEST_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_SERVERSTATUS_LABELSENTRY']._loaded_options = None
   _globals['_SERVERSTATUS_LABELSENTRY']._serialized_options = b'8\001'
-  _globals['_REGISTERREQUEST']._serialized_start=110
-  _globals['_REGISTERREQUEST']._serialized_end=281
-  _globals['_SERVERHELLO']._serialized_start=284
-  _globals['_SERVERHELLO']._serialized_end=583
-  _globals['_SERVERHELLO_LABELSENTRY']._serialized_start=538
-  _globals['_SERVERHELLO_LABELSENTRY']._serialized_end=583
-  _globals['_SERVERLOAD']._serialized_start=585
-  _globals['_SERVERLOAD']._serialized_end=664
-  _globals['_REGISTERRESPONSE']._serialized_start=667
-  _globals['_REGISTERRESPONSE']._serialized_end=842
-  _globals['_SLOTORDER']._serialized_start=845
-  _globals['_SLOTORDER']._serialized_end=1080
-  _globals['_SLOTORDER_ACTION']._serialized_start=989
-  _globals['_SLOTORDER_ACTION']._serialized_end=1080
-  _globals['_SLOTANSWER']._serialized_start=1082
-  _globals['_SLOTANSWER']._serialized_end=1135
-  _globals['_TICKET']._serialized_start=1138
-  _globals['_TICKET']._serialized_end=1270
-  _globals['_SIGNEDTICKET']._serialized_start=1272
-  _globals['_SIGNEDTICKET']._serialized_end=1321
-  _globals['_ALLOCATEREQUEST']._serialized_start=1324
-  _globals['_ALLOCATEREQUEST']._serialized_end=1720
-  _globals['_ALLOCATEREQUEST_LABELSENTRY']._serialized_start=538
-  _globals['_ALLOCATEREQUEST_LABELSENTRY']._serialized_end=583
-  _globals['_ALLOCATEREQUEST_STRATEGY']._serialized_start=1644
-  _globals['_ALLOCATEREQUEST_STRATEGY']._serialized_end=1720
-  _globals['_ALLOCATION']._serialized_start=1722
-  _globals['_ALLOCATION']._serialized_end=1827
-  _globals['_ALLOCATERESPONSE']._serialized_start=1829
-  _globals['_ALLOCATERESPONSE']._serialized_end=1938
-  _globals['_LOCATEREQUEST']._serialized_start=1940
-  _globals['_LOCATEREQUEST']._serialized_end=1975
-  _globals['_LOCATERESPONSE']._serialized_start=1978
-  _globals['_LOCATERESPONSE']._serialized_end=2192
-  _globals['_LOCATERESPONSE_LIVENESS']._serialized_start=2073
-  _globals['_LOCATERESPONSE_LIVENESS']._serialized_end=2192
-  _globals['_LISTSERVERSREQUEST']._serialized_start=2194
-  _globals['_LISTSERVERSREQUEST']._serialized_end=2214
-  _globals['_SERVERSTATUS']._serialized_start=2217
-  _globals['_SERVERSTATUS']._serialized_end=2720
-  _globals['_SERVERSTATUS_LABELSENTRY']._serialized_start=538
-  _globals['_SERVERSTATUS_LABELSENTRY']._serialized_end=583
-  _globals['_SERVERSTATUS_STATE']._serialized_start=2584
-  _globals['_SERVERSTATUS_STATE']._serialized_end=2720
-  _globals['_LISTSERVERSRESPONSE']._serialized_start=2722
-  _globals['_LISTSERVERSRESPONSE']._serialized_end=2808
-  _globals['_FARMSERVICE']._serialized_start=2811
-  _globals['_FARMSERVICE']._serialized_end=3155
+  _globals['_REGISTERREQUEST']._serialized_start=165
+  _globals['_REGISTERREQUEST']._serialized_end=390
+  _globals['_SERVERHELLO']._serialized_start=393
+  _globals['_SERVERHELLO']._serialized_end=720
+  _globals['_SERVERHELLO_LABELSENTRY']._serialized_start=675
+  _globals['_SERVERHELLO_LABELSENTRY']._serialized_end=720
+  _globals['_SERVERLOAD']._serialized_start=723
+  _globals['_SERVERLOAD']._serialized_end=854
+  _globals['_CLIENTSLOTS']._serialized_start=856
+  _globals['_CLIENTSLOTS']._serialized_end=971
+  _globals['_CLIENTSLOTS_SLOTSENTRY']._serialized_start=927
+  _globals['_CLIENTSLOTS_SLOTSENTRY']._serialized_end=971
+  _globals['_REGISTERRESPONSE']._serialized_start=974
+  _globals['_REGISTERRESPONSE']._serialized_end=1199
+  _globals['_ADMINORDER']._serialized_start=1202
+  _globals['_ADMINORDER']._serialized_end=1445
+  _globals['_ADMINANSWER']._serialized_start=1448
+  _globals['_ADMINANSWER']._serialized_end=1720
+  _globals['_SLOTORDER']._serialized_start=1723
+  _globals['_SLOTORDER']._serialized_end=1977
+  _globals['_SLOTORDER_ACTION']._serialized_start=1886
+  _globals['_SLOTORDER_ACTION']._serialized_end=1977
+  _globals['_SLOTANSWER']._serialized_start=1979
+  _globals['_SLOTANSWER']._serialized_end=2032
+  _globals['_TICKET']._serialized_start=2035
+  _globals['_TICKET']._serialized_end=2167
+  _globals['_SIGNEDTICKET']._serialized_start=2169
+  _globals['_SIGNEDTICKET']._serialized_end=2218
+  _globals['_ALLOCATEREQUEST']._serialized_start=2221
+  _globals['_ALLOCATEREQUEST']._serialized_end=2617
+  _globals['_ALLOCATEREQUEST_LABELSENTRY']._serialized_start=675
+  _globals['_ALLOCATEREQUEST_LABELSENTRY']._serialized_end=720
+  _globals['_ALLOCATEREQUEST_STRATEGY']._serialized_start=2541
+  _globals['_ALLOCATEREQUEST_STRATEGY']._serialized_end=2617
+  _globals['_ALLOCATION']._serialized_start=2619
+  _globals['_ALLOCATION']._serialized_end=2724
+  _globals['_ALLOCATERESPONSE']._serialized_start=2726
+  _globals['_ALLOCATERESPONSE']._serialized_end=2835
+  _globals['_LOCATEREQUEST']._serialized_start=2837
+  _globals['_LOCATEREQUEST']._serialized_end=2872
+  _globals['_LOCATERESPONSE']._serialized_start=2875
+  _globals['_LOCATERESPONSE']._serialized_end=3089
+  _globals['_LOCATERESPONSE_LIVENESS']._serialized_start=2970
+  _globals['_LOCATERESPONSE_LIVENESS']._serialized_end=3089
+  _globals['_LISTSERVERSREQUEST']._serialized_start=3091
+  _globals['_LISTSERVERSREQUEST']._serialized_end=3111
+  _globals['_SERVERSTATUS']._serialized_start=3114
+  _globals['_SERVERSTATUS']._serialized_end=3617
+  _globals['_SERVERSTATUS_LABELSENTRY']._serialized_start=675
+  _globals['_SERVERSTATUS_LABELSENTRY']._serialized_end=720
+  _globals['_SERVERSTATUS_STATE']._serialized_start=3481
+  _globals['_SERVERSTATUS_STATE']._serialized_end=3617
+  _globals['_LISTSERVERSRESPONSE']._serialized_start=3619
+  _globals['_LISTSERVERSRESPONSE']._serialized_end=3705
+  _globals['_FARMSERVICE']._serialized_start=3708
+  _globals['_FARMSERVICE']._serialized_end=4052
 # @@protoc_insertion_point(module_scope)

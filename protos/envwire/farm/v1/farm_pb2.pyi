@@ -9,7 +9,9 @@ open now. It serves envwire.v1.EnvironmentService as well; docs/farm.md tells ho
 
 import builtins
 import collections.abc
+import envwire.admin.v1.admin_pb2
 import envwire.v1.environment_pb2
+import envwire.v1.status_pb2
 import google.protobuf.descriptor
 import google.protobuf.duration_pb2
 import google.protobuf.internal.containers
@@ -34,6 +36,7 @@ class RegisterRequest(google.protobuf.message.Message):
     HELLO_FIELD_NUMBER: builtins.int
     LOAD_FIELD_NUMBER: builtins.int
     SLOT_ANSWER_FIELD_NUMBER: builtins.int
+    ADMIN_ANSWER_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> global___ServerHello:
         """The first message, and no other."""
@@ -46,16 +49,21 @@ class RegisterRequest(google.protobuf.message.Message):
     def slot_answer(self) -> global___SlotAnswer:
         """Answers a SlotOrder that reserves."""
 
+    @property
+    def admin_answer(self) -> global___AdminAnswer:
+        """Answers an AdminOrder."""
+
     def __init__(
         self,
         *,
         hello: global___ServerHello | None = ...,
         load: global___ServerLoad | None = ...,
         slot_answer: global___SlotAnswer | None = ...,
+        admin_answer: global___AdminAnswer | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["report", b"report"]) -> typing.Literal["hello", "load", "slot_answer"] | None: ...
+    def HasField(self, field_name: typing.Literal["admin_answer", b"admin_answer", "hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["admin_answer", b"admin_answer", "hello", b"hello", "load", b"load", "report", b"report", "slot_answer", b"slot_answer"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["report", b"report"]) -> typing.Literal["hello", "load", "slot_answer", "admin_answer"] | None: ...
 
 global___RegisterRequest = RegisterRequest
 
@@ -88,6 +96,7 @@ class ServerHello(google.protobuf.message.Message):
     LABELS_FIELD_NUMBER: builtins.int
     FINGERPRINT_FIELD_NUMBER: builtins.int
     KEEPS_SLOTS_FIELD_NUMBER: builtins.int
+    TAKES_ADMIN_ORDERS_FIELD_NUMBER: builtins.int
     server_id: builtins.str
     """Names the server in the farm, the same after a restart: most often its address. A server that registers under the
     name of one that was there takes its place; the sessions of the earlier run are gone.
@@ -100,6 +109,8 @@ class ServerHello(google.protobuf.message.Message):
     """
     keeps_slots: builtins.bool
     """True for a server that obeys SlotOrder and takes tickets."""
+    takes_admin_orders: builtins.bool
+    """True for a server that obeys AdminOrder."""
     @property
     def info(self) -> envwire.v1.environment_pb2.GetServerInfoResponse:
         """Its version, capacity and limits, and the run of the server as `incarnation`."""
@@ -122,9 +133,10 @@ class ServerHello(google.protobuf.message.Message):
         labels: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         fingerprint: builtins.str = ...,
         keeps_slots: builtins.bool = ...,
+        takes_admin_orders: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["info", b"info"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "server_id", b"server_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "server_id", b"server_id", "takes_admin_orders", b"takes_admin_orders"]) -> None: ...
 
 global___ServerHello = ServerHello
 
@@ -137,27 +149,70 @@ class ServerLoad(google.protobuf.message.Message):
     ACTIVE_SESSIONS_FIELD_NUMBER: builtins.int
     DRAINING_FIELD_NUMBER: builtins.int
     RESERVED_SLOTS_FIELD_NUMBER: builtins.int
+    CLIENT_SLOTS_FIELD_NUMBER: builtins.int
     active_sessions: builtins.int
     """Sessions that it holds, those being made included."""
     draining: builtins.bool
     """True while it finishes its sessions and takes no new ones."""
     reserved_slots: builtins.int
     """Free slots that it keeps for allocations, of all gateways."""
+    @property
+    def client_slots(self) -> global___ClientSlots:
+        """Who holds its slots. Absent from servers that do not count: quotas cannot hold there."""
+
     def __init__(
         self,
         *,
         active_sessions: builtins.int = ...,
         draining: builtins.bool = ...,
         reserved_slots: builtins.int = ...,
+        client_slots: global___ClientSlots | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "draining", b"draining", "reserved_slots", b"reserved_slots"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["client_slots", b"client_slots"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "client_slots", b"client_slots", "draining", b"draining", "reserved_slots", b"reserved_slots"]) -> None: ...
 
 global___ServerLoad = ServerLoad
 
 @typing.final
+class ClientSlots(google.protobuf.message.Message):
+    """The slots of a server that clients with tokens hold: sessions, those being made, and those kept for allocations."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    @typing.final
+    class SlotsEntry(google.protobuf.message.Message):
+        DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: builtins.int
+        VALUE_FIELD_NUMBER: builtins.int
+        key: builtins.str
+        value: builtins.int
+        def __init__(
+            self,
+            *,
+            key: builtins.str = ...,
+            value: builtins.int = ...,
+        ) -> None: ...
+        def ClearField(self, field_name: typing.Literal["key", b"key", "value", b"value"]) -> None: ...
+
+    SLOTS_FIELD_NUMBER: builtins.int
+    @property
+    def slots(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.int]:
+        """How many by name of the client: SlotOrder.principal where one was given, otherwise as the server knows it."""
+
+    def __init__(
+        self,
+        *,
+        slots: collections.abc.Mapping[builtins.str, builtins.int] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["slots", b"slots"]) -> None: ...
+
+global___ClientSlots = ClientSlots
+
+@typing.final
 class RegisterResponse(google.protobuf.message.Message):
     """Answers the hello, and the end of the reports when the server says goodbye; nothing answers the reports. In between
-    come orders, to servers that keep slots.
+    come orders, to servers that take them.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -167,6 +222,7 @@ class RegisterResponse(google.protobuf.message.Message):
     TICKET_KEY_FIELD_NUMBER: builtins.int
     SLOT_ORDER_FIELD_NUMBER: builtins.int
     TICKET_CLOCK_FIELD_NUMBER: builtins.int
+    ADMIN_ORDER_FIELD_NUMBER: builtins.int
     incarnation: builtins.str
     """Names this run of the gateway; another after every start."""
     ticket_key: builtins.bytes
@@ -181,7 +237,11 @@ class RegisterResponse(google.protobuf.message.Message):
 
     @property
     def slot_order(self) -> global___SlotOrder:
-        """What to do; absent in the answer to the hello and to the end."""
+        """What to do about slots; absent in the answer to the hello and to the end."""
+
+    @property
+    def admin_order(self) -> global___AdminOrder:
+        """What an operator asks for; absent in the answer to the hello and to the end."""
 
     def __init__(
         self,
@@ -191,11 +251,100 @@ class RegisterResponse(google.protobuf.message.Message):
         ticket_key: builtins.bytes = ...,
         slot_order: global___SlotOrder | None = ...,
         ticket_clock: builtins.int = ...,
+        admin_order: global___AdminOrder | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["heartbeat", b"heartbeat", "slot_order", b"slot_order"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["heartbeat", b"heartbeat", "incarnation", b"incarnation", "slot_order", b"slot_order", "ticket_clock", b"ticket_clock", "ticket_key", b"ticket_key"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["admin_order", b"admin_order", "heartbeat", b"heartbeat", "slot_order", b"slot_order"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["admin_order", b"admin_order", "heartbeat", b"heartbeat", "incarnation", b"incarnation", "slot_order", b"slot_order", "ticket_clock", b"ticket_clock", "ticket_key", b"ticket_key"]) -> None: ...
 
 global___RegisterResponse = RegisterResponse
+
+@typing.final
+class AdminOrder(google.protobuf.message.Message):
+    """A call of AdminService that the gateway authorized. A server lists its sessions; it ends them and drains only for a
+    gateway that it showed a token.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ORDER_ID_FIELD_NUMBER: builtins.int
+    LIST_SESSIONS_FIELD_NUMBER: builtins.int
+    END_SESSION_FIELD_NUMBER: builtins.int
+    DRAIN_SERVER_FIELD_NUMBER: builtins.int
+    PRINCIPAL_FIELD_NUMBER: builtins.int
+    order_id: builtins.int
+    """Pairs the order with its answer."""
+    principal: builtins.str
+    """Name of the client that asks, for the server's log."""
+    @property
+    def list_sessions(self) -> envwire.admin.v1.admin_pb2.ListSessionsRequest:
+        """Lists sessions, in the order of their ids; its page_token is the id of the last session of the page before."""
+
+    @property
+    def end_session(self) -> envwire.admin.v1.admin_pb2.EndSessionRequest:
+        """Ends one."""
+
+    @property
+    def drain_server(self) -> envwire.admin.v1.admin_pb2.DrainServerRequest:
+        """Drains the server."""
+
+    def __init__(
+        self,
+        *,
+        order_id: builtins.int = ...,
+        list_sessions: envwire.admin.v1.admin_pb2.ListSessionsRequest | None = ...,
+        end_session: envwire.admin.v1.admin_pb2.EndSessionRequest | None = ...,
+        drain_server: envwire.admin.v1.admin_pb2.DrainServerRequest | None = ...,
+        principal: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call", "drain_server", b"drain_server", "end_session", b"end_session", "list_sessions", b"list_sessions"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "drain_server", b"drain_server", "end_session", b"end_session", "list_sessions", b"list_sessions", "order_id", b"order_id", "principal", b"principal"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["call", b"call"]) -> typing.Literal["list_sessions", "end_session", "drain_server"] | None: ...
+
+global___AdminOrder = AdminOrder
+
+@typing.final
+class AdminAnswer(google.protobuf.message.Message):
+    """The answer to an AdminOrder."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ORDER_ID_FIELD_NUMBER: builtins.int
+    LIST_SESSIONS_FIELD_NUMBER: builtins.int
+    END_SESSION_FIELD_NUMBER: builtins.int
+    DRAIN_SERVER_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    order_id: builtins.int
+    """Of the order."""
+    @property
+    def list_sessions(self) -> envwire.admin.v1.admin_pb2.ListSessionsResponse:
+        """The sessions."""
+
+    @property
+    def end_session(self) -> envwire.admin.v1.admin_pb2.EndSessionResponse:
+        """It has ended."""
+
+    @property
+    def drain_server(self) -> envwire.admin.v1.admin_pb2.DrainServerResponse:
+        """The server drains."""
+
+    @property
+    def error(self) -> envwire.v1.status_pb2.ErrorStatus:
+        """The call failed."""
+
+    def __init__(
+        self,
+        *,
+        order_id: builtins.int = ...,
+        list_sessions: envwire.admin.v1.admin_pb2.ListSessionsResponse | None = ...,
+        end_session: envwire.admin.v1.admin_pb2.EndSessionResponse | None = ...,
+        drain_server: envwire.admin.v1.admin_pb2.DrainServerResponse | None = ...,
+        error: envwire.v1.status_pb2.ErrorStatus | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["answer", b"answer", "drain_server", b"drain_server", "end_session", b"end_session", "error", b"error", "list_sessions", b"list_sessions"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["answer", b"answer", "drain_server", b"drain_server", "end_session", b"end_session", "error", b"error", "list_sessions", b"list_sessions", "order_id", b"order_id"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["answer", b"answer"]) -> typing.Literal["list_sessions", "end_session", "drain_server", "error"] | None: ...
+
+global___AdminAnswer = AdminAnswer
 
 @typing.final
 class SlotOrder(google.protobuf.message.Message):
@@ -236,12 +385,15 @@ class SlotOrder(google.protobuf.message.Message):
     RESERVATION_ID_FIELD_NUMBER: builtins.int
     COUNT_FIELD_NUMBER: builtins.int
     HELD_FIELD_NUMBER: builtins.int
+    PRINCIPAL_FIELD_NUMBER: builtins.int
     action: global___SlotOrder.Action.ValueType
     """What to do."""
     reservation_id: builtins.bytes
     """Names the reservation: 16 random bytes."""
     count: builtins.int
     """How many slots, for ACTION_RESERVE."""
+    principal: builtins.str
+    """Name of the client that the slots, and the sessions made in them, count for; empty for none."""
     @property
     def held(self) -> google.protobuf.duration_pb2.Duration:
         """How long slots are kept that no Make takes; at most a minute."""
@@ -253,9 +405,10 @@ class SlotOrder(google.protobuf.message.Message):
         reservation_id: builtins.bytes = ...,
         count: builtins.int = ...,
         held: google.protobuf.duration_pb2.Duration | None = ...,
+        principal: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["held", b"held"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["action", b"action", "count", b"count", "held", b"held", "reservation_id", b"reservation_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["action", b"action", "count", b"count", "held", b"held", "principal", b"principal", "reservation_id", b"reservation_id"]) -> None: ...
 
 global___SlotOrder = SlotOrder
 

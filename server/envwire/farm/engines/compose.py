@@ -108,7 +108,12 @@ class _Project:
             stdout=2,
             start_new_session=True,  # Ctrl-C must reach the farm's process only
         )
-        await process.communicate(self._description)
+        try:
+            await process.communicate(self._description)
+        except asyncio.CancelledError:
+            process.terminate()
+            await process.wait()
+            raise
         if process.returncode:
             raise OSError(f"docker compose {command[0]} failed; its output above says why")
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 
-from envwire.server._front.event_loop import run_loop, stop_on_signals
+from envwire.server._front.event_loop import run_loop, stop_on_signals, unless_stopped
 
 
 def run_farm(farm: AbstractAsyncContextManager[str], ready: Callable[[str], None]) -> None:
-    """Runs a farm until SIGTERM or SIGINT.
+    """Runs a farm until SIGTERM or SIGINT, which may come while it starts.
 
     Args:
         farm: Starts it, yields HOST:PORT of its gateway once all servers are there, and stops it.
@@ -20,6 +20,7 @@ def run_farm(farm: AbstractAsyncContextManager[str], ready: Callable[[str], None
 
 async def _run(farm: AbstractAsyncContextManager[str], ready: Callable[[str], None]) -> None:
     stop = stop_on_signals()
-    async with farm as target:
-        ready(target)
-        await stop.wait()
+    async with AsyncExitStack() as stack:
+        if started := await unless_stopped(stop, stack.enter_async_context(farm)):
+            ready(started.result())
+            await stop.wait()

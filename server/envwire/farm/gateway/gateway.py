@@ -14,14 +14,16 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 
 from envwire.codec import FaultError
+from envwire.farm.gateway.admin_service import AdminService
 from envwire.farm.gateway.allocation.allocating import Allocator
-from envwire.farm.gateway.allocation.slots import SlotKeepers
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.environment_service import EnvironmentService
 from envwire.farm.gateway.farm_service import FarmService
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.makes.making import Maker
+from envwire.farm.gateway.orders.registrations import Registrations
+from envwire.farm.gateway.registering import Registering
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import Link
@@ -101,17 +103,19 @@ async def gateway(
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
     tally = Tally(clock)
     maker = Maker(registry, queue, tally)
-    keepers, signer = SlotKeepers(), TicketSigner(clock)
-    allocator = Allocator(registry, keepers, clock, config.queue, config.queue_timeout)
+    registrations, signer = Registrations(), TicketSigner(clock)
+    allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout)
     health = Health(partial(_is_admitted, access))
     service = EnvironmentService(
         access, registry, routes, maker, incarnation, clock, config.max_make_bytes
     )
-    farm = FarmService(
-        config, access, registry, keepers, allocator, signer, incarnation, clock, queue.__len__
-    )
+    registering = Registering(config, access, registry, registrations, signer, incarnation, clock)
+    farm = FarmService(access, registering, registry, allocator, signer, clock, queue.__len__)
+    admin = AdminService(access, registry, registrations)
     server = grpc.aio.server(options=options(config))
-    server.add_generic_rpc_handlers((service.handlers(), farm.handlers(), health.handlers()))
+    server.add_generic_rpc_handlers(
+        (service.handlers(), farm.handlers(), admin.handlers(), health.handlers())
+    )
     target = bind(server, config, server_tls(config))
     http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock)
     upkeep = Upkeep(registry, routes, clock)

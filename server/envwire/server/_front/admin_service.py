@@ -9,15 +9,12 @@ from operator import attrgetter
 from google.protobuf.message import Message
 
 from envwire.admin.v1 import admin_pb2 as pb
-from envwire.codec import FaultError, Reason
 from envwire.codec.durations import to_duration, to_seconds
+from envwire.server._front.admin_requests import check_name, malformed, page_size
 from envwire.server._front.drain_order import DrainOrder
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
-
-#: Sessions of a page: some 200 kB, where gRPC's clients take 4 MB by default.
-MAX_PAGE = 1000
 
 
 class AdminService:
@@ -46,9 +43,8 @@ class AdminService:
 
     def _list_sessions(self, raw: bytes) -> pb.ListSessionsResponse:
         request = pb.ListSessionsRequest.FromString(raw)
-        if request.page_size < 0:
-            raise _malformed(f"page_size is {request.page_size}; it must be 0 or more")
-        most = min(request.page_size or MAX_PAGE, MAX_PAGE)
+        _check_no_server(request.server_id)
+        most = page_size(request)
         rest = (each for each in self._sessions if each.id > request.page_token)
         page = nsmallest(most + 1, rest, key=attrgetter("id"))
         listed, now = page[:most], self._clock()
@@ -59,14 +55,17 @@ class AdminService:
         )
 
     def _end_session(self, raw: bytes) -> pb.EndSessionResponse:
-        self._sessions.terminate(pb.EndSessionRequest.FromString(raw).session_id)
+        session_id = pb.EndSessionRequest.FromString(raw).session_id
+        check_name("session_id", session_id)
+        self._sessions.terminate(session_id)
         return pb.EndSessionResponse()
 
     def _drain_server(self, raw: bytes) -> pb.DrainServerResponse:
         request = pb.DrainServerRequest.FromString(raw)
+        _check_no_server(request.server_id)
         asked = to_seconds(request.timeout)
         if asked < 0:
-            raise _malformed(f"timeout is {asked:g} s; it must be 0 or more")
+            raise malformed(f"timeout is {asked:g} s; it must be 0 or more")
         timeout = self._drain_order.give(asked if request.HasField("timeout") else None)
         return pb.DrainServerResponse(sessions=len(self._sessions), timeout=to_duration(timeout))
 
@@ -95,7 +94,8 @@ def _state(session: SessionRecord) -> pb.SessionSummary.State.ValueType:
     return pb.SessionSummary.STATE_BUSY if session.attendance.busy else pb.SessionSummary.STATE_IDLE
 
 
-def _malformed(text: str) -> FaultError:
-    return FaultError(
-        Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/admin/v1 describes"
-    )
+def _check_no_server(server_id: str) -> None:
+    if server_id:
+        raise malformed(
+            f"this is a server, which does not know {server_id!r}; only gateways take server_id"
+        )

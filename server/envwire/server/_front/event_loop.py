@@ -6,11 +6,13 @@ import asyncio
 import resource
 import signal
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, TypeVar
 
 from envwire.server._ipc.allocation import keep_freed_memory, use_one_heap
 from envwire.server._ipc.hidden_memory import hide_memory
 from envwire.server._ipc.orphans import inherit_orphans
+
+T = TypeVar("T")
 
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:
@@ -33,6 +35,20 @@ def stop_on_signals() -> asyncio.Event:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     return stop
+
+
+async def unless_stopped(
+    stop: asyncio.Event, starting: Coroutine[Any, Any, T]
+) -> asyncio.Task[T] | None:
+    """Waits for what starts, and cancels it when `stop` is set; returns it when it ended before."""
+    started, stopped = asyncio.create_task(starting), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait({started, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        return started if started.done() else None
+    finally:
+        for task in (started, stopped):
+            task.cancel()
+        await asyncio.gather(started, stopped, return_exceptions=True)
 
 
 def raise_file_limit() -> None:

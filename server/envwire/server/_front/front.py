@@ -21,6 +21,7 @@ from envwire.server._front.control_service import ControlService
 from envwire.server._front.direct.listener import DirectListener
 from envwire.server._front.direct.makes import DirectMakes
 from envwire.server._front.drain_order import DrainOrder
+from envwire.server._front.farm.slot_orders import SlotOrders
 from envwire.server._front.http.port import Routes
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
@@ -32,7 +33,6 @@ from envwire.server._front.reloading import reloading
 from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._front.slot_orders import SlotOrders
 from envwire.server._front.upkeep import Upkeep
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS

@@ -85,6 +85,9 @@ async def introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> L
     overdue = asyncio.get_running_loop().call_later(_START_SECONDS, process.kill)
     try:
         return await asyncio.to_thread(_introduce, process, config)
+    except asyncio.CancelledError:
+        process.kill()  # what it imports may take for ever
+        raise
     finally:
         overdue.cancel()
 

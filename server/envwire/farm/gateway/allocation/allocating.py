@@ -8,6 +8,7 @@ two allocations cannot wait for each other, and the random times let one of them
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import secrets
 from collections.abc import Callable
@@ -15,10 +16,13 @@ from dataclasses import dataclass
 from itertools import compress
 
 from envwire.codec import FaultError, Reason
-from envwire.farm.gateway.allocation.slots import SlotKeepers
+from envwire.farm.gateway.orders.outbox import UnansweredError
+from envwire.farm.gateway.orders.registrations import Registrations
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
+
+_log = logging.getLogger("envwire.farm")
 
 #: Between reserving and committing; a gateway that is killed leaves no slots blocked for longer.
 _RESERVED_SECONDS = 2.0
@@ -48,7 +52,7 @@ class Allocator:
 
     Args:
         registry: The servers.
-        keepers: Those that keep slots.
+        registrations: What reaches those that keep slots.
         clock: Monotonic time, in seconds.
         waiting: How many allocations may wait at once; 0 for none.
         timeout: Longest wait, in seconds.
@@ -61,13 +65,13 @@ class Allocator:
     def __init__(
         self,
         registry: Registry,
-        keepers: SlotKeepers,
+        registrations: Registrations,
         clock: Callable[[], float],
         waiting: int,
         timeout: float,
     ) -> None:
         self._registry = registry
-        self._keepers = keepers
+        self._registrations = registrations
         self._clock = clock
         self._most = waiting
         self._timeout = timeout
@@ -111,29 +115,38 @@ class Allocator:
         return None
 
     async def _try(self, want: Want, count: int, tries: int) -> list[Share] | None:
-        pause = _FIRST_PAUSE
+        pause, mute = _FIRST_PAUSE, set[Member]()
         for left in reversed(range(tries)):
-            divided = self._registry.divide(want, count, self._clock())
+            divided = self._registry.divide(want, count, self._clock(), mute)
             if divided is None and not self._registry.is_undecided(want):
                 return None
-            if divided and (shares := await self._reserve(divided)):
+            if divided and (shares := await self._reserve(divided, mute)):
                 return shares
             if left:
                 await asyncio.sleep(random.uniform(0.0, pause))  # noqa: S311
                 pause = min(2 * pause, _LONGEST_PAUSE)
         return None
 
-    async def _reserve(self, divided: dict[Member, int]) -> list[Share] | None:
-        """Reserves at all servers; when one refuses, gives back what the others granted and returns None."""
+    async def _reserve(self, divided: dict[Member, int], mute: set[Member]) -> list[Share] | None:
+        """Reserves at all servers; when one refuses, gives back what the others granted and returns None.
+
+        Args:
+            divided: How many slots at which server.
+            mute: Servers that did not answer; those that do not now are added.
+        """
         shares = [
-            Share(member, count, secrets.token_bytes(16) if self._keepers.of(member) else b"")
+            Share(
+                member,
+                count,
+                secrets.token_bytes(16) if self._registrations.slots_of(member) else b"",
+            )
             for member, count in divided.items()
         ]
         asked = [share for share in shares if share.name]
         granted = [False] * len(asked)
         kept = False
         try:
-            granted = await asyncio.gather(*(self._ask(share) for share in asked))
+            granted = await asyncio.gather(*(self._ask(share, mute) for share in asked))
             kept = all(granted)
         finally:
             self._registry.settle_shares(divided, kept=kept, now=self._clock())
@@ -141,14 +154,19 @@ class Allocator:
                 self._tell(share, kept=kept)
         return shares if kept else None
 
-    async def _ask(self, share: Share) -> bool:
-        keeper = self._keepers.of(share.member)
-        return keeper is not None and await keeper.reserve(
-            share.name, share.slots, _RESERVED_SECONDS
-        )
+    async def _ask(self, share: Share, mute: set[Member]) -> bool:
+        keeper = self._registrations.slots_of(share.member)
+        try:
+            return keeper is not None and await keeper.reserve(
+                share.name, share.slots, _RESERVED_SECONDS
+            )
+        except UnansweredError as error:
+            _log.info("%s keeps no slots: %s", share.member.address, error)
+            mute.add(share.member)
+            return False
 
     def _tell(self, share: Share, *, kept: bool) -> None:
-        keeper = self._keepers.of(share.member)
+        keeper = self._registrations.slots_of(share.member)
         if keeper is None:
             return
         if kept:

@@ -183,23 +183,35 @@ class Registry:
         if not made:
             self.on_room()
 
-    def divide(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
+    def divide(
+        self, want: Want, count: int, now: float, but: Collection[Member] = ()
+    ) -> dict[Member, int] | None:
         """Divides several Makes among servers and counts them as under way; None when there are too few slots.
 
         `settle_shares` reports what became of them.
+
+        Args:
+            want: What each of them wants.
+            count: How many.
+            now: The time.
+            but: Servers to leave out.
         """
         self.advance(now)
-        shares = self._divide(want, count, now)
+        shares = self._divide(want, count, now, but)
         for member, share in (shares or {}).items():
             member.pending += share
             self._pools.update(member)
         return shares
 
-    def _divide(self, want: Want, count: int, now: float) -> dict[Member, int] | None:
+    def _divide(
+        self, want: Want, count: int, now: float, but: Collection[Member]
+    ) -> dict[Member, int] | None:
         if count == 1 and want.order == 1:
-            member = self._pools.choose(want, lambda each: each.takes_makes(now))
+            member = self._pools.choose(want, lambda each: each.takes_makes(now), but)
             return None if member is None else {member: 1}
-        taking = (each for each in self._pools.suiting(want) if each.takes_makes(now))
+        taking = (
+            each for each in self._pools.suiting(want) if each.takes_makes(now) and each not in but
+        )
         return divide(want, count, taking)
 
     def is_undecided(self, want: Want) -> bool:

@@ -46,9 +46,11 @@ def asking(
 def _worded(error: Any, target: str) -> str:
     import grpc
 
+    from envwire.server._front.grpc.edge import STATUS_KEY
+
     if not isinstance(error, grpc.Call):
         return str(error)
     silent = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
-    return (
-        f"no answer from {target}: {error.details()}" if error.code() in silent else error.details()
-    )
+    if error.code() in silent and STATUS_KEY not in dict(error.trailing_metadata() or ()):
+        return f"no answer from {target}: {error.details()}"
+    return error.details()

@@ -1,4 +1,4 @@
-"""`envwire sessions`: the sessions of a server, and the end of one."""
+"""`envwire sessions` and `envwire drain`: the sessions of a server or a farm, the end of one, and of a server."""
 
 from __future__ import annotations
 
@@ -9,12 +9,23 @@ import typer
 
 from envwire.server.cli._inspect.asking import asking
 from envwire.server.cli._parameters import AsJson, Target
+from envwire.server.cli._stop import stop
 
 if TYPE_CHECKING:
     from google.protobuf.duration_pb2 import Duration
 
     from envwire.admin.v1 import admin_pb2
 
+_Server = Annotated[
+    str,
+    typer.Option(
+        "--server",
+        metavar="ID",
+        help="Of a gateway, the server: its id or address.",
+        show_default=False,
+    ),
+]
+#: A gateway's have one more: the server.
 COLUMNS = ("session", "environment", "client", "state", "age", "idle", "requests", "process")
 
 
@@ -23,31 +34,36 @@ def sessions(
     end: Annotated[
         str, typer.Option("--end", metavar="ID", help="End this session.", show_default=False)
     ] = "",
+    server: _Server = "",
     as_json: AsJson = False,
 ) -> None:
-    """List the sessions of the server at TARGET, or end one: that takes a token of scope admin, listing one of inspect.
+    """List the sessions of the server or the farm at TARGET, or end one.
+
+    Listing takes a token of scope inspect, ending scope admin.
 
     Example: envwire sessions localhost:50051
 
-    In a pipe the columns are separated by tabs.
+    In a pipe the columns are separated by tabs. Servers of a farm that do not answer are named, and the status is 1.
     """
     if end:
         _end(target, end)
         return
-    pages = list(_pages(target))
+    pages = list(_pages(target, server))
     if as_json:
         _show_json(pages)
     else:
         _show(pages)
+    if silent := [f"{each.server_id} ({each.why})" for page in pages for each in page.unanswered]:
+        stop("sessions", f"no answer from {', '.join(silent)}")
 
 
-def _pages(target: str) -> Iterator[admin_pb2.ListSessionsResponse]:
+def _pages(target: str, server: str) -> Iterator[admin_pb2.ListSessionsResponse]:
     from envwire.admin.v1 import admin_pb2, admin_pb2_grpc
 
     token = ""
     with asking("sessions", target, admin_pb2_grpc.AdminServiceStub) as ask:
         while True:
-            request = admin_pb2.ListSessionsRequest(page_token=token)
+            request = admin_pb2.ListSessionsRequest(page_token=token, server_id=server)
             page: admin_pb2.ListSessionsResponse = ask("ListSessions", request)
             yield page
             token = page.next_page_token
@@ -73,14 +89,25 @@ def _show_json(pages: list[admin_pb2.ListSessionsResponse]) -> None:
         for page in pages
         for session in page.sessions
     ]
-    typer.echo(json.dumps({"total": pages[-1].total, "sessions": rows}, indent=2))
+    silent = [
+        MessageToDict(each, preserving_proto_field_name=True)
+        for page in pages
+        for each in page.unanswered
+    ]
+    shown = {"total": pages[-1].total, "sessions": rows}
+    typer.echo(json.dumps(shown | ({"unanswered": silent} if silent else {}), indent=2))
 
 
 def _show(pages: list[admin_pb2.ListSessionsResponse]) -> None:
     from envwire.server.cli._inspect.listing import print_table
 
-    rows = [cells(session) for page in pages for session in page.sessions]
-    print_table(COLUMNS, rows, f"{pages[-1].total} sessions")
+    listed = [session for page in pages for session in page.sessions]
+    columns: tuple[str, ...] = COLUMNS
+    rows = [cells(session) for session in listed]
+    if any(session.server_id for session in listed):
+        columns = (*COLUMNS, "server")
+        rows = [[*row, each.server_id] for row, each in zip(rows, listed, strict=True)]
+    print_table(columns, rows, f"{pages[-1].total} sessions")
 
 
 def cells(session: admin_pb2.SessionSummary) -> list[str]:
@@ -116,16 +143,17 @@ def drain(
             show_default=False,
         ),
     ] = None,
+    server: _Server = "",
 ) -> None:
     """Have the server at TARGET take no new sessions, wait for those that it has, and stop, as SIGTERM does.
 
-    It takes a token of scope admin, in ENVWIRE_TOKEN.
+    It takes a token of scope admin, in ENVWIRE_TOKEN. A gateway has the server do so that --server names.
 
     Example: envwire drain localhost:50051 --timeout 600
     """
     from envwire.admin.v1 import admin_pb2, admin_pb2_grpc
 
-    request = admin_pb2.DrainServerRequest()
+    request = admin_pb2.DrainServerRequest(server_id=server)
     if timeout is not None:
         request.timeout.FromMilliseconds(round(timeout * 1000))
     answer: admin_pb2.DrainServerResponse

@@ -10,7 +10,8 @@ import pytest
 
 from envwire.codec import FaultError
 from envwire.farm.gateway.allocation.allocating import Allocator, Share
-from envwire.farm.gateway.allocation.slots import SlotKeeper, SlotKeepers
+from envwire.farm.gateway.orders.outbox import UnansweredError
+from envwire.farm.gateway.orders.registrations import Registration, Registrations
 from envwire.farm.gateway.registry.placement import Want
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
@@ -50,8 +51,8 @@ class Gateway:
     def __init__(self, nodes: list[Node], waiting: int = 4) -> None:
         self._clock = asyncio.get_running_loop().time
         self.registry = Registry(self._clock())
-        self._keepers = SlotKeepers()
-        self._allocator = Allocator(self.registry, self._keepers, self._clock, waiting, 20.0)
+        self._registrations = Registrations()
+        self._allocator = Allocator(self.registry, self._registrations, self._clock, waiting, 20.0)
         self._nodes = {node.name: node for node in nodes}
         self._tasks = [asyncio.ensure_future(self._carry(node)) for node in nodes]
 
@@ -59,16 +60,18 @@ class Gateway:
         """Carries orders and reports between the gateway and a node, as a registration does."""
         said = hello(node.name, slots=SLOTS, keeps_slots=True)
         member = self.registry.register(said, f"{node.name}:1", self._clock())
-        keeper = SlotKeeper()
-        self._keepers.add(member, keeper)
+        registration = Registration()
+        self._registrations.add(member, registration)
         reporting = asyncio.ensure_future(self._report(member, node))
         try:
             while True:
-                order = await keeper.next_order()
+                raw = await registration.outbox.next()
+                registration.outbox.sent()
+                order = farm_pb2.RegisterResponse.FromString(raw).slot_order
                 await asyncio.sleep(random.uniform(0.0, 0.002))
                 answer = None if node.silent else node.obey(order)
                 if answer is not None:
-                    keeper.take_answer(answer)
+                    registration.take_answer(farm_pb2.RegisterRequest(slot_answer=answer))
                 self.registry.report(member, node.load(), self._clock())
         finally:
             reporting.cancel()
@@ -161,7 +164,7 @@ def test_two_that_want_everything_take_turns() -> None:
 
 
 def test_a_server_that_says_nothing_leaves_nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.farm.gateway.allocation.slots._ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr("envwire.farm.gateway.orders.slots._ANSWER_SECONDS", 0.05)
 
     async def scene(nodes: list[Node], gateways: list[Gateway]) -> None:
         nodes[3].silent = True
@@ -188,13 +191,14 @@ def test_only_so_many_wait() -> None:
 
 def test_a_registration_that_ends_refuses() -> None:
     async def scene() -> None:
-        keepers, keeper = SlotKeepers(), SlotKeeper()
+        registrations, registration = Registrations(), Registration()
         member = Member(hello("a", keeps_slots=True), "a:1", 0.0)
-        keepers.add(member, keeper)
-        asked = asyncio.ensure_future(keeper.reserve(b"n" * 16, 1, 1.0))
+        registrations.add(member, registration)
+        asked = asyncio.ensure_future(registration.slots.reserve(b"n" * 16, 1, 1.0))
         await asyncio.sleep(0)
-        keepers.remove(member, keeper)
-        assert not await asked
-        assert keepers.of(member) is None
+        registrations.remove(member, registration)
+        with pytest.raises(UnansweredError):
+            await asked
+        assert registrations.slots_of(member) is None
 
     asyncio.run(asyncio.wait_for(scene(), 10.0))

@@ -18,7 +18,8 @@ import grpc.aio
 
 from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
-from envwire.server._front.fingerprint import fingerprint
+from envwire.server._front.farm.admin_orders import AdminOrders, gateway_client
+from envwire.server._front.farm.fingerprint import fingerprint
 from envwire.server._front.front import Front
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
@@ -139,7 +140,9 @@ class Joiner:
             )
             beat = to_seconds(answer.heartbeat)
             writing = asyncio.Lock()
-            obeying = asyncio.ensure_future(self._obey(call, writing))
+            client = gateway_client(gateway, shown_token=bool(self._metadata))
+            admin = AdminOrders(self._front.admin_service, client)
+            obeying = asyncio.ensure_future(self._obey(call, writing, admin))
             try:
                 await self._report(call, writing, max(beat, _LOOK_SECONDS), obeying)
             finally:
@@ -164,6 +167,7 @@ class Joiner:
             labels=self._labels,
             fingerprint=fingerprint((each.name, each.version) for each in info.libraries),
             keeps_slots=True,
+            takes_admin_orders=True,
         )
 
     async def _info(self) -> pb.GetServerInfoResponse:
@@ -171,12 +175,14 @@ class Joiner:
         raw = await self._front.exchange(request.SerializeToString())
         return pb.InteractResponse.FromString(raw).get_server_info
 
-    async def _obey(self, call: Any, writing: asyncio.Lock) -> None:
+    async def _obey(self, call: Any, writing: asyncio.Lock, admin: AdminOrders) -> None:
         """Obeys the gateway's orders until it ends the registration."""
-        while (answer := await call.read()) is not grpc.aio.EOF:
-            said = self._front.slot_orders.obey(answer.slot_order)
-            if said is not None:
-                async with writing:
+        while (ordered := await call.read()) is not grpc.aio.EOF:
+            async with writing:  # the gateway relies on the order of answers and reports
+                if ordered.HasField("admin_order"):
+                    done = admin.obey(ordered.admin_order)
+                    await call.write(farm_pb2.RegisterRequest(admin_answer=done))
+                elif said := self._front.slot_orders.obey(ordered.slot_order):
                     await call.write(farm_pb2.RegisterRequest(slot_answer=said))
 
     async def _report(
@@ -188,11 +194,11 @@ class Joiner:
             if obeying.done():
                 obeying.result()
                 raise asyncio.InvalidStateError
-            load = await self._load()
-            if load != said or age >= beat:
-                async with writing:
+            async with writing:
+                load = await self._load()
+                if load != said or age >= beat:
                     await call.write(farm_pb2.RegisterRequest(load=load))
-                said, age = load, 0.0
+                    said, age = load, 0.0
             await self._rest(_LOOK_SECONDS)
             age += _LOOK_SECONDS
         await call.done_writing()

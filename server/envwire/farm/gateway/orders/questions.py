@@ -1,0 +1,76 @@
+"""Orders that a server answers: each waits for its answer, for a limited time."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Generic, TypeVar
+
+from envwire.farm.gateway.orders.outbox import Outbox, UnansweredError
+from envwire.farm.v1 import farm_pb2 as pb
+
+Key = TypeVar("Key")
+Answer = TypeVar("Answer")
+
+
+class Questions(Generic[Key, Answer]):
+    """Orders of one kind to one server.
+
+    Args:
+        outbox: Carries them.
+        seconds: How long to wait for an answer.
+    """
+
+    def __init__(self, outbox: Outbox, seconds: float) -> None:
+        self._outbox = outbox
+        self._seconds = seconds
+        self._asked: dict[Key, asyncio.Future[Answer]] = {}
+        self._asked_since: float | None = None
+
+    async def ask(self, key: Key, order: pb.RegisterResponse) -> Answer:
+        """Sends an order and returns its answer.
+
+        Args:
+            key: What the answer is known by.
+            order: The order.
+
+        Raises:
+            UnansweredError: There is none.
+        """
+        loop = asyncio.get_running_loop()
+        self._asked_since = loop.time() if self._asked_since is None else self._asked_since
+        asked: asyncio.Future[Answer] = loop.create_future()
+        self._asked[key] = asked
+        late = UnansweredError(f"it did not answer within {self._seconds:g} s")
+        timer = loop.call_later(self._seconds, _give_up, asked, late)
+        try:
+            self._outbox.put(order)
+            return await asked
+        finally:
+            timer.cancel()
+            del self._asked[key]
+
+    def take_answer(self, key: Key, answer: Answer) -> None:
+        """Takes an answer. One that nobody waits for any more is dropped."""
+        self._asked_since = None
+        asked = self._asked.get(key)
+        if asked is not None and not asked.done():
+            asked.set_result(answer)
+
+    @property
+    def silence(self) -> float:
+        """For how long nothing was answered though something was asked, in seconds."""
+        return (
+            0.0
+            if self._asked_since is None
+            else asyncio.get_running_loop().time() - self._asked_since
+        )
+
+    def end(self) -> None:
+        """Ends all waits: the registration ended."""
+        for asked in self._asked.values():
+            _give_up(asked, UnansweredError("its registration ended"))
+
+
+def _give_up(asked: asyncio.Future[Answer], error: UnansweredError) -> None:
+    if not asked.done():
+        asked.set_exception(error)

@@ -1,0 +1,176 @@
+"""Registrations of servers: their hello, their reports, and the orders that they get."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+import grpc.aio
+from google.protobuf.message import DecodeError
+
+from envwire.codec import FaultError, Reason
+from envwire.codec.durations import to_duration
+from envwire.farm.gateway.allocation.tickets import TicketSigner
+from envwire.farm.gateway.config import GatewayConfig
+from envwire.farm.gateway.orders.outbox import Outbox
+from envwire.farm.gateway.orders.registrations import Registration, Registrations
+from envwire.farm.gateway.registry.registry import Registry
+from envwire.farm.gateway.registry.states import Member
+from envwire.farm.gateway.registry.succession import TakenError
+from envwire.farm.v1 import farm_pb2 as pb
+from envwire.server._auth.access import Access, PeerIdentity
+from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
+
+#: Longest time between two reports of a server.
+HEARTBEAT_SECONDS = 1.0
+#: Longest wait for a server's hello, which it sends as soon as it is connected.
+_HELLO_SECONDS = 10.0
+#: A server that reports, and answers no order for so long, has to register again: gRPC holds 4 MB of what it does not
+#: read, and the outbox what comes then.
+_UNANSWERED_SECONDS = 5.0
+
+
+class Registering:
+    """Serves FarmService.Register.
+
+    Args:
+        config: The gateway's settings.
+        access: Identifies servers.
+        registry: Where they are entered.
+        registrations: Where what reaches them is entered.
+        signer: Signs the tickets that they take.
+        incarnation: Identifies this run of the gateway.
+        clock: Monotonic time, in seconds.
+    """
+
+    def __init__(
+        self,
+        config: GatewayConfig,
+        access: Access,
+        registry: Registry,
+        registrations: Registrations,
+        signer: TicketSigner,
+        incarnation: str,
+        clock: Callable[[], float],
+    ) -> None:
+        self._access = access
+        #: Without tokens the operator trusts the network, and every server may join.
+        self._open = config.insecure and not config.tokens and not config.tls_client_ca
+        self._registry = registry
+        self._registrations = registrations
+        self._signer = signer
+        self._incarnation = incarnation
+        self._clock = clock
+
+    async def serve(self, _: Any, context: Context) -> None:
+        """Serves one registration."""
+        try:
+            member = await self._admit(context)
+        except FaultError as fault:
+            await turn_away(context, fault)
+        except TakenError as error:
+            await context.abort(grpc.StatusCode.ALREADY_EXISTS, str(error))
+        answer = pb.RegisterResponse(
+            incarnation=self._incarnation,
+            heartbeat=to_duration(HEARTBEAT_SECONDS),
+            ticket_key=self._signer.public_key,
+            ticket_clock=self._signer.now,
+        )
+        try:
+            await context.write(answer.SerializeToString())
+            await self._carry(member, context)
+            # A connection that broke ends the requests as well, but only a server that says goodbye can be answered.
+            await context.write(answer.SerializeToString())
+            self._registry.leave(member, self._clock())
+        finally:
+            self._registry.disconnect(member, self._clock())
+
+    async def _admit(self, context: Context) -> Member:
+        """Enters a server in the registry.
+
+        Raises:
+            FaultError: It may not join.
+            TakenError: It takes the place of another one.
+        """
+        peer = peer_identity(context)
+        client = self._access.identify(peer)
+        if not self._open:
+            client.check("register")
+        hello = await _read_hello(context)
+        address = _address(hello, peer)
+        client.check_server(hello.server_id, address)
+        return self._registry.register(hello, address, self._clock(), client.name)
+
+    async def _carry(self, member: Member, context: Context) -> None:
+        """Carries orders and reports, until these end."""
+        registration = Registration()
+        self._registrations.add(member, registration)
+        ordering = asyncio.ensure_future(_send_orders(registration.outbox, context))
+        try:
+            await self._follow(member, registration, context)
+        finally:
+            self._registrations.remove(member, registration)
+            ordering.cancel()
+            await asyncio.wait({ordering})
+
+    async def _follow(self, member: Member, registration: Registration, context: Context) -> None:
+        """Records a server's reports until they end.
+
+        One that was found dead, or answers no orders, has to register again.
+        """
+        while True:
+            message: Any = await context.read()
+            if message is grpc.aio.EOF:
+                return
+            now = self._clock()
+            if member.dead:
+                await context.abort(grpc.StatusCode.ABORTED, "silent for too long; register again")
+            report = pb.RegisterRequest.FromString(message)
+            if registration.take_answer(report):
+                continue
+            self._registry.report(member, report.load, now)
+            if registration.silence > _UNANSWERED_SECONDS:
+                await context.abort(
+                    grpc.StatusCode.ABORTED,
+                    f"no order was answered for {_UNANSWERED_SECONDS:g} s; obey, and register again",
+                )
+
+
+async def _send_orders(outbox: Outbox, context: Context) -> None:
+    while True:
+        await context.write(await outbox.next())
+        outbox.sent()
+
+
+async def _read_hello(context: Context) -> pb.ServerHello:
+    """Reads the first message of a registration.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST: it is no hello, or does not come.
+    """
+    try:
+        message: Any = await asyncio.wait_for(context.read(), _HELLO_SECONDS)
+        hello = pb.RegisterRequest.FromString(b"" if message is grpc.aio.EOF else message).hello
+    except (asyncio.TimeoutError, DecodeError) as error:
+        raise _malformed(f"no hello: {error}") from None
+    if not (hello.server_id and hello.address and hello.info.incarnation):
+        raise _malformed("a hello needs server_id, address and info.incarnation")
+    if not hello.info.max_sessions:
+        raise _malformed("a server without slots; info.max_sessions must be 1 or more")
+    return hello
+
+
+def _address(hello: pb.ServerHello, peer: PeerIdentity) -> str:
+    """Returns where a server is reached: ":PORT" is on the host that it registers from."""
+    if not hello.address.startswith(":"):
+        return hello.address
+    host = peer.address or "localhost"
+    return (f"[{host}]" if ":" in host else host) + hello.address
+
+
+def _malformed(text: str) -> FaultError:
+    return FaultError(
+        Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/farm/v1 describes"
+    )

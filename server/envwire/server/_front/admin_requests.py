@@ -1,0 +1,40 @@
+"""What the AdminServices of servers and gateways have in common: the size of a page, and refusals."""
+
+from __future__ import annotations
+
+from envwire.admin.v1 import admin_pb2 as pb
+from envwire.codec import FaultError, Reason
+
+#: Characters of an id or a page token; those that are given out have less than 400.
+_MAX_NAME = 1000
+#: Sessions of a page: some 200 kB, where gRPC's clients take 4 MB by default.
+_MAX_PAGE = 1000
+
+
+def page_size(request: pb.ListSessionsRequest) -> int:
+    """Returns the most sessions of a page.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST.
+    """
+    check_name("page_token", request.page_token)
+    if request.page_size < 0:
+        raise malformed(f"page_size is {request.page_size}; it must be 0 or more")
+    return min(request.page_size or _MAX_PAGE, _MAX_PAGE)
+
+
+def check_name(field: str, name: str) -> None:
+    """Refuses a name that is too long to be one.
+
+    Raises:
+        FaultError: MALFORMED_REQUEST.
+    """
+    if len(name) > _MAX_NAME:
+        raise malformed(f"{field} has {len(name)} characters, and at most {_MAX_NAME} make sense")
+
+
+def malformed(text: str) -> FaultError:
+    """Returns the error of a request that cannot be served as it is."""
+    return FaultError(
+        Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/admin/v1 describes"
+    )

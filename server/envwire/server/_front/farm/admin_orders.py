@@ -1,0 +1,64 @@
+"""Serves what an operator asks of the gateway of a farm: calls of AdminService, which come over the registration."""
+
+from __future__ import annotations
+
+import logging
+
+from envwire.codec import FaultError, Reason, encode_fault
+from envwire.farm.v1 import farm_pb2
+from envwire.server._auth.client import Client
+from envwire.server._auth.scopes import EVERYTHING, Scope
+from envwire.server._front.admin_service import AdminService
+from envwire.server._logs.fields import extra
+
+_log = logging.getLogger("envwire.server")
+
+
+def gateway_client(gateway: str, *, shown_token: bool) -> Client:
+    """Returns a gateway as a client of the server that joined it.
+
+    It has checked the scope of the operator. A gateway that needs no token of its servers has no operators either, so
+    one that asks for more than a list is not the one that was meant: where nobody shows a token, any process of the
+    machine could take the port of a gateway that is gone.
+
+    Args:
+        gateway: HOST:PORT that was joined.
+        shown_token: Whether the server joined with a token.
+    """
+    return Client(
+        f"gateway {gateway}",
+        EVERYTHING if shown_token else frozenset({Scope.INSPECT}),
+        "Give the server a token to join with, by --join-token",
+    )
+
+
+class AdminOrders:
+    """Obeys one gateway.
+
+    Args:
+        service: Serves the calls.
+        gateway: Who orders.
+    """
+
+    def __init__(self, service: AdminService, gateway: Client) -> None:
+        self._answers = dict(service.methods.values())
+        self._gateway = gateway
+
+    def obey(self, order: farm_pb2.AdminOrder) -> farm_pb2.AdminAnswer:
+        """Serves a call; what goes wrong is in the answer."""
+        answer = farm_pb2.AdminAnswer(order_id=order.order_id)
+        try:
+            self._serve(order, answer)
+        except FaultError as fault:
+            encode_fault(fault, answer.error)
+        return answer
+
+    def _serve(self, order: farm_pb2.AdminOrder, answer: farm_pb2.AdminAnswer) -> None:
+        kind = order.WhichOneof("call")
+        if kind is None:
+            raise FaultError(Reason.UNSUPPORTED, "this server does not know the call; update it")
+        client = self._gateway.name
+        _log.info("%s orders %s for %s", client, kind, order.principal, extra=extra(client=client))
+        self._gateway.check(kind)
+        request = getattr(order, kind).SerializeToString()
+        getattr(answer, kind).CopyFrom(self._answers[kind](request))
