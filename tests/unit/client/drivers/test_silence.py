@@ -20,8 +20,11 @@ from envwire.wire.frames import Reply
 class Server:
     """A server that cannot be reached any more; what is done with it, and that the verdict is asked for, is noted."""
 
-    def __init__(self, failure: ServerUnavailableError, *, dead: bool) -> None:
+    def __init__(
+        self, failure: ServerUnavailableError, *, dead: bool, has_witness: bool = False
+    ) -> None:
         self.failure = failure
+        self.has_witness = has_witness
         self.dead = dead
         #: Whether it is known to be dead, each time that somebody looks.
         self.told: list[bool] = []
@@ -146,18 +149,24 @@ class NoTimer:
 
 
 @pytest.mark.parametrize(
-    ("cut", "answers", "effects", "interrupted"),
+    ("cut", "has_witness", "answers", "effects", "interrupted"),
     [
-        (False, [True], "probe", False),
-        (False, [False, True], "probe probe", False),
-        (False, [False, False, True], "probe probe ask", True),
-        (False, [False, False, False, True], "probe probe ask pause ask", True),
-        (True, [True], "probe", False),
-        (True, [False, True], "probe ask", True),
+        (False, True, [True], "probe", False),
+        (False, True, [False, True], "probe probe", False),
+        (False, True, [False, False, True], "probe probe ask", True),
+        (False, True, [False, False, False, True], "probe probe ask pause ask", True),
+        (True, False, [True], "probe", False),
+        (True, False, [False, True], "probe ask", True),
+        (True, True, [True], "ask", True),
+        (True, True, [False, True], "ask probe", False),
+        (True, True, [False, False, True], "ask probe ask", True),
     ],
 )
-def test_a_late_answer(cut: bool, answers: list[bool], effects: str, interrupted: bool) -> None:
-    server, timer, performed = Server(broken("cut"), dead=True), NoTimer(), list[str]()
+def test_a_late_answer(
+    cut: bool, has_witness: bool, answers: list[bool], effects: str, interrupted: bool
+) -> None:
+    server = Server(broken("cut"), dead=True, has_witness=has_witness)
+    timer, performed = NoTimer(), list[str]()
     watch = SilenceWatch(timer, server, server, server.interrupt)
     watch.cut_at = float(cut)
     watch.begin()

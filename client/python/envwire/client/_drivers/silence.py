@@ -39,7 +39,13 @@ _T = TypeVar("_T")
 
 
 class Verdict(Protocol):
-    """Decides whether a silent server is lost."""
+    """Decides whether a silent server is lost.
+
+    Attributes:
+        has_witness: Whether somebody else watches the server, who may know of its end before it misses a probe.
+    """
+
+    has_witness: bool
 
     @property
     def known(self) -> bool:
@@ -54,6 +60,7 @@ class Verdict(Protocol):
 class SilenceIsLoss:
     """The verdict if the client knows other servers."""
 
+    has_witness = False
     known = False
 
     def ask(self) -> bool:
@@ -135,15 +142,14 @@ class SilenceWatch:
         self.cut_at = self.cut_at or now
         if failure.refused or now - self.cut_at < CUT_SECONDS:
             return False
-        return (yield from self._lost(self._wait, CUT_PROBES, CUT_VERDICTS))
+        return (yield from self._lost(self._wait, CUT_VERDICTS))
 
     def judge(self) -> Flow[None]:
         """Ends the present wait if its server is lost; else the server is probed again later."""
         return self._judge(self._wait)
 
     def _judge(self, wait: int) -> Flow[None]:
-        probes = CUT_PROBES if self.cut_at else PROBES
-        lost = yield from self._lost(wait, probes, VERDICTS)
+        lost = yield from self._lost(wait, VERDICTS)
         if self._wait != wait:
             return
         if lost:
@@ -152,9 +158,12 @@ class SilenceWatch:
         else:
             self._timer.start(LATE_SECONDS)
 
-    def _lost(self, wait: int, probes: int, verdicts: int) -> Flow[bool]:
+    def _lost(self, wait: int, verdicts: int) -> Flow[bool]:
         """Returns whether the server is silent and its silence a loss; False as soon as nobody waits for it."""
-        for _ in range(probes):
+        cut = bool(self.cut_at)
+        if cut and self._verdict.has_witness and (yield self._verdict.ask):
+            return True
+        for _ in range(CUT_PROBES if cut else PROBES):
             if (yield self._probe) or self._wait != wait:
                 return False
         for _ in range(verdicts):

@@ -21,6 +21,8 @@ class GatewayVerdict:
         made: The answer to the session's Make.
     """
 
+    has_witness = True
+
     def __init__(self, servers: Servers, target: str, made: pb.MakeResponse) -> None:
         self._servers = servers
         self._target = target
