@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.client._transports.by_name import open_transport
+from envwire.client._transports.transport import call
 from envwire.client.gymnasium import RemoteEnv as GymnasiumEnv
 from envwire.server import Server, ServerError
+from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT
 from tests.faults.scene import alive, eventually, parent_of
 from tests.groups.of_versions import NEW, OLD
@@ -53,6 +56,28 @@ def test_versions_differ_within_one_server(server: Server) -> None:
     assert new["numpy"] == np.__version__ != old["numpy"]
     assert new["gymnasium"] != old["gymnasium"]
     assert old["prefix"] == str(LEGACY) != new["prefix"]
+
+
+def test_clients_and_gateways_are_told_of_groups_and_versions(server: Server) -> None:
+    groups, ids = described(server)
+    assert groups["gymnasium", "legacy"] == "0.29.1" != groups["gymnasium", ""]
+    assert (ids[OLD], ids[NEW]) == ("legacy", "")
+
+
+def described(server: Server) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
+    """Returns the versions of libraries by group, and the groups of ids."""
+    transport = open_transport("unary", server.target, 10.0)
+    try:
+        info = call(transport, pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()), 10.0)
+        listed = call(
+            transport, pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()), 10.0
+        )
+    finally:
+        transport.close()
+    libraries = info.get_server_info.libraries
+    return {(each.name, each.group): each.version for each in libraries}, {
+        each.spec.id: each.group for each in listed.list_environments.environments
+    }
 
 
 def test_the_processes_need_no_package_but_numpy_and_protobuf(server: Server) -> None:

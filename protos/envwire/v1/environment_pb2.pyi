@@ -66,8 +66,13 @@ class EnvironmentListing(google.protobuf.message.Message):
 
     LIBRARY_FIELD_NUMBER: builtins.int
     SPEC_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
     library: builtins.str
     """The library that registers it: "envwire" or "gymnasium"."""
+    group: builtins.str
+    """The group that it is in, by the name that the server's operator gave it; empty for none. An id is in one group. See
+    LibraryInfo for which version of the library makes it.
+    """
     @property
     def spec(self) -> envwire.v1.specs_pb2.EnvSpec:
         """Its specification."""
@@ -77,9 +82,10 @@ class EnvironmentListing(google.protobuf.message.Message):
         *,
         library: builtins.str = ...,
         spec: envwire.v1.specs_pb2.EnvSpec | None = ...,
+        group: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["spec", b"spec"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["library", b"library", "spec", b"spec"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "library", b"library", "spec", b"spec"]) -> None: ...
 
 global___EnvironmentListing = EnvironmentListing
 
@@ -1371,17 +1377,21 @@ class LibraryInfo(google.protobuf.message.Message):
 
     NAME_FIELD_NUMBER: builtins.int
     VERSION_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
     name: builtins.str
     """"envwire" or "gymnasium"."""
     version: builtins.str
     """Its version."""
+    group: builtins.str
+    """The group of environments that it makes; empty for those that are in none. Groups may have different versions."""
     def __init__(
         self,
         *,
         name: builtins.str = ...,
         version: builtins.str = ...,
+        group: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["name", b"name", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "name", b"name", "version", b"version"]) -> None: ...
 
 global___LibraryInfo = LibraryInfo
 

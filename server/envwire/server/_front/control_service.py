@@ -124,10 +124,7 @@ class ControlService:
             max_sessions=config.max_sessions,
             active_sessions=len(self._sessions),
             incarnation=self._sessions.incarnation,
-            libraries=[
-                pb.LibraryInfo(name=name, version=version)
-                for name, version in self._loaded.libraries
-            ],
+            libraries=self._loaded.libraries,
             default_lease=to_duration(config.lease),
             max_lease=to_duration(config.max_lease),
             step_timeout=to_duration(config.step_timeout),

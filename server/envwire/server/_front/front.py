@@ -60,6 +60,7 @@ class Front:
         observe_service: Serves watchers.
         drain_order: Given to drain and stop the server.
         slot_orders: Obeys the gateways of a farm.
+        packages: What is installed in interpreters of groups.
 
     Raises:
         OSError: The port of the direct channel is taken.
@@ -75,6 +76,7 @@ class Front:
         self.access = access
         self._max_make_bytes = config.max_make_bytes
         self._groups = groups
+        self.packages = groups.packages
         self._sessions = sessions = Sessions(
             config.max_sessions, clock, secrets.token_hex(8), config.max_sessions_per_client
         )

@@ -62,11 +62,14 @@ class ForkserverLink:
     Args:
         config: The settings of what it forks for.
         adopted: Takes the sessions of a fork server that is gone; all fork servers of a front have the same one.
+
+    Attributes:
+        interpreter: Runs it.
     """
 
     def __init__(self, config: ServerConfig, adopted: Adopted) -> None:
         self._config = config
-        self._interpreter = Interpreter(config)
+        self.interpreter = Interpreter(config)
         self._adopted = adopted
         self._control: socket.socket | None = None
         self._lifeline: tuple[int, int] | None = None
@@ -86,7 +89,7 @@ class ForkserverLink:
             ForkserverError: An id is unknown, a module cannot be imported, or the interpreter does not serve.
         """
         if self._lifeline is None:
-            await asyncio.to_thread(self._interpreter.check)
+            await asyncio.to_thread(self.interpreter.check)
             self._lifeline = os.pipe2(os.O_CLOEXEC)
         process, control, loaded = await self._launch()
         self._listen(process, control)
@@ -109,7 +112,7 @@ class ForkserverLink:
             return loaded
 
     async def _launch(self) -> tuple[subprocess.Popen[bytes], socket.socket, Loaded]:
-        process, control = start_process(*self._interpreter.command(), self.lifeline)
+        process, control = start_process(*self.interpreter.command(), self.lifeline)
         spared.add(process.pid)
         try:
             return process, control, await introduce(process, self._config)
@@ -283,7 +286,7 @@ class ForkserverLink:
             self._lifeline = None
         if self._burial is not None:
             await self._burial
-        self._interpreter.close()
+        self.interpreter.close()
 
 
 async def _reap(process: subprocess.Popen[bytes]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
+from envwire.v1.environment_pb2 import LibraryInfo
 
 _PROGRAM = "envwire.server._worker.forkserver_main"
 #: Time to import the environments, and to say what there is.
@@ -27,7 +28,7 @@ class Loaded:
 
     Attributes:
         environments: What it can make.
-        libraries: Names and versions of the libraries that they are from.
+        libraries: The libraries that they are from, in the order in which ids are looked up.
         files: Source files of the modules that belong to no installed package.
         served: What it can make, as (library, id).
         ids: The ids alone.
@@ -36,7 +37,7 @@ class Loaded:
     environments: environment_pb2.ListEnvironmentsResponse = field(
         default_factory=environment_pb2.ListEnvironmentsResponse
     )
-    libraries: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    libraries: list[LibraryInfo] = field(default_factory=list[LibraryInfo])
     files: list[str] = field(default_factory=list[str])
 
     def __post_init__(self) -> None:
@@ -106,5 +107,5 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
     if "error" in header:
         raise ForkserverError(header["error"])
     environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
-    libraries = [(name, version) for name, version in header["libraries"]]
+    libraries = [LibraryInfo(name=name, version=version) for name, version in header["libraries"]]
     return Loaded(environments, libraries, header["files"])

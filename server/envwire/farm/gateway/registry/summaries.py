@@ -32,7 +32,9 @@ def describe(members: Sequence[Member], incarnation: str, now: float) -> pb.GetS
     infos = [member.hello.info for member in members]
     shared = set[str]().union(*(info.capabilities for info in infos))
     shared = shared.intersection(*(info.capabilities for info in infos)) - {"direct"}
-    libraries = {(each.name, each.version): each for info in infos for each in info.libraries}
+    libraries = {
+        (each.name, each.version, each.group): each for info in infos for each in info.libraries
+    }
     if any(member.hello.keeps_slots for member in members):
         shared |= {"tickets"}
     summary = pb.GetServerInfoResponse(

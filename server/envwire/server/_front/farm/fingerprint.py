@@ -8,17 +8,20 @@ from collections.abc import Iterable
 from importlib.metadata import distributions
 from pathlib import Path
 
+from envwire.v1.environment_pb2 import LibraryInfo
+
 _CPU = Path("/proc/cpuinfo")
 _LENGTH = 16
 
 
-def fingerprint(libraries: Iterable[tuple[str, str]]) -> str:
+def fingerprint(libraries: Iterable[LibraryInfo], others: Iterable[str]) -> str:
     """Returns the fingerprint of this machine, its packages and the libraries that make environments.
 
     Numbers depend on the packages, and on what the processor can do: NumPy picks its loops by that.
 
     Args:
-        libraries: Name and version of each.
+        libraries: Those of all groups.
+        others: Packages of interpreters other than this one, by name, version and group.
     """
     packages = sorted({f"{each.name}=={each.version}" for each in distributions()})
     facts = [
@@ -26,7 +29,8 @@ def fingerprint(libraries: Iterable[tuple[str, str]]) -> str:
         platform.machine(),
         *_processor_features(),
         *packages,
-        *(f"{name}=={version}" for name, version in libraries),
+        *(f"{each.group}:{each.name}=={each.version}" for each in libraries),
+        *sorted(others),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:_LENGTH]
 

@@ -165,7 +165,7 @@ class Joiner:
             info=info,
             environments=listed.list_environments.environments,
             labels=self._labels,
-            fingerprint=fingerprint((each.name, each.version) for each in info.libraries),
+            fingerprint=fingerprint(info.libraries, self._front.packages),
             keeps_slots=True,
             takes_admin_orders=True,
         )

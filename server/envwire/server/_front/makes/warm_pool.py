@@ -201,7 +201,7 @@ def _identity(request: pb.MakeRequest, loaded: Loaded) -> bytes:
     plain.CopyFrom(request)
     for name in ("lease", "request_id", "prefer"):
         plain.ClearField(name)
-    names = [request.prefer, *(name for name, _ in loaded.libraries)]
+    names = [request.prefer, *(library.name for library in loaded.libraries)]
     found = (name for name in names if (name, request.env_id) in loaded.served)
     plain.library = request.library or next(found, "")
     return plain.SerializeToString(deterministic=True)

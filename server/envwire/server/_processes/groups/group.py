@@ -45,3 +45,7 @@ class Group:
             if not self.name:
                 raise
             raise ForkserverError(f"groups.{self.name}: {error}") from error
+        for library in self.loaded.libraries:
+            library.group = self.name
+        for listing in self.loaded.environments.environments:
+            listing.group = self.name

@@ -44,6 +44,15 @@ class Groups:
         """How many sessions each may have at once; the server's own number holds for environments in no group."""
         return {group.name: group.config.max_sessions for group in self if group.name}
 
+    @property
+    def packages(self) -> list[str]:
+        """What is installed in interpreters other than the server's own, GROUP:NAME==VERSION each."""
+        return [
+            f"{group.name}:{package}"
+            for group in self
+            for package in group.forkserver.interpreter.packages
+        ]
+
     def of(self, env_id: str) -> Group:
         """Returns the group that makes an environment.
 

@@ -24,12 +24,18 @@ _NEEDED = {"Python": (3, 10), "numpy": (1, 26), "protobuf": (6, 31, 1)}
 _REPORT = """
 import importlib, json, sys
 found = {"Python": sys.version.split()[0]}
+packages = []
 for name, module in (("numpy", "numpy"), ("protobuf", "google.protobuf")):
     try:
         found[name] = importlib.import_module(module).__version__
     except ImportError:
         found[name] = ""
-print(json.dumps(found))
+try:
+    from importlib.metadata import distributions
+    packages = sorted({"%s==%s" % (each.metadata["Name"], each.version) for each in distributions()})
+except ImportError:
+    pass
+print(json.dumps([found, packages]))
 """
 #: Time for the interpreter to tell its versions.
 _REPORT_SECONDS = 60.0
@@ -48,10 +54,12 @@ class Interpreter:
 
     Attributes:
         program: Its file.
+        packages: What is installed in one that is not the server's own, NAME==VERSION each, once it was checked.
     """
 
     def __init__(self, config: ServerConfig) -> None:
         self.program = os.fspath(config.python) or sys.executable
+        self.packages: list[str] = []
         self._config = config
         self._links: tempfile.TemporaryDirectory[str] | None = None
 
@@ -63,7 +71,7 @@ class Interpreter:
         """
         if not self._config.python:
             return
-        found = _report(self.program, self.variables())
+        found, self.packages = _report(self.program, self.variables())
         for name, needed in _NEEDED.items():
             if _numbers(found[name]) < needed:
                 least = ".".join(map(str, needed))
@@ -116,8 +124,8 @@ def _link_package(directory: Path) -> None:
     (metadata / "METADATA").write_text(text, encoding="utf-8")
 
 
-def _report(program: str, environment: dict[str, str]) -> dict[str, str]:
-    """Returns the versions that an interpreter reports.
+def _report(program: str, environment: dict[str, str]) -> tuple[dict[str, str], list[str]]:
+    """Returns the versions that an interpreter reports, and what is installed there.
 
     Raises:
         ForkserverError: It does not run, or not as Python.
@@ -131,10 +139,10 @@ def _report(program: str, environment: dict[str, str]) -> dict[str, str]:
             check=True,
             env=environment,
         ).stdout
-        found: dict[str, str] = json.loads(told)
+        found, packages = json.loads(told)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise ForkserverError(f"{program} does not run as a Python interpreter: {error}") from error
-    return found
+    return found, packages
 
 
 def _numbers(version: str) -> tuple[int, ...]:

@@ -102,7 +102,10 @@ def _versions(server: Examined) -> str:
     theirs, ours = server.info.version, own_version()
     if text := complaint(theirs, ours):
         raise ImprovableError(text)
-    libraries = ", ".join(f"{each.name} {each.version}" for each in server.info.libraries)
+    libraries = ", ".join(
+        f"{each.name} {each.version}" + f" (group {each.group})" * bool(each.group)
+        for each in server.info.libraries
+    )
     return f"server {theirs}, this client {ours}; environments of {libraries}"
 
 

@@ -14,6 +14,7 @@ from envwire.server._processes.forkserver_start import Loaded
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
+LIBRARIES = ("envwire", "gymnasium")
 MADE = pb.InteractResponse(make=pb.MakeResponse(library="envwire")).SerializeToString()
 
 
@@ -64,8 +65,8 @@ class Scene:
         self.config = ServerConfig(("A-v0",), warm=warm)
         self.allow_list = AllowList()
         self.placement: Any = self
-        self.loaded = Loaded(libraries=[("envwire", "1"), ("gymnasium", "2")])
-        for library in ("envwire", "gymnasium"):
+        self.loaded = Loaded(libraries=[pb.LibraryInfo(name=name) for name in LIBRARIES])
+        for library in LIBRARIES:
             listing = self.loaded.environments.environments.add(library=library)
             listing.spec.id = "A-v0"
         self.loaded = Loaded(self.loaded.environments, self.loaded.libraries)

@@ -63,12 +63,12 @@ def test_what_is_too_old_or_missing_is_named(
     found: dict[str, str], says: str, tmp_path: Path
 ) -> None:
     with pytest.raises(ForkserverError, match=says):
-        reporting(tmp_path, json.dumps({**FIT, **found})).check()
+        reporting(tmp_path, json.dumps([{**FIT, **found}, []])).check()
 
 
 @pytest.mark.parametrize("newer", [{}, {"Python": "3.14.0rc1"}, {"protobuf": "7.35.0rc2"}])
 def test_what_is_new_enough_is_taken(newer: dict[str, str], tmp_path: Path) -> None:
-    reporting(tmp_path, json.dumps({**FIT, **newer})).check()
+    reporting(tmp_path, json.dumps([{**FIT, **newer}, []])).check()
 
 
 def test_a_program_that_is_no_python_is_named(tmp_path: Path) -> None:
@@ -81,7 +81,13 @@ def test_a_program_that_is_no_python_is_named(tmp_path: Path) -> None:
 def test_the_servers_own_interpreter_is_not_asked() -> None:
     own = interpreter()
     own.check()
-    assert own.program == sys.executable
+    assert (own.program, own.packages) == (sys.executable, [])
+
+
+def test_another_interpreter_tells_its_packages() -> None:
+    other = interpreter(python=sys.executable)
+    other.check()
+    assert f"pytest=={pytest.__version__}" in other.packages
 
 
 def test_another_interpreter_reaches_this_code_and_its_version_and_no_other_package() -> None:
