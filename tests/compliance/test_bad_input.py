@@ -252,6 +252,13 @@ def test_a_server_that_cannot_start_says_why(settings: Any, says: str) -> None:
         Server(**settings, sys_path=(ROOT,)).start()
 
 
+def test_a_server_whose_module_fails_shows_where(tmp_path: Path) -> None:
+    module = tmp_path / "lab.py"
+    module.write_text("ROBOTS = 0\nSHARE = 1 / ROBOTS\n")
+    with pytest.raises(ServerError, match=r"lab\.py.* line 2\b(.|\n)*ZeroDivisionError"):
+        Server(["CartPole-v1"], imports=[str(module)]).start()
+
+
 def test_a_taken_port() -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as taken,

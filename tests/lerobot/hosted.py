@@ -42,4 +42,4 @@ class Robot(gym.Env[Any, Any]):
         return np.zeros((8, 10, 3), np.uint8)
 
 
-gym.register(id="tests/Robot-v0", entry_point="tests.lerobot.hosted:Robot", max_episode_steps=5)
+gym.register(id="tests/Robot-v0", entry_point=Robot, max_episode_steps=5)

@@ -26,7 +26,10 @@ if importlib.util.find_spec("lerobot") is None:
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[str]:
-    settings = {"imports": ["tests.lerobot.hosted"], "sys_path": SETTINGS["sys_path"]}
+    settings = {
+        "imports": [str(Path(__file__).with_name("hosted.py"))],
+        "sys_path": SETTINGS["sys_path"],
+    }
     with Server(["tests/*", "CartPole-v1", "Pendulum-v1"], **settings) as server:
         yield server.target
 

@@ -136,14 +136,17 @@ class Server:
         try:
             process.stdin.write(self._config.to_json() + "\n")
             process.stdin.flush()
-            line = process.stdout.readline().strip()
+            said = process.stdout.readline()
+            if not said.startswith(_READY):  # it ends, and says why in as many lines as it takes
+                said += process.stdout.read()
         except BrokenPipeError:
-            line = ""
+            said = ""
         finally:
             watchdog.cancel()
-        if not line.startswith(_READY):
-            raise ServerError(line or "the server ended before it was ready; its output says why")
-        return line.removeprefix(_READY)
+        said = said.strip()
+        if not said.startswith(_READY):
+            raise ServerError(said or "the server ended before it was ready; its output says why")
+        return said.removeprefix(_READY)
 
     def stop(self) -> None:
         """Stops the server and everything that it started. Stopping twice is harmless."""
