@@ -9,13 +9,14 @@ from envwire.server._worker.served_session import ServedSession
 
 
 class ProcessSessions:
-    """The sessions of a process by their numbers on the link.
+    """The sessions of a process.
 
     Args:
         packed: Whether sessions share the process; one that does not ends with its session.
 
     Attributes:
-        packed: The same.
+        by_number: The sessions by their numbers on the link.
+        packed: Whether sessions share the process.
         warnings: Collects the warnings of environments, for one session at a time.
         over: Whether the process is to exit.
         stops_at: When the server stops, in seconds of the monotonic clock; None when it does not.
@@ -26,24 +27,16 @@ class ProcessSessions:
         self.warnings = WarningRecorder()
         self.over = False
         self.stops_at: float | None = None
-        self._by_number: dict[int, ServedSession] = {}
-
-    def add(self, served: ServedSession) -> None:
-        """Adds a session that was made."""
-        self._by_number[served.number] = served
-
-    def get(self, number: int) -> ServedSession | None:
-        """Returns a session; None when it is over or never was."""
-        return self._by_number.get(number)
+        self.by_number: dict[int, ServedSession] = {}
 
     def only(self) -> ServedSession:
         """Returns the session of a process that holds one."""
-        (served,) = self._by_number.values()
+        (served,) = self.by_number.values()
         return served
 
     def remove(self, served: ServedSession) -> None:
         """Removes a session that is over; its slot is free as soon as the front was told."""
-        del self._by_number[served.number]
+        del self.by_number[served.number]
         self.over = not self.packed
 
     def end(self, served: ServedSession) -> None:
@@ -56,5 +49,5 @@ class ProcessSessions:
 
     def end_all(self) -> None:
         """Closes the environments of all sessions."""
-        for served in self._by_number.values():
+        for served in self.by_number.values():
             self.end(served)

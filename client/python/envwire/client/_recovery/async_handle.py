@@ -48,11 +48,8 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
     def _driver(self, made: Made) -> AsyncDriver:
         return AsyncDriver(made.driver, self._maker.verdict(self.strategy, made))
 
-    async def _current(self, operation: Operation[Any]) -> AsyncDriver:
+    async def _after_notices(self, driver: AsyncDriver, operation: Operation[Any]) -> AsyncDriver:
         """Returns the driver for a request, after leaving a server that is about to stop."""
-        driver = self.live()
-        if not driver.session.notices:
-            return driver
         made = self._departures.due(driver.session, self.target, operation)
         if made is not None:
             await self._leave(driver, made)
@@ -91,7 +88,10 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
             Exception: Any exception of the environment.
         """
         try:
-            return await (await self._current(operation)).serve(operation)
+            driver = self.live()
+            if driver.session.notices:
+                driver = await self._after_notices(driver, operation)
+            return await driver.serve(operation)
         except RemoteError as error:
             if not self.is_loss(error):
                 raise

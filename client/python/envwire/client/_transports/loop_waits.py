@@ -74,6 +74,9 @@ class ReusableFuture(Generic[_T]):
 
     Args:
         loop: The loop.
+
+    Attributes:
+        waiting: Whether a wait has begun and not ended.
     """
 
     #: By this attribute `asyncio.Task` recognises a future.
@@ -83,29 +86,24 @@ class ReusableFuture(Generic[_T]):
         self._loop = loop
         self._wake: Callable[[Any], object] | None = None
         self._context: Context | None = None
-        self._waiting = False
+        self.waiting = False
         self._result: _T | None = None
         self._failure: BaseException | None = None
 
-    @property
-    def waiting(self) -> bool:
-        """Whether a wait has begun and not ended."""
-        return self._waiting
-
     def begin(self) -> None:
         """Begins a wait."""
-        self._waiting = True
+        self.waiting = True
         self._result = self._failure = self._wake = None
 
     def __await__(self) -> Generator[Any, None, _T]:
-        if self._waiting:
+        if self.waiting:
             self._asyncio_future_blocking = True
             yield self
         return self.result()
 
     def set_result(self, result: _T) -> None:
         """Ends the wait with a result, and resumes the task at once; called by a callback of the loop."""
-        self._waiting, self._result = False, result
+        self.waiting, self._result = False, result
         wake, self._wake = self._wake, None
         if wake is not None:
             assert self._context is not None  # noqa: S101 - it is set together with the callback
@@ -113,14 +111,14 @@ class ReusableFuture(Generic[_T]):
 
     def set_exception(self, failure: BaseException) -> None:
         """Ends the wait with an exception; may be called from anywhere in the loop's thread."""
-        self._waiting, self._failure = False, failure
+        self.waiting, self._failure = False, failure
         wake, self._wake = self._wake, None
         if wake is not None:
             self._loop.call_soon(wake, self, context=self._context)
 
     def cancel(self, msg: Any = None) -> bool:
         """Ends the wait of a cancelled task."""
-        if not self._waiting:
+        if not self.waiting:
             return False
         self.set_exception(asyncio.CancelledError() if msg is None else asyncio.CancelledError(msg))
         return True
@@ -144,7 +142,7 @@ class ReusableFuture(Generic[_T]):
 
     def done(self) -> bool:
         """Returns whether the wait has ended."""
-        return not self._waiting
+        return not self.waiting
 
     def result(self) -> _T:
         """Returns the result of the wait.

@@ -46,9 +46,6 @@ class SessionBacklog:
         self._sizes: deque[int] = deque()
         self._owner = ""
 
-    def __len__(self) -> int:
-        return len(self._sizes)
-
     def take(self, owner: str, size: int) -> None:
         """Adds a request, if the bounds allow it.
 
@@ -74,16 +71,17 @@ class SessionBacklog:
 
     def _check(self, backlog: Backlog, owner: str, size: int) -> None:
         held = backlog.held[owner]
-        if len(self) >= _ALWAYS and sum(self._sizes) + size > backlog.per_session:
+        if len(self._sizes) >= _ALWAYS and sum(self._sizes) + size > backlog.per_session:
             raise _too_much("of this session", backlog.per_session, "--max-pending-bytes")
         if held and held + size > backlog.per_client:
             option = "--max-pending-bytes-per-client"
             raise _too_much(f"of {owner}", backlog.per_client, option)
 
-    def give_back(self) -> None:
-        """Removes the oldest request, which was answered."""
+    def give_back(self) -> bool:
+        """Removes the oldest request, which was answered; returns whether others wait."""
         if size := self._sizes.popleft():
             self._release(size)
+        return bool(self._sizes)
 
     def clear(self) -> None:
         """Removes all requests: they will not be answered."""

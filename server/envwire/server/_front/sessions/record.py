@@ -90,7 +90,7 @@ class SessionRecord:
         Raises:
             FaultError: The session ended before it replied.
         """
-        return await self._ask(lambda: self._link.make(order))
+        return await self._ask(self._link.make, order)
 
     async def copy(self) -> bytes:
         """Has the process serve the environment that it was forked with; returns its reply.
@@ -109,25 +109,25 @@ class SessionRecord:
         Raises:
             FaultError: The session ended before it replied, or too many requests wait already.
         """
-        return self._ask(lambda: self._link.relay(message), len(message))
+        return self._ask(self._link.relay, message, size=len(message))
 
-    async def _ask(self, send: Callable[[], asyncio.Future[bytes]], size: int = 0) -> bytes:
+    async def _ask(
+        self, send: Callable[..., asyncio.Future[bytes]], *request: Any, size: int = 0
+    ) -> bytes:
         self._check_alive()
         self._pending.take(self.owner, size)
         self.attendance.asked()
         try:
-            reply = send()
-            return await reply
+            return await send(*request)
         except LinkLostError:
             raise await self.why_ended() from None
         finally:
             # The error keeps this frame, the frame the future, the future the error: the request must not be in there.
-            del send
+            del request
 
     def on_reply(self) -> None:
         """Notes that the process replied, whether or not the client still waits."""
-        self._pending.give_back()
-        self.attendance.answered(more=bool(self._pending))
+        self.attendance.answered(more=self._pending.give_back())
 
     async def admit(
         self, connection: socket.socket, client: socket.socket, shares_memory: bool

@@ -58,7 +58,7 @@ class DirectService:
             shares: Whether its client takes large frames from shared memory.
             connection: What the front hands over.
         """
-        served = self._sessions.get(number)
+        served = self._sessions.by_number.get(number)
         if served is None:
             end_connection(connection)
             return

@@ -67,6 +67,7 @@ class LinkService:
         self._frames = endpoints.frames
         self._orders = orders
         self._sessions, self._warnings = sessions, sessions.warnings
+        self._served = sessions.by_number
         self._maker = maker
         self._channels = channels
         self._limit = limit
@@ -92,7 +93,7 @@ class LinkService:
                 return
 
     def _serve_client(self, frame: ClientFrame) -> None:
-        served = self._sessions.get(frame.session)
+        served = self._served.get(frame.session)
         if served is None:
             self._frames.send(Kind.REPLY, frame.session, [GONE])
             return
@@ -135,7 +136,7 @@ class LinkService:
         except Exception as error:
             self._refuse_make(number, fault_from_exception(error))
         else:
-            self._sessions.add(served)
+            self._served[number] = served
             if not self._sessions.packed:
                 gc.collect()
                 gc.freeze()  # the collector need not visit the environment's objects again and again
@@ -149,7 +150,7 @@ class LinkService:
 
     def _end(self, frame: EndFrame) -> None:
         """Closes the environment of a session that the front ended."""
-        served = self._sessions.get(frame.session)
+        served = self._served.get(frame.session)
         if served is None:  # its client has just closed it, which the front will read
             return
         self._channels.close(served)
@@ -162,7 +163,7 @@ class LinkService:
 
     def _render(self, frame: RenderFrame) -> None:
         """Takes a picture for a watcher. It is no request: it has no number, and its warnings are nobody's."""
-        served = self._sessions.get(frame.session)
+        served = self._served.get(frame.session)
         if served is None:  # it is over, which the front will read
             return
         self._warnings.log = WarningLog()

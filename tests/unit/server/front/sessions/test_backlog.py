@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.sessions.backlog import COUNTED_FROM, Backlog, SessionBacklog
+from envwire.server._front.sessions.backlog import (
+    COUNTED_FROM,
+    MAX_PENDING,
+    Backlog,
+    SessionBacklog,
+)
 
 LARGE = 10 * COUNTED_FROM
 
@@ -30,8 +35,17 @@ def test_more_are_bounded() -> None:
     assert [refused(session, LARGE) for _ in range(6)] == [False] * 4 + [True] * 2
     assert not refused(session, 100), "small ones do not count"
     session.clear()
-    assert len(session) == 0
     assert not refused(session, LARGE)
+    assert not session.give_back(), "it was the only one"
+
+
+@pytest.mark.parametrize("backlog", [None, Backlog(LARGE, LARGE)])
+def test_their_number_is_bounded_whatever_their_size(backlog: Backlog | None) -> None:
+    session = SessionBacklog(backlog)
+    assert not any(refused(session, 1) for _ in range(MAX_PENDING))
+    assert refused(session, 1)
+    assert session.give_back(), "others wait"
+    assert not refused(session, 1)
 
 
 def test_a_client_has_its_share() -> None:
