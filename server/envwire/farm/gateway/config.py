@@ -33,6 +33,14 @@ class GatewayConfig:
         ),
     ] = 0
     queue_timeout: Annotated[float, _gateway("Longest wait of such a Make.", POSITIVE)] = 30.0
+    quota: Annotated[
+        int,
+        _gateway(
+            "Sessions of the farm that a client may hold at once, allocated slots included, unless its token says "
+            "quota=; 0 for any number. It takes --tokens.",
+            LIMIT,
+        ),
+    ] = 0
     max_message_bytes: Annotated[
         int, _gateway("Largest message in either direction, in bytes.", POSITIVE)
     ] = 256 * 1024 * 1024
@@ -71,6 +79,8 @@ class GatewayConfig:
         """Refuses settings that cannot work."""
         check_all(SETTINGS, self)
         check_listening(self)
+        if self.quota and not self.tokens:
+            raise ValueError("--quota counts by token; give --tokens as well")
 
 
 #: All that an operator sets, by name.

@@ -6,6 +6,7 @@ are relayed; only the session's id in them is read.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -16,14 +17,22 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.makes.making import Maker
+from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.registry.summaries import describe, list_environments
-from envwire.farm.gateway.relaying.links import Answer, RefusedError, ServerGoneError
+from envwire.farm.gateway.relaying.links import Answer, Metadata, RefusedError, ServerGoneError
 from envwire.farm.gateway.relaying.routing import ROUTED, Routes
 from envwire.farm.gateway.relaying.streaming import Upstreams
 from envwire.server._auth.access import Access
-from envwire.server._front.grpc.edge import Context, abort, peer_identity, turn_away
+from envwire.server._auth.client import Client
+from envwire.server._front.grpc.edge import (
+    RESERVATION_KEY,
+    Context,
+    abort,
+    peer_identity,
+    turn_away,
+)
 from envwire.server._front.grpc.service import method_handlers, read_message
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.v1 import environment_pb2 as pb
@@ -41,6 +50,7 @@ class EnvironmentService:
         registry: The servers.
         routes: The connections to them.
         maker: Finds servers for Makes.
+        quotas: How many slots a client may hold.
         incarnation: Identifies this run of the gateway.
         clock: Monotonic time, in seconds.
         max_make_bytes: Largest Make.
@@ -52,6 +62,7 @@ class EnvironmentService:
         registry: Registry,
         routes: Routes,
         maker: Maker,
+        quotas: Quotas,
         incarnation: str,
         clock: Callable[[], float],
         max_make_bytes: int,
@@ -60,6 +71,7 @@ class EnvironmentService:
         self._registry = registry
         self._routes = routes
         self._maker = maker
+        self._quotas = quotas
         self._incarnation = incarnation
         self._clock = clock
         self._max_make_bytes = max_make_bytes
@@ -72,12 +84,13 @@ class EnvironmentService:
 
     async def _unary(self, method: str, kind: str, _: Any, context: Context) -> bytes:
         try:
-            self._access.identify(peer_identity(context)).check(kind)
+            client = self._access.identify(peer_identity(context))
+            client.check(kind)
         except FaultError as fault:
             await turn_away(context, fault)
         message = await read_message(context)
         try:
-            answer = await self._answer(method, kind, message, context)
+            answer = await self._answer(method, kind, message, context, client)
         except FaultError as fault:
             await abort(context, fault_reply(fault).error)
         except RefusedError as error:
@@ -90,8 +103,11 @@ class EnvironmentService:
             context.set_trailing_metadata(answer.trailers)
         return answer.message
 
-    async def _answer(self, method: str, kind: str, message: bytes, context: Context) -> Answer:
-        metadata, timeout = _authorization(context), _time_left(context)
+    async def _answer(
+        self, method: str, kind: str, message: bytes, context: Context, client: Client
+    ) -> Answer:
+        timeout, reservation = _time_left(context), secrets.token_bytes(16)
+        metadata = self._metadata(context, client, reservation)
 
         async def send(member: Member) -> Answer:
             return await self._routes.link(member).call(method, message, metadata, timeout)
@@ -102,36 +118,43 @@ class EnvironmentService:
 
         if kind == "make":
             self._check_size(message)
-            return await self._maker.make(pb.MakeRequest.FromString(message), make)
+            return await self._maker.make(
+                pb.MakeRequest.FromString(message), make, client, reservation
+            )
         if kind in ROUTED:
             return await send(await self._routes.find(kind, REQUESTS.wrap(kind, message)))
         return Answer(getattr(self._summary(kind), kind).SerializeToString(), ())
 
     async def _interact(self, _: Any, context: Context) -> None:
-        upstreams = Upstreams(self._routes, _authorization(context))
+        upstreams: Upstreams | None = None
         try:
             identify = self._access.follow(peer_identity(context))
+            reservation = secrets.token_bytes(16)  # the Makes of a stream follow each other
+            metadata = self._metadata(context, identify(), reservation)
+            upstreams = Upstreams(self._routes, metadata, reservation)
             while True:
                 message: Any = await context.read()
                 if message is grpc.aio.EOF:
                     return
-                identify().check(REQUESTS.kind(message))
-                await context.write(await self._reply(message, upstreams))
+                client = identify()
+                client.check(REQUESTS.kind(message))
+                await context.write(await self._reply(message, upstreams, client))
         except FaultError as fault:
             await turn_away(context, fault)
         except ServerGoneError as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         finally:
-            upstreams.end()
+            if upstreams is not None:
+                upstreams.end()
 
-    async def _reply(self, message: bytes, upstreams: Upstreams) -> bytes:
+    async def _reply(self, message: bytes, upstreams: Upstreams, client: Client) -> bytes:
         """Returns the reply to a request on a stream; errors are replies as well.
 
         Raises:
             ServerGoneError: The session's server did not answer: the stream cannot go on.
         """
         try:
-            return await self._served(message, upstreams)
+            return await self._served(message, upstreams, client)
         except FaultError as fault:
             return fault_reply(fault).SerializeToString()
         except RefusedError as error:
@@ -141,7 +164,7 @@ class EnvironmentService:
         except (DecodeError, ValueError) as error:
             return fault_reply(_malformed(str(error))).SerializeToString()
 
-    async def _served(self, message: bytes, upstreams: Upstreams) -> bytes:
+    async def _served(self, message: bytes, upstreams: Upstreams, client: Client) -> bytes:
         kind = REQUESTS.kind(message)
         if kind in ROUTED:
             return await upstreams.ask(await self._routes.find(kind, message), message)
@@ -149,7 +172,13 @@ class EnvironmentService:
             return self._summary(kind).SerializeToString()
         self._check_size(message)
         request = pb.InteractRequest.FromString(message).make
-        return await self._maker.make(request, partial(upstreams.make, message))
+        send = partial(upstreams.make, message)
+        return await self._maker.make(request, send, client, upstreams.reservation)
+
+    def _metadata(self, context: Context, client: Client, reservation: bytes) -> Metadata:
+        """Returns the client's authorization header, which servers check as well, and the slot of one with a quota."""
+        shown = _authorization(context)
+        return (*shown, (RESERVATION_KEY, reservation)) if self._quotas.of(client) else shown
 
     def _summary(self, kind: str) -> pb.InteractResponse:
         now = self._clock()
@@ -170,7 +199,6 @@ class EnvironmentService:
 
 
 def _authorization(context: Context) -> tuple[tuple[str, str], ...]:
-    """Returns the client's authorization header, which servers check as well."""
     return tuple(
         (key, str(value))
         for key, value in context.invocation_metadata() or ()

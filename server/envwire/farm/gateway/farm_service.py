@@ -13,6 +13,7 @@ from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.registering import Registering
 from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
@@ -31,6 +32,7 @@ class FarmService:
         registering: Serves servers.
         registry: The servers.
         allocator: Allocates their slots.
+        quotas: How many a client may hold.
         signer: Signs tickets.
         clock: Monotonic time, in seconds.
         waiting: How many Makes wait for room.
@@ -42,6 +44,7 @@ class FarmService:
         registering: Registering,
         registry: Registry,
         allocator: Allocator,
+        quotas: Quotas,
         signer: TicketSigner,
         clock: Callable[[], float],
         waiting: Callable[[], int],
@@ -50,6 +53,7 @@ class FarmService:
         self._registering = registering
         self._registry = registry
         self._allocator = allocator
+        self._quotas = quotas
         self._signer = signer
         self._clock = clock
         self._waiting = waiting
@@ -84,7 +88,8 @@ class FarmService:
             request.strategy,
         )
         wait = to_seconds(request.wait)
-        shares = await self._allocator.allocate(want, request.count, wait)
+        with self._quotas.claim(client, request.count) as claim:
+            shares = await self._allocator.allocate(want, request.count, wait, claim)
         allocations = [
             pb.Allocation(
                 address=share.member.address,

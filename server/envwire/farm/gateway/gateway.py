@@ -24,6 +24,7 @@ from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.makes.making import Maker
 from envwire.farm.gateway.orders.registrations import Registrations
 from envwire.farm.gateway.registering import Registering
+from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import Link
@@ -102,15 +103,18 @@ async def gateway(
     routes = Routes(registry, clock, partial(Link, config=config))
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
     tally = Tally(clock)
-    maker = Maker(registry, queue, tally)
-    registrations, signer = Registrations(), TicketSigner(clock)
+    quotas, registrations = Quotas(registry.members, config.quota), Registrations()
+    maker = Maker(registry, queue, tally, quotas, registrations)
+    signer = TicketSigner(clock)
     allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout)
     health = Health(partial(_is_admitted, access))
     service = EnvironmentService(
-        access, registry, routes, maker, incarnation, clock, config.max_make_bytes
+        access, registry, routes, maker, quotas, incarnation, clock, config.max_make_bytes
     )
     registering = Registering(config, access, registry, registrations, signer, incarnation, clock)
-    farm = FarmService(access, registering, registry, allocator, signer, clock, queue.__len__)
+    farm = FarmService(
+        access, registering, registry, allocator, quotas, signer, clock, queue.__len__
+    )
     admin = AdminService(access, registry, registrations)
     server = grpc.aio.server(options=options(config))
     server.add_generic_rpc_handlers(

@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.client import OF_THE_FARM, Client
+from envwire.server._auth.client import BY_TOKEN, OF_THE_FARM, Client
 from envwire.server._auth.scopes import LOCAL, ORDINARY, PLAYING, Scope
 from envwire.server._auth.tickets import Tickets
 from envwire.server._auth.tokens import Token, TokenFile
 from envwire.server._settings.listening import Listening, is_loopback
 
 _LOCAL = "of this machine"
-_TOKEN = "token "  # noqa: S105 - how such a name begins
 _ASK_FOR_TOKENS = (
     "A server without a token file gives no more to anybody: start it with --tokens FILE; `envwire token NAME --scope "
     "SCOPE` makes a token and its line"
@@ -94,7 +93,7 @@ class Access:
         ticket = self.tickets.read(signed)
         name = ticket.principal
         known = self._tokens is not None and any(
-            _TOKEN + token.name == name for token in self._tokens.tokens()
+            BY_TOKEN + token.name == name for token in self._tokens.tokens()
         )
         return Client(
             name if known else OF_THE_FARM + name,
@@ -120,12 +119,12 @@ class Access:
 
     def revoked(self, name: str) -> bool:
         """Returns whether a client was let in by a token that is no longer in the file, or no longer for playing."""
-        if self._tokens is None or not name.startswith(_TOKEN):
+        if self._tokens is None or not name.startswith(BY_TOKEN):
             return False
         tokens = self._tokens.tokens()
         if tokens is not self._listed:
             self._listed = tokens
-            self._players = {_TOKEN + token.name for token in tokens if token.scopes & PLAYING}
+            self._players = {BY_TOKEN + token.name for token in tokens if token.scopes & PLAYING}
         return name not in self._players
 
     def _by_token(self, tokens: TokenFile, authorization: str) -> Client:
@@ -142,7 +141,7 @@ class Access:
                 Reason.UNAUTHENTICATED,
                 "this server does not know the token; ask its operator for one (`envwire token NAME` makes it)",
             )
-        return Client(_TOKEN + token.name, token.scopes, servers=token.servers)
+        return Client(BY_TOKEN + token.name, token.scopes, servers=token.servers, quota=token.quota)
 
 
 @lru_cache(4096)

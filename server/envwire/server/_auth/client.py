@@ -30,6 +30,8 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
 }
 
 
+#: How the name of a client begins that showed a token.
+BY_TOKEN = "token "  # noqa: S105 - no secret
 #: How the name of a client begins that a gateway's ticket names, unless its token is in the server's file as well.
 OF_THE_FARM = "farm's "
 
@@ -45,6 +47,7 @@ class Client:
         servers: The servers that it may register in a farm.
         ticket: What it makes environments with, where a gateway sent it; None for any.
         reservation: Names slots that the server keeps for its Makes.
+        quota: How many slots of a farm it may hold; None where its token does not say.
     """
 
     name: str = "this machine"
@@ -53,6 +56,7 @@ class Client:
     servers: ServerPatterns = ANY_SERVER
     ticket: farm_pb2.Ticket | None = None
     reservation: bytes = b""
+    quota: int | None = None
 
     def owns(self, owner: str) -> bool:
         """Returns whether a session is this client's: one that it made here, or with a gateway's ticket.

@@ -11,6 +11,10 @@ the line, so that no half-written line is a token without its bounds.
 
     gpu     join          servers=gpu-*:50051 addresses=10.0.1.*:50051,[fd00::1]:* 8f14e45fceea167a5a36dedd4bea2543...
 
+In the file of a farm's gateway a token may have a quota, there as well: how many slots of the farm its client may hold.
+
+    bob     play          quota=64 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae
+
 A token is 256 random bits, so a plain digest protects it: guessing is hopeless, and no salt or slow hash is needed.
 """
 
@@ -32,7 +36,9 @@ from envwire.server._settings.checks import FilePath
 
 _PREFIX = "envwire_"  # a prefix that secret scanners recognise
 _NAME = re.compile(r"[\w.@-]+")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_QUOTA = "quota"
 _BOUNDS = tuple(each.name for each in fields(ServerPatterns))
 
 
@@ -44,10 +50,14 @@ class Token:
     scopes: frozenset[Scope]
     digest: str = field(repr=False)
     servers: ServerPatterns = ANY_SERVER
+    quota: int | None = None
 
 
 def new_token(
-    name: str, scopes: Iterable[Scope], servers: ServerPatterns = ANY_SERVER
+    name: str,
+    scopes: Iterable[Scope],
+    servers: ServerPatterns = ANY_SERVER,
+    quota: int | None = None,
 ) -> tuple[str, str]:
     """Returns a new token, and the line for the file.
 
@@ -55,6 +65,7 @@ def new_token(
         name: Whose it is.
         scopes: What it is for.
         servers: The servers that it may register.
+        quota: How many slots of a farm its client may hold; None for the gateway's default.
 
     Raises:
         ValueError: The name or a pattern has blanks or other signs that the file could not hold.
@@ -62,6 +73,7 @@ def new_token(
     token = _PREFIX + secrets.token_urlsafe(32)
     bounds = (f"{key}={','.join(getattr(servers, key))}" for key in _BOUNDS)
     written = [bound for bound in bounds if not bound.endswith("=")]
+    written += [] if quota is None else [f"{_QUOTA}={quota}"]
     line = " ".join([name, ",".join(scope.value for scope in scopes), *written, _digest(token)])
     if read_tokens(line)[0].servers != servers:
         raise ValueError("a pattern is empty, or has a comma or #")
@@ -96,7 +108,19 @@ def _read_line(words: list[str], number: int) -> Token:
     except ValueError:
         known = ", ".join(scope.value for scope in Scope)
         raise ValueError(f"line {number}: unknown scope; the scopes are {known}") from None
-    return Token(words[0], scopes, words[-1], _read_bounds(words[2:-1], number))
+    bounds = words[2:-1]
+    quotas = [word for word in bounds if word.startswith(f"{_QUOTA}=")]
+    servers = _read_bounds([word for word in bounds if word not in quotas], number)
+    return Token(words[0], scopes, words[-1], servers, _read_quota(quotas, number))
+
+
+def _read_quota(words: list[str], number: int) -> int | None:
+    if not words:
+        return None
+    digits = words[-1].partition("=")[2]
+    if len(words) > 1 or not _NUMBER.fullmatch(digits) or not int(digits):
+        raise ValueError(f"line {number}: {_QUOTA}=N is given once, and N is 1 or more")
+    return int(digits)
 
 
 def _read_bounds(words: list[str], number: int) -> ServerPatterns:
@@ -106,7 +130,8 @@ def _read_bounds(words: list[str], number: int) -> ServerPatterns:
         bounds[key] = tuple(patterns.split(","))
         if key not in _BOUNDS or not all(bounds[key]):
             raise ValueError(
-                f"line {number}: between scopes and digest come only servers=PATTERN,... and addresses=PATTERN,..."
+                f"line {number}: between scopes and digest come only servers=PATTERN,..., addresses=PATTERN,... and "
+                "quota=N"
             )
     return ServerPatterns(**bounds)
 

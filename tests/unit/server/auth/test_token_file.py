@@ -11,7 +11,8 @@ from envwire.server import ServerConfig
 from envwire.server._auth.access import Access
 from envwire.server._auth.reloading import REST_SECONDS
 from envwire.server._auth.scopes import Scope
-from envwire.server._auth.tokens import TokenFile
+from envwire.server._auth.server_patterns import ServerPatterns
+from envwire.server._auth.tokens import TokenFile, new_token, read_tokens
 from tests.secured import write_tokens
 
 PLAYERS = {"alice": [Scope.PLAY], "bob": [Scope.PLAY]}
@@ -100,3 +101,18 @@ def test_who_may_no_longer_play_is_revoked(path: Path, clock: Clock, scopes: lis
     assert access.revoked("token alice")
     assert not access.revoked("token bob")
     assert not access.revoked("address 192.0.2.7")
+
+
+def test_a_line_may_have_a_quota_beside_patterns() -> None:
+    _, line = new_token("node", {Scope.PLAY}, ServerPatterns(("a*",)), quota=8)
+    (read,) = read_tokens(line)
+    assert (read.quota, read.servers.servers) == (8, ("a*",))
+    (plain,) = read_tokens(new_token("alice", {Scope.PLAY})[1])
+    assert plain.quota is None
+
+
+@pytest.mark.parametrize("quota", ["0", "-1", "", "many", "1.5", "8 quota=9", "9" * 10])
+def test_a_quota_is_a_number(quota: str) -> None:
+    name, scopes, digest = new_token("alice", {Scope.PLAY})[1].split()
+    with pytest.raises(ValueError, match="line 1: quota=N is given once, and N is 1 or more"):
+        read_tokens(f"{name} {scopes} quota={quota} {digest}")

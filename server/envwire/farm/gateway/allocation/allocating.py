@@ -19,6 +19,7 @@ from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.orders.outbox import UnansweredError
 from envwire.farm.gateway.orders.registrations import Registrations
 from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.quotas import Claim
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
 
@@ -78,22 +79,27 @@ class Allocator:
         self._waiting = 0
         self.allocated = self.refused = 0
 
-    async def allocate(self, want: Want, count: int, wait: float) -> list[Share]:
+    async def allocate(
+        self, want: Want, count: int, wait: float, claim: Claim | None = None
+    ) -> list[Share]:
         """Sets slots aside for `HELD_SECONDS`.
 
         Args:
             want: What each Make wants.
             count: How many.
             wait: How long to wait for so many.
+            claim: What they count for; None where nobody counts.
 
         Raises:
             FaultError: CAPACITY_REACHED: there are not so many, or not in time.
         """
-        shares = await self._try(want, count, _TRIES)
+        shares = await self._try(want, count, _TRIES, claim)
         if shares is None and wait > 0 and self._waiting < self._most:
             self._waiting += 1
             try:
-                shares = await self._wait(want, count, self._clock() + min(wait, self._timeout))
+                shares = await self._wait(
+                    want, count, self._clock() + min(wait, self._timeout), claim
+                )
             finally:
                 self._waiting -= 1
         if shares is None:
@@ -107,32 +113,39 @@ class Allocator:
         self.allocated += count
         return shares
 
-    async def _wait(self, want: Want, count: int, deadline: float) -> list[Share] | None:
+    async def _wait(
+        self, want: Want, count: int, deadline: float, claim: Claim | None
+    ) -> list[Share] | None:
         while self._clock() < deadline:
             await asyncio.sleep(random.uniform(0.0, _LONGEST_PAUSE))  # noqa: S311
-            if shares := await self._try(want, count, 1):
+            if shares := await self._try(want, count, 1, claim):
                 return shares
         return None
 
-    async def _try(self, want: Want, count: int, tries: int) -> list[Share] | None:
+    async def _try(
+        self, want: Want, count: int, tries: int, claim: Claim | None
+    ) -> list[Share] | None:
         pause, mute = _FIRST_PAUSE, set[Member]()
         for left in reversed(range(tries)):
             divided = self._registry.divide(want, count, self._clock(), mute)
             if divided is None and not self._registry.is_undecided(want):
                 return None
-            if divided and (shares := await self._reserve(divided, mute)):
+            if divided and (shares := await self._reserve(divided, mute, claim)):
                 return shares
             if left:
                 await asyncio.sleep(random.uniform(0.0, pause))  # noqa: S311
                 pause = min(2 * pause, _LONGEST_PAUSE)
         return None
 
-    async def _reserve(self, divided: dict[Member, int], mute: set[Member]) -> list[Share] | None:
+    async def _reserve(
+        self, divided: dict[Member, int], mute: set[Member], claim: Claim | None
+    ) -> list[Share] | None:
         """Reserves at all servers; when one refuses, gives back what the others granted and returns None.
 
         Args:
             divided: How many slots at which server.
-            mute: Servers that did not answer; those that do not now are added.
+            mute: Servers that keep no slots for it; those that do not now are added.
+            claim: What the slots count for.
         """
         shares = [
             Share(
@@ -142,28 +155,30 @@ class Allocator:
             )
             for member, count in divided.items()
         ]
-        asked = [share for share in shares if share.name]
+        asked = [share for share in shares if share.name or claim]
         granted = [False] * len(asked)
         kept = False
         try:
-            granted = await asyncio.gather(*(self._ask(share, mute) for share in asked))
+            granted = await asyncio.gather(*(self._ask(share, mute, claim) for share in asked))
             kept = all(granted)
         finally:
             self._registry.settle_shares(divided, kept=kept, now=self._clock())
             for share in compress(asked, granted):
                 self._tell(share, kept=kept)
+                if claim and not kept:
+                    claim.given_back(share.member, share.slots)
         return shares if kept else None
 
-    async def _ask(self, share: Share, mute: set[Member]) -> bool:
-        keeper = self._registrations.slots_of(share.member)
+    async def _ask(self, share: Share, mute: set[Member], claim: Claim | None) -> bool:
         try:
-            return keeper is not None and await keeper.reserve(
-                share.name, share.slots, _RESERVED_SECONDS
+            granted = await self._registrations.reserve(
+                share.member, share.name, share.slots, _RESERVED_SECONDS, claim
             )
         except UnansweredError as error:
             _log.info("%s keeps no slots: %s", share.member.address, error)
             mute.add(share.member)
             return False
+        return granted
 
     def _tell(self, share: Share, *, kept: bool) -> None:
         keeper = self._registrations.slots_of(share.member)

@@ -9,11 +9,16 @@ from typing import TypeVar
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.makes.request_ids import RequestIds
+from envwire.farm.gateway.orders.outbox import UnansweredError
+from envwire.farm.gateway.orders.registrations import Registrations
 from envwire.farm.gateway.registry.placement import Want
-from envwire.farm.gateway.registry.registry import Registry
+from envwire.farm.gateway.registry.quotas import Claim, Quotas
+from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.relaying.links import RefusedError, ServerGoneError
+from envwire.server._auth.client import Client
 from envwire.server._front.tally import MADE, Tally
+from envwire.server._ipc.fault_replies import fault_reply
 from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.farm")
@@ -33,24 +38,45 @@ class Maker:
         registry: The servers.
         queue: Where Makes wait for room.
         tally: Counts them.
+        quotas: How many slots a client may hold.
+        registrations: Have servers keep a slot for a client that has a quota, so that they count it.
     """
 
-    def __init__(self, registry: Registry, queue: MakeQueue, tally: Tally) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        queue: MakeQueue,
+        tally: Tally,
+        quotas: Quotas,
+        registrations: Registrations,
+    ) -> None:
         self._registry = registry
         self._queue = queue
         self._ids = RequestIds()
         self._tally = tally
+        self._quotas = quotas
+        self._registrations = registrations
 
-    async def make(self, request: pb.MakeRequest, send: Send[T]) -> T:
+    async def make(
+        self, request: pb.MakeRequest, send: Send[T], client: Client, reservation: bytes
+    ) -> T:
         """Sends a Make to a server that makes it, and returns what `send` does.
 
+        Args:
+            request: The Make.
+            send: Sends it.
+            client: Whose it is.
+            reservation: What it says of slots that are kept for it, if the client has a quota.
+
         Raises:
-            FaultError: No server has room, or none makes it.
+            FaultError: No server has room, or none makes it, or the client has as many sessions as it may.
             RefusedError: A server refuses it, and others would as well.
         """
         with self._tally.making() as count:
             try:
-                answer = await self._make(request, send)
+                with self._quotas.claim(client, 1) as claim:
+                    counted = self._counted(send, claim, reservation) if claim else send
+                    answer = await self._make(request, counted)
             except RefusedError as error:
                 count.outcome = error.reason.value if error.reason else error.code.name
                 raise
@@ -79,6 +105,30 @@ class Maker:
                     refusal = error
                 _log.info("%s makes no %s: %s", member.address, request.env_id, refusal)
                 tried |= {member}
+
+    def _counted(self, send: Send[T], claim: Claim, reservation: bytes) -> Send[T]:
+        """Returns what has a server keep a slot for a Make, which counts for the client, before it sends the Make."""
+
+        async def send_counted(member: Member) -> T:
+            address, kept = member.address, False
+            try:
+                kept = await self._registrations.reserve(
+                    member, reservation, 1, HELD_SECONDS, claim
+                )
+            except UnansweredError as error:
+                raise ServerGoneError(f"{address} does not count slots: {error}") from None
+            if not kept:
+                full = FaultError(Reason.CAPACITY_REACHED, f"{address} has no free slot")
+                raise RefusedError(fault_reply(full).error)
+            try:
+                return await send(member)
+            except BaseException:
+                claim.given_back(member, 1)
+                raise
+            finally:
+                self._registrations.release(member, reservation)
+
+        return send_counted
 
     async def _send(self, member: Member, send: Send[T]) -> T:
         """Sends a Make for which a slot was taken."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from envwire.farm.gateway.orders.operator_calls import OperatorCalls
-from envwire.farm.gateway.orders.outbox import Outbox
+from envwire.farm.gateway.orders.outbox import Outbox, UnansweredError
 from envwire.farm.gateway.orders.slots import SlotKeeper
+from envwire.farm.gateway.registry.quotas import Claim
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 
@@ -64,6 +65,35 @@ class Registrations:
         """Returns what reaches the slots of a server; None for one that keeps none."""
         registration = self._open.get(member.incarnation)
         return registration.slots if registration and member.hello.keeps_slots else None
+
+    async def reserve(
+        self, member: Member, name: bytes, count: int, seconds: float, claim: Claim | None
+    ) -> bool:
+        """Has a server keep free slots; returns whether it does.
+
+        Args:
+            member: The server.
+            name: Names the reservation.
+            count: How many.
+            seconds: How long.
+            claim: What they count for; None where nobody counts.
+
+        Raises:
+            UnansweredError: It does not say, keeps none, or does not count them.
+        """
+        slots = self.slots_of(member)
+        if slots is None or (claim is not None and member.clients is None):
+            raise UnansweredError("it keeps none, or does not count them")
+        granted = await slots.reserve(name, count, seconds, claim.principal if claim else "")
+        if claim is not None and granted:
+            claim.granted(member, count)
+        return granted
+
+    def release(self, member: Member, name: bytes) -> None:
+        """Has a server give back what no Make took of a reservation."""
+        slots = self.slots_of(member)
+        if slots is not None:
+            slots.release(name)
 
     def calls_to(self, member: Member) -> OperatorCalls | None:
         """Returns what reaches a server with operators' calls; None for one that takes none."""

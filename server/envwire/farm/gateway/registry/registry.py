@@ -7,7 +7,7 @@ servers: the stall does not count as silence, and a server's state is unknown un
 from __future__ import annotations
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from envwire.farm.gateway.registry.placement import Want, divide
 from envwire.farm.gateway.registry.pools import Pools
@@ -57,6 +57,11 @@ class Registry:
     def __iter__(self) -> Iterator[Member]:
         return iter(sorted(self._members.values(), key=lambda each: each.hello.server_id))
 
+    @property
+    def members(self) -> Iterable[Member]:
+        """The servers as they are now, in no order."""
+        return self._members.values()
+
     def register(self, hello: pb.ServerHello, address: str, now: float, owner: str = "") -> Member:
         """Registers a server. It replaces an earlier incarnation, or an earlier registration of the same one.
 
@@ -76,7 +81,7 @@ class Registry:
         if before is not None and before.incarnation == run and not before.dead:
             self._pools.remove(before)
             member.active, member.pending, member.held = before.active, before.pending, before.held
-            member.reserved = before.reserved
+            member.reserved, member.clients = before.reserved, before.clients
             self._holds = deque(
                 (until, member if each is before else each, count)
                 for until, each, count in self._holds
@@ -95,6 +100,7 @@ class Registry:
         member.reported_at, member.confirmed = now, True
         member.active, member.draining = load.active_sessions, load.draining
         member.reserved = load.reserved_slots
+        member.clients = dict(load.client_slots.slots) if load.HasField("client_slots") else None
         self._pools.update(member)
         self.on_room()
 

@@ -33,6 +33,7 @@ class Member:
         pending: Makes that it has not answered yet.
         held: Slots that Allocate set aside, where the server keeps none.
         reserved: Slots that the server keeps for allocations, of all gateways.
+        clients: Slots that clients with tokens hold there, by name; None for a server that does not count them.
         draining: Whether it takes no more sessions.
         connected: Whether its registration is open.
         cut_at: Time at which it broke.
@@ -53,6 +54,7 @@ class Member:
     pending: int = 0
     held: int = 0
     reserved: int = 0
+    clients: dict[str, int] | None = None
     draining: bool = False
     connected: bool = True
     cut_at: float = 0.0

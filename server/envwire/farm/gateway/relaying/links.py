@@ -19,7 +19,7 @@ from envwire.server._front.grpc.edge import STATUS_KEY
 from envwire.v1 import environment_pb2, status_pb2
 
 T = TypeVar("T")
-Metadata = tuple[tuple[str, str], ...]
+Metadata = tuple[tuple[str, str | bytes], ...]
 
 _SERVICE = environment_pb2.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 _HEALTH = "/grpc.health.v1.Health/Check"

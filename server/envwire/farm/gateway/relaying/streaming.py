@@ -20,12 +20,17 @@ class Upstreams:
 
     Args:
         routes: The ways to the servers.
-        metadata: The client's authorization header.
+        metadata: What servers are shown of the client.
+        reservation: Names the slot that a server keeps for a Make.
+
+    Attributes:
+        reservation: The same.
     """
 
-    def __init__(self, routes: Routes, metadata: Metadata) -> None:
+    def __init__(self, routes: Routes, metadata: Metadata, reservation: bytes) -> None:
         self._routes = routes
         self._metadata = metadata
+        self.reservation = reservation
         self._streams: dict[str, Any] = {}
 
     async def ask(self, member: Member, request: bytes) -> bytes:

@@ -210,6 +210,7 @@ class Joiner:
             active_sessions=info.active_sessions,
             draining=info.draining,
             reserved_slots=self._front.slot_orders.reserved,
+            client_slots=self._front.slot_orders.by_client,
         )
 
 

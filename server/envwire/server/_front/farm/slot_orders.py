@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
+from envwire.server._auth.client import BY_TOKEN, OF_THE_FARM
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.sessions.table import Sessions
 
@@ -27,11 +30,23 @@ class SlotOrders:
         """How many slots are kept."""
         return self._sessions.reservations.slots
 
+    @property
+    def by_client(self) -> farm_pb2.ClientSlots:
+        """Slots that clients with tokens hold, by their names at the gateway."""
+        slots = Counter[str]()
+        for held in (self._sessions.holders, self._sessions.reservations.holders):
+            for name, count in held.items():
+                slots[name.removeprefix(OF_THE_FARM)] += count
+        tokens = {name: count for name, count in slots.items() if name.startswith(BY_TOKEN)}
+        return farm_pb2.ClientSlots(slots=tokens)
+
     def obey(self, order: farm_pb2.SlotOrder) -> farm_pb2.SlotAnswer | None:
         """Does as it is told; returns the answer to an order that reserves."""
         name, held = order.reservation_id, to_seconds(order.held)
         if order.action == _Action.ACTION_RESERVE:
-            granted = not self._admission.draining and self._sessions.keep(name, order.count, held)
+            granted = not self._admission.draining and self._sessions.keep(
+                name, order.count, held, order.principal
+            )
             return farm_pb2.SlotAnswer(reservation_id=name, granted=granted)
         if order.action == _Action.ACTION_COMMIT:
             self._sessions.reservations.extend(name, held)

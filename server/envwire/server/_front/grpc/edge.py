@@ -23,7 +23,8 @@ _log = logging.getLogger("envwire.server")
 #: Trailing metadata in which a call that fails carries its ErrorStatus.
 STATUS_KEY = "grpc-status-details-bin"
 #: Metadata of a client that comes from a farm's gateway.
-_SHOWN = "envwire-ticket-bin", "envwire-reservation-bin"
+RESERVATION_KEY = "envwire-reservation-bin"
+_SHOWN = "envwire-ticket-bin", RESERVATION_KEY
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 #: Time between pings to a silent client, and time to wait for the answer. A dead client is detected after their sum.

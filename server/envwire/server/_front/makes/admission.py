@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
-from envwire.server._auth.client import Client
+from envwire.server._auth.client import BY_TOKEN, OF_THE_FARM, Client
 from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._auth.tickets import Tickets
 from envwire.server._front.makes.make_queue import Queue
@@ -61,6 +62,16 @@ class Admission:
             return self._sessions.find(source.session_id, source.secret)
         self._check_served(request)
         return self._groups.of(request.env_id).allow_list.check(request)
+
+    def counted(self, client: Client) -> Client:
+        """Returns a client under the name that the slots which it was promised count for.
+
+        A Make through a gateway to a server that knows no tokens comes from the gateway's address.
+        """
+        principal = self._sessions.reservations.principal(client.reservation)
+        if not principal or client.ticket is not None or client.name.startswith(BY_TOKEN):
+            return client
+        return replace(client, name=OF_THE_FARM + principal)
 
     @property
     def waiting(self) -> int:

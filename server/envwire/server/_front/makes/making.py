@@ -75,6 +75,7 @@ class SessionMaker:
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         order, begun = self._admission.check(request, client), self._clock()
+        client = self._admission.counted(client)
         group = self._group(order, request.env_id)
         await self._admission.reserve(client, group.name)
         reserved = self._clock()

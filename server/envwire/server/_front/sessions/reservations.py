@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,10 +14,11 @@ _MOST = 100_000
 
 @dataclass
 class _Reservation:
-    """Slots that are kept until a time."""
+    """Slots that are kept until a time, and the client that they count for."""
 
     slots: int
     until: float
+    principal: str
 
 
 class Reservations:
@@ -27,14 +29,18 @@ class Reservations:
 
     Attributes:
         slots: How many slots are kept in all.
+        holders: How many are kept for each client that they count for.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._kept: dict[bytes, _Reservation] = {}
         self.slots = 0
+        self.holders: Counter[str] = Counter()
 
-    def reserve(self, name: bytes, count: int, seconds: float, free: int) -> bool:
+    def reserve(
+        self, name: bytes, count: int, seconds: float, free: int, principal: str = ""
+    ) -> bool:
         """Keeps slots; returns False when fewer are free, or the name is taken.
 
         Args:
@@ -42,11 +48,12 @@ class Reservations:
             count: How many.
             seconds: How long.
             free: How many slots of the server nobody has.
+            principal: The client that they count for; empty for none.
         """
         if not 0 < count <= free or name in self._kept or len(self._kept) >= _MOST:
             return False
-        self._kept[name] = _Reservation(count, self._until(seconds))
-        self.slots += count
+        self._kept[name] = _Reservation(count, self._until(seconds), principal)
+        self._count(principal, count)
         return True
 
     def extend(self, name: bytes, seconds: float) -> None:
@@ -57,7 +64,8 @@ class Reservations:
     def release(self, name: bytes) -> bool:
         """Gives slots back; returns whether there were any."""
         kept = self._kept.pop(name, None)
-        self.slots -= kept.slots if kept else 0
+        if kept is not None:
+            self._count(kept.principal, -kept.slots)
         return kept is not None
 
     def has(self, name: bytes) -> bool:
@@ -70,7 +78,7 @@ class Reservations:
         if kept is None:
             return False
         kept.slots -= 1
-        self.slots -= 1
+        self._count(kept.principal, -1)
         if not kept.slots:
             del self._kept[name]
         return True
@@ -82,6 +90,18 @@ class Reservations:
         for name in over:
             self.release(name)
         return bool(over)
+
+    def principal(self, name: bytes) -> str:
+        """Returns the client that the slots of a reservation count for; empty for none."""
+        kept = self._kept.get(name)
+        return kept.principal if kept else ""
+
+    def _count(self, principal: str, slots: int) -> None:
+        self.slots += slots
+        if principal:
+            self.holders[principal] += slots
+            if not self.holders[principal]:
+                del self.holders[principal]
 
     def _until(self, seconds: float) -> float:
         return self._clock() + min(seconds, LONGEST_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
@@ -69,7 +69,8 @@ class Sessions:
         self._live: dict[str, SessionRecord] = {}
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._with_output: deque[FaultError] = deque()
-        self._reserved: Counter[str] = Counter()
+        self._making = 0
+        self._held: Counter[str] = Counter()
         self.reservations = Reservations(clock)
         self.group_slots = GroupSlots()
         self.on_free: Callable[[], None] = lambda: None
@@ -77,14 +78,19 @@ class Sessions:
 
     def __len__(self) -> int:
         """Returns how many sessions there are, those being made included."""
-        return len(self._live) + self._reserved.total()
+        return len(self._live) + self._making
 
     def __iter__(self) -> Iterator[SessionRecord]:
         return iter(list(self._live.values()))
 
-    def keep(self, name: bytes, count: int, seconds: float) -> bool:
+    def keep(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
         """Keeps slots for Makes which name them (see `Reservations.reserve`)."""
-        return self.reservations.reserve(name, count, seconds, self.free)
+        return self.reservations.reserve(name, count, seconds, self.free, principal)
+
+    @property
+    def holders(self) -> Mapping[str, int]:
+        """How many sessions each client has, those being made included, by its name."""
+        return self._held
 
     def reserve(self, owner: str = "", reservation: bytes = b"", group: str = "") -> None:
         """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
@@ -102,7 +108,8 @@ class Sessions:
             raise self.no_slot(group=group)
         if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()
-        self._reserved[owner] += 1
+        self._making += 1
+        self._held[owner] += 1
         self.group_slots.take(group)
 
     @property
@@ -135,7 +142,7 @@ class Sessions:
         Raises:
             FaultError: CLIENT_LIMIT_REACHED.
         """
-        if self._per_client and self._held(owner) + waiting >= self._per_client:
+        if self._per_client and self._held[owner] + waiting >= self._per_client:
             raise FaultError(
                 Reason.CLIENT_LIMIT_REACHED,
                 f"{owner} holds {self._per_client} sessions, all that one client may have here; close one first. The "
@@ -144,30 +151,28 @@ class Sessions:
                 retry_after=1.0,
             )
 
-    def _held(self, owner: str) -> int:
-        return self._reserved[owner] + sum(
-            session.owner == owner for session in self._live.values()
-        )
-
     def unreserve(self, owner: str = "", group: str = "") -> None:
         """Gives a reserved slot back."""
-        self._settle(owner)
+        self._making -= 1
+        self._give_back(owner)
         self.group_slots.give_back(group)
         self.on_free()
 
-    def _settle(self, owner: str) -> None:
-        self._reserved[owner] -= 1
-        self._reserved += Counter()  # removes clients whose count is 0
+    def _give_back(self, owner: str) -> None:
+        self._held[owner] -= 1
+        if not self._held[owner]:
+            del self._held[owner]
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session in the slot that was reserved for it."""
-        self._settle(session.owner)
+        self._making -= 1
         self._live[session.id] = session
 
     def end(self, session: SessionRecord) -> None:
         """Frees the slot of a session that ended and remembers why it ended."""
         if self._live.pop(session.id, None) is None:
             return
+        self._give_back(session.owner)
         self.group_slots.give_back(session.group)
         log_end(session)
         if session.end_reason is not None:

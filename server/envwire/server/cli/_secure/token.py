@@ -26,6 +26,14 @@ def token(
         list[str] | None,
         typer.Option(help="Pattern of the addresses, HOST:PORT, at which such servers may be."),
     ] = None,
+    quota: Annotated[
+        int | None,
+        typer.Option(
+            help="How many sessions of a farm its client may hold at once; by default the gateway's --quota.",
+            min=1,
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Make a token for NAME: print it, this once, and the line for the file of `envwire serve --tokens`.
 
@@ -35,7 +43,7 @@ def token(
     """
     servers = ServerPatterns(tuple(server or ()), tuple(address or ()))
     try:
-        made, line = new_token(name, scope or [Scope.PLAY], servers)
+        made, line = new_token(name, scope or [Scope.PLAY], servers, quota)
     except ValueError:
         stop(
             "token",

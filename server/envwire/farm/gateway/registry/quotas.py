@@ -1,0 +1,119 @@
+"""Quotas: how many slots of the farm a client may hold. No I/O.
+
+Servers count them: sessions, and slots that they keep. What a gateway asks a server to keep counts from then on, and
+what was kept since the server's last report as well, so one gateway lets nobody have more. Of several gateways each
+learns of the others' slots with the servers' next reports, a tenth of a second later.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+
+from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.registry.states import Member
+from envwire.server._auth.client import BY_TOKEN, Client
+
+
+class Claim:
+    """Slots that a client with a quota is about to get.
+
+    Args:
+        pending: The slots that clients are about to get, by name.
+        principal: Name of the client.
+        count: How many.
+
+    Attributes:
+        principal: Name of the client.
+    """
+
+    def __init__(self, pending: Counter[str], principal: str, count: int) -> None:
+        self._pending = pending
+        self.principal = principal
+        self._left = 0
+        self._add(count)
+
+    def granted(self, member: Member, count: int) -> None:
+        """Records that a server keeps some of them: from now on they are among those that it counts."""
+        self._add(-count)
+        self._count(member, count)
+
+    def given_back(self, member: Member, count: int) -> None:
+        """Records that a server has some of them back, which are to be claimed elsewhere."""
+        self._count(member, -count)
+        self._add(count)
+
+    def end(self) -> None:
+        """Records that the client gets no more."""
+        self._add(-self._left)
+
+    def _add(self, count: int) -> None:
+        self._left += count
+        self._pending[self.principal] += count
+        if not self._pending[self.principal]:
+            del self._pending[self.principal]
+
+    def _count(self, member: Member, count: int) -> None:
+        if member.clients is not None:
+            member.clients[self.principal] = member.clients.get(self.principal, 0) + count
+
+
+class Quotas:
+    """The quotas of one gateway.
+
+    Args:
+        members: The servers, as they are now.
+        default: Quota of clients whose token says none; 0 for none.
+    """
+
+    def __init__(self, members: Iterable[Member], default: int) -> None:
+        self._members = members
+        self._default = default
+        self._pending: Counter[str] = Counter()
+
+    def held(self, principal: str) -> int:
+        """Returns how many slots a client holds, or is about to get."""
+        counted = (
+            each.clients.get(principal, 0)
+            for each in self._members
+            if each.clients and not each.dead
+        )
+        return sum(counted) + self._pending[principal]
+
+    def of(self, client: Client) -> int:
+        """Returns how many slots a client may hold; 0 for any number."""
+        if not client.name.startswith(BY_TOKEN):
+            return 0
+        return self._default if client.quota is None else client.quota
+
+    @contextmanager
+    def claim(self, client: Client, count: int) -> Generator[Claim | None]:
+        """Claims slots for a client; None for a client without a quota.
+
+        Raises:
+            FaultError: CLIENT_LIMIT_REACHED.
+        """
+        quota = self.of(client)
+        if not quota:
+            yield None
+            return
+        held = self.held(client.name)
+        if held + count > quota:
+            raise _exceeded(client.name, quota, held, count)
+        claim = Claim(self._pending, client.name, count)
+        try:
+            yield claim
+        finally:
+            claim.end()
+
+
+def _exceeded(name: str, quota: int, held: int, count: int) -> FaultError:
+    return FaultError(
+        Reason.CLIENT_LIMIT_REACHED,
+        f"{name} holds {held} of the {quota} sessions of the farm that it may have at once, and asks for {count} more; "
+        "close some first. Ended ones, and those made through other gateways, count as servers report them, some "
+        "tenths of a second late. The operator raises the number by quota= in the token file, or --quota",
+        metadata={"quota": str(quota), "held": str(held)},
+        retry_after=1.0,
+    )
