@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import urllib.error
@@ -12,9 +13,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
+import typer
 
 from envwire.client import RemoteEnv
 from envwire.server import Server
+from envwire.server.cli._serve import live_page
 
 ENV = "CartPole-v1"
 ENVWIRE = (sys.executable, "-m", "envwire")
@@ -98,3 +101,63 @@ def test_sessions_that_were_made_through_a_farm_are_shown_in_full() -> None:
         assert "refused" not in session
         assert session["events"][0]["text"] == "made"
         env.close()
+
+
+@pytest.mark.parametrize("command", [["serve"], ["farm", "up", "-n", "1"]], ids=" ".join)
+def test_one_command_serves_environments_and_the_page(command: list[str]) -> None:
+    arguments = [*command, ENV, "--port", "0", "--dashboard", "--dashboard-port", "0"]
+    with subprocess.Popen([*ENVWIRE, *arguments], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            target = process.stdout.readline().removeprefix("ready: ").strip()
+            page = process.stdout.readline()
+            assert page.startswith("dashboard: http://127.0.0.1:")
+            address, key = page.split()[1].split("/#key=")
+            env = RemoteEnv(target, ENV)
+            rows: list[Any] = []
+            while not rows:
+                rows = ask(address, "/api/sessions", key)["rows"]
+            assert [row["env"] for row in rows] == [ENV]
+            env.close()
+            process.terminate()
+            assert process.wait(60) == 0
+            with pytest.raises(urllib.error.URLError):
+                ask(address, "/api/sessions", key)
+        finally:
+            process.kill()
+
+
+def test_the_page_ends_with_a_server_that_is_killed() -> None:
+    arguments = ["serve", ENV, "--port", "0", "--dashboard", "--dashboard-port", "0"]
+    with subprocess.Popen([*ENVWIRE, *arguments], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        address, key = process.stdout.readline().split()[1].split("/#key=")
+        assert ask(address, "/api/farm", key)
+        process.kill()
+        assert process.stdout.read() == "", "its page has the same output, and ends"
+        with pytest.raises(urllib.error.URLError):
+            ask(address, "/api/farm", key)
+
+
+def test_a_page_that_cannot_be_served_ends_the_command_before_it_serves() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [*ENVWIRE, "serve", ENV, "--port", "0", "--dashboard", "--dashboard-port", port]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"port {port}" in done.stderr
+    assert "--dashboard-port" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_missing_extra_is_named_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(live_page.importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(typer.Exit), live_page.live_page("serve", True, 0):
+        pass
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "pip install 'envwire[dashboard]'" in said
+    with live_page.live_page("serve", False, 0):
+        pass

@@ -23,9 +23,12 @@ _STOP_SECONDS = 1
 class _Uvicorn(uvicorn.Server):
     """Tells when it serves."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], lifeline: int | None
+    ) -> None:
         super().__init__(config)
         self._ready = ready
+        self._lifeline = lifeline
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -37,13 +40,21 @@ class _Uvicorn(uvicorn.Server):
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
+        if self._lifeline is not None:
+            loop.add_reader(self._lifeline, self._stop)
         yield
 
     def _stop(self) -> None:
         self.should_exit = True
 
 
-def run(targets: list[str], host: str, port: int, ready: Callable[[str], None]) -> None:
+def run(
+    targets: list[str],
+    host: str,
+    port: int,
+    ready: Callable[[str], None],
+    lifeline: int | None = None,
+) -> None:
     """Serves the page until SIGTERM or Ctrl-C.
 
     Args:
@@ -51,6 +62,7 @@ def run(targets: list[str], host: str, port: int, ready: Callable[[str], None]) 
         host: Address to bind.
         port: Port to bind; 0 for any free one.
         ready: Called with the page's address, in which its key is, once it is served.
+        lifeline: A file whose end stops it as well.
 
     Raises:
         ValueError: The token would go where others can read it.
@@ -69,4 +81,4 @@ def run(targets: list[str], host: str, port: int, ready: Callable[[str], None]) 
         config = uvicorn.Config(
             app, log_level="warning", timeout_graceful_shutdown=_STOP_SECONDS, lifespan="on"
         )
-        _Uvicorn(config, lambda: ready(address)).run(sockets=[bound])
+        _Uvicorn(config, lambda: ready(address), lifeline).run(sockets=[bound])

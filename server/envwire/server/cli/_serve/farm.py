@@ -14,6 +14,7 @@ import typer
 from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
 from envwire.server.cli._inspect.farm_status import status
+from envwire.server.cli._serve.live_page import PAGE_OPTIONS, live_page
 from envwire.server.cli._serve.settings_options import given, keyword, take_settings
 from envwire.server.cli._serve.starting import starting
 from envwire.server.config import SETTINGS
@@ -55,6 +56,7 @@ def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any
         from envwire.server.config import ServerConfig
 
         gateway = GatewayConfig(**{name: options.pop(name) for name in _GATEWAYS})
+        page = live_page("farm up", options.pop("dashboard"), options.pop("dashboard_port"))
         in_image = partial(compose.run, image=options.pop("image"))
         least, most, free, idle = (options.pop(name) for name in _BOUNDS)
         if (least or most) and on is not Engine.RAY:
@@ -70,11 +72,8 @@ def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any
         paths = () if on is Engine.COMPOSE else (os.getcwd(),)
         server = ServerConfig(**settings, sys_path=paths)
         log_to_stderr(server.log_format)
-        engines[on](servers, server, gateway, _tell_ready)
-
-
-def _tell_ready(target: str) -> None:
-    print(f"ready: {target}", flush=True)
+        with page as ready:
+            engines[on](servers, server, gateway, ready)
 
 
 _TAKEN = {name: setting for name, setting in SETTINGS.items() if name not in _NOT_HERE}
@@ -124,6 +123,7 @@ _OTHERS: tuple[inspect.Parameter, ...] = (
     keyword("max", 0, _Max),
     keyword("free", 1, _Free),
     keyword("idle", 60.0, _Idle),
+    *PAGE_OPTIONS,
 )
 
 take_settings(up, _TAKEN, *_OTHERS)

@@ -9,6 +9,7 @@ import typer
 
 from envwire.server._logs.setup import log_to_stderr
 from envwire.server._settings.sources import gather
+from envwire.server.cli._serve.live_page import PAGE_OPTIONS, live_page
 from envwire.server.cli._serve.settings_options import given, take_settings
 from envwire.server.cli._serve.starting import starting
 from envwire.server.cli._stop import stop
@@ -20,7 +21,9 @@ EPILOG = (
 )
 
 
-def serve(ctx: typer.Context, config: str, **options: Any) -> None:
+def serve(
+    ctx: typer.Context, config: str, dashboard: bool, dashboard_port: int, **options: Any
+) -> None:
     """Host ENVIRONMENTS until SIGTERM or Ctrl-C.
 
     Prints "ready: HOST:PORT" when clients can connect. The first SIGTERM lets running sessions finish, the second
@@ -37,9 +40,10 @@ def serve(ctx: typer.Context, config: str, **options: Any) -> None:
         server = ServerConfig(**settings, sys_path=(os.getcwd(),))
         log_to_stderr(server.log_format)
         try:
-            run(server, lambda target: print(f"ready: {target}", flush=True))
+            with live_page("serve", dashboard, dashboard_port) as ready:
+                run(server, ready)
         except ForkserverError as error:
             stop("serve", error)
 
 
-take_settings(serve, SETTINGS)
+take_settings(serve, SETTINGS, *PAGE_OPTIONS)

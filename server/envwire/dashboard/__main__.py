@@ -1,0 +1,30 @@
+"""Serves the page of a server that runs beside it (`envwire serve --dashboard`), until its standard input ends."""
+
+from __future__ import annotations
+
+import sys
+
+from envwire.dashboard.serving import run
+
+
+def main(target: str, port: str) -> None:
+    """Serves the page, and prints its address.
+
+    Args:
+        target: HOST:PORT of the server.
+        port: Port to bind on loopback.
+    """
+    try:
+        run(
+            [target],
+            "127.0.0.1",
+            int(port),
+            lambda address: print(f"dashboard: {address}", flush=True),
+            lifeline=sys.stdin.fileno(),
+        )
+    except (OSError, ValueError) as error:
+        sys.exit(f"envwire dashboard: {error}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

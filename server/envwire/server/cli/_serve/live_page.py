@@ -1,0 +1,119 @@
+"""The live page beside a server or a farm: `--dashboard`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import inspect
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+
+from envwire.server.cli._serve.settings_options import keyword
+from envwire.server.cli._stop import stop
+
+_HOST = "127.0.0.1"
+_STOP_SECONDS = 10.0
+#: Addresses that a server binds and nobody dials.
+_EVERYWHERE = {"0.0.0.0": _HOST, "[::]": "[::1]"}  # noqa: S104 - compared, not bound
+_Dashboard = Annotated[
+    bool,
+    typer.Option(
+        "--dashboard",
+        help="Serve the live page as well, on loopback; its address is printed. It takes the extra: pip install "
+        "'envwire[dashboard]'.",
+        rich_help_panel="Operations",
+    ),
+]
+_Port = Annotated[
+    int,
+    typer.Option(
+        help="Port of the live page; 0 for any free one.",
+        min=0,
+        max=65535,
+        rich_help_panel="Operations",
+    ),
+]
+#: The options of commands that have a page.
+PAGE_OPTIONS: tuple[inspect.Parameter, ...] = (
+    keyword("dashboard", False, _Dashboard),
+    keyword("dashboard_port", 50080, _Port),
+)
+
+
+@contextmanager
+def live_page(command: str, wanted: bool, port: int) -> Generator[Callable[[str], None]]:
+    """Gives what tells that a server or a gateway is ready, and starts the page then. The page ends with the block.
+
+    Args:
+        command: The command, for messages.
+        wanted: Whether there is to be a page.
+        port: Its port; 0 for any free one.
+
+    Raises:
+        OSError: The port is taken.
+    """
+    with contextlib.ExitStack() as running:
+        if wanted:
+            _check_installed(command)
+            _check_free(port)
+
+        def ready(target: str) -> None:
+            print(f"ready: {target}", flush=True)
+            if wanted:
+                running.enter_context(_page(target, port))
+
+        yield ready
+
+
+def _check_installed(command: str) -> None:
+    for module in ("starlette", "uvicorn"):
+        if importlib.util.find_spec(module) is None:
+            stop(
+                command,
+                f"{module} is not installed; --dashboard needs: pip install 'envwire[dashboard]'",
+            )
+
+
+def _check_free(port: int) -> None:
+    try:
+        socket.create_server((_HOST, port)).close()
+    except OSError as error:
+        raise OSError(
+            f"cannot serve the page at port {port}: {error}; give another --dashboard-port"
+        ) from error
+
+
+@contextmanager
+def _page(target: str, port: int) -> Generator[None]:
+    """Runs the page in a process of its own, which ends with this one: its standard input does."""
+    from envwire.server._ipc.orphans import spared
+
+    host, _, number = target.rpartition(":")
+    page = subprocess.Popen(  # noqa: S603 - our own command
+        [
+            sys.executable,
+            "-m",
+            "envwire.dashboard",
+            f"{_EVERYWHERE.get(host, host)}:{number}",
+            str(port),
+        ],
+        stdin=subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for the server, which drains while the page is still served
+    )
+    spared.add(page.pid)
+    try:
+        yield
+    finally:
+        if page.stdin is not None:
+            page.stdin.close()
+        try:
+            page.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            page.kill()
+            page.wait()
