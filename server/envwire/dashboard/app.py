@@ -21,7 +21,7 @@ from envwire.dashboard.channels import CallError, Channels, Service
 from envwire.dashboard.guard import Guard
 from envwire.dashboard.query import Query, page
 from envwire.dashboard.summaries import description, farm_summary, known
-from envwire.dashboard.tiles import MOST_TILES, Tiles
+from envwire.dashboard.tiles import Tiles
 from envwire.dashboard.watching import Watcher
 from envwire.envs.type_guards import is_mapping
 from envwire.observe.v1 import observe_pb2
@@ -107,7 +107,7 @@ class Dashboard:
 
     async def _wall(self, request: Request) -> Response:
         named = [tile.rpartition("/") for tile in request.query_params.getlist("tile")]
-        keys = [(server, session_id) for server, _, session_id in named[:MOST_TILES]]
+        keys = [(server, session_id) for server, _, session_id in named]
         if not keys:
             raise ValueError("name the sessions to show, each as tile=SERVER/ID")
         for server, _ in keys:

@@ -41,12 +41,20 @@ class Session:
         server: The server that has it.
         status: Its counters.
         activity: What it did in the round of this number; in later ones it did nothing.
+        text: Its texts in small letters, a line each.
     """
 
     server: Server
     status: pb.SessionStatus
     activity: Activity = NOTHING
     round: int = 0
+    text: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Notes what the session is found by, which does not change: ten thousand are looked through at each key."""
+        status = self.status
+        texts = (status.env_id, status.client, status.session_id, self.server.address)
+        self.text = "\n".join(texts).lower()
 
     @property
     def doing(self) -> Activity:

@@ -13,6 +13,8 @@ from envwire.observe.v1 import observe_pb2 as pb
 
 MOST_ROWS = 200
 ENDED = "ended"
+#: Picking more than this part of all takes longer than sorting all.
+_SORTED = 20
 
 Row = dict[str, Any]
 _T = TypeVar("_T")
@@ -84,22 +86,25 @@ def page(fleet: Fleet, query: Query) -> dict[str, Any]:
         if not query.server or server.address == query.server
     ]
     if query.state == ENDED:
-        ended = [row for row in _ended(servers) if _matches(query.text, _texts_of(row))]
+        ended = [row for row in _ended(servers) if _matches(query.text, row)]
         return {"total": len(ended), "rows": _shown(ended, query, itemgetter(query.sort))}
-    living = [session for session in _living(servers, query) if _is_named(session, query.text)]
+    living = list(_living(servers, query))
     shown = _shown(living, query, _KEYS[query.sort])
     return {"total": len(living), "rows": [row_of(session) for session in shown]}
 
 
 def _shown(found: list[_T], query: Query, key: Callable[[_T], Any]) -> list[_T]:
+    last = query.offset + query.limit
+    if last > len(found) // _SORTED:
+        return sorted(found, key=key, reverse=query.descending)[query.offset : last]
     pick = nlargest if query.descending else nsmallest
-    return pick(query.offset + query.limit, found, key=key)[query.offset :]
+    return pick(last, found, key=key)[query.offset :]
 
 
 def _living(servers: list[Server], query: Query) -> Iterator[Session]:
     for server in servers:
         for session in server.sessions.values():
-            if not query.state or session.state == query.state:
+            if query.text in session.text and (not query.state or session.state == query.state):
                 yield session
 
 
@@ -109,19 +114,8 @@ def _ended(servers: list[Server]) -> Iterator[Row]:
             yield ended_row(server, end)
 
 
-def _is_named(session: Session, text: str) -> bool:
-    if not text:
-        return True
-    status = session.status
-    return _matches(text, (status.env_id, status.client, status.session_id, session.server.address))
-
-
-def _texts_of(row: Row) -> tuple[str, ...]:
-    return row["env"], row["client"], row["id"], row["server"]
-
-
-def _matches(text: str, texts: tuple[str, ...]) -> bool:
-    return any(text in each.lower() for each in texts)
+def _matches(text: str, row: Row) -> bool:
+    return any(text in row[name].lower() for name in ("env", "client", "id", "server"))
 
 
 def row_of(session: Session) -> Row:
@@ -140,6 +134,7 @@ def row_of(session: Session) -> Row:
         "codec": doing.codec,
         "agent": doing.agent,
         "frames": status.frames,
+        "episodes": status.episodes,
     }
 
 
@@ -158,5 +153,6 @@ def ended_row(server: Server, end: pb.SessionEnd) -> Row:
         "codec": 0.0,
         "agent": 0.0,
         "frames": False,
+        "episodes": 0,
         "message": end.message,
     }

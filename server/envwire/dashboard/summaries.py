@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import chain
+from math import isfinite
 from typing import Any
 
 from envwire.dashboard.model import Fleet
@@ -10,6 +11,9 @@ from envwire.dashboard.query import ended_row, row_of
 from envwire.dashboard.tiles import encoded
 from envwire.dashboard.verdict import shares, verdict
 from envwire.observe.v1 import observe_pb2
+
+#: How tracebacks begin, of Python and of the server's note that an environment raised.
+_TRACEBACKS = ("Traceback (most recent call last)", "the environment raised")
 
 
 def farm_summary(fleet: Fleet, waiting: int) -> dict[str, Any]:
@@ -62,11 +66,44 @@ def known(fleet: Fleet, address: str, session_id: str) -> dict[str, Any]:
 
 
 def description(told: observe_pb2.DescribeSessionResponse) -> dict[str, Any]:
-    """Returns what takes scope watch: events, exit status, output and the last picture."""
+    """Returns what takes scope watch: counters, episodes, events, exit status, output and the last picture."""
     return {
+        "counters": _counters(told.last if told.HasField("last") else told.session),
+        "episodes": [
+            {"at": each.ended, "total": each.total, "length": each.length}
+            for each in told.episodes
+            if isfinite(each.total)
+        ],
         "events": [{"at": event.at, "text": event.text} for event in told.events],
         "exit_status": told.exit_status if told.HasField("exit_status") else None,
         "output": told.output,
+        "error": last_error(told.output),
         "output_withheld": told.output_withheld,
         "picture": encoded(told.last_frame) if told.HasField("last_frame") else "",
     }
+
+
+def _counters(status: observe_pb2.SessionStatus) -> dict[str, Any]:
+    """Returns episodes, repeats and recoveries; means are None where there is nothing to divide by."""
+    episodes = status.episodes
+    known = episodes and isfinite(status.episode_returns)
+    return {
+        "episodes": episodes,
+        "mean_return": status.episode_returns / episodes if known else None,
+        "mean_length": status.episode_steps / episodes if episodes else None,
+        "repeated": status.repeated,
+        "replayed": status.replayed,
+        "epoch": status.epoch,
+        "loss": status.loss,
+    }
+
+
+def last_error(output: str) -> str:
+    """Returns the last exception in a process's output, in a line; empty when there is none."""
+    found, inside = "", False
+    for line in output.splitlines():
+        if line.startswith(_TRACEBACKS):
+            inside = True
+        elif inside and line and not line[0].isspace():
+            found, inside = line, False
+    return found

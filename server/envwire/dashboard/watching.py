@@ -29,15 +29,19 @@ class Watcher:
 
     Attributes:
         fleet: What is known.
-        waiting: Makes that wait at the gateways.
     """
 
     def __init__(self, targets: list[str], channels: Channels) -> None:
         self._targets = targets
         self._channels = channels
         self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._farms: dict[str, farm_pb2.ListServersResponse] = {}
         self.fleet = Fleet()
-        self.waiting = 0
+
+    @property
+    def waiting(self) -> int:
+        """Makes that wait at the gateways: each has a queue of its own."""
+        return sum(farm.waiting for farm in self._farms.values())
 
     async def run(self) -> None:
         """Watches until it is cancelled."""
@@ -62,12 +66,17 @@ class Watcher:
             else:
                 if target not in {server.address for server in farm.servers}:
                     self.fleet.servers.pop(target, None)
-                self._take_farm(farm)
+                self.take_farm(target, farm)
             await asyncio.sleep(_AGAIN_SECONDS)
 
-    def _take_farm(self, farm: farm_pb2.ListServersResponse) -> None:
-        self.waiting = farm.waiting
-        listed = {server.address: server for server in farm.servers[:MOST_SERVERS]}
+    def take_farm(self, gateway: str, farm: farm_pb2.ListServersResponse) -> None:
+        """Takes what a gateway lists: its servers are watched, and those that none lists any more are not."""
+        self._farms[gateway] = farm
+        listed = {
+            server.address: server
+            for each in self._farms.values()
+            for server in each.servers[:MOST_SERVERS]
+        }
         for address, status in listed.items():
             state = farm_pb2.ServerStatus.State.Name(status.state)
             self.fleet.server(address).farm_state = state_name(state)

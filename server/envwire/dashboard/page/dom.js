@@ -32,13 +32,19 @@ export function duration(seconds) {
 const PARTS = { agent: "agent and network", environment: "environment", codec: "codec and other requests" }
 
 export function shareBar(shares) {
-  const bar = el("div", { class: "shares" })
-  for (const name of Object.keys(PARTS)) {
-    const part = el("span", { class: name, title: `${PARTS[name]}: ${percent(shares[name] ?? 0)}` })
-    part.style.width = `${(shares[name] ?? 0) * 100}%`
-    bar.append(part)
-  }
+  const bar = el("div", { class: "shares" }, Object.keys(PARTS).map((name) => el("span", { class: name })))
+  fillShares(bar, shares)
   return bar
+}
+
+// Shows other parts in a bar.
+export function fillShares(bar, shares) {
+  Object.keys(PARTS).forEach((name, at) => {
+    const title = `${PARTS[name]}: ${percent(shares[name] ?? 0)}`
+    if (bar.children[at].title === title) return
+    bar.children[at].title = title
+    bar.children[at].style.width = `${(shares[name] ?? 0) * 100}%`
+  })
 }
 
 export const legend = (shares) =>
@@ -46,9 +52,14 @@ export const legend = (shares) =>
     Object.entries(PARTS).map(([name, text]) =>
       el("span", {}, el("i", { class: name }), `${text} ${percent(shares[name] ?? 0)}`)))
 
+const rounded = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 })
+
+export const number = (value) => rounded.format(value)
+
 const SVG = "http://www.w3.org/2000/svg"
 
 const MOST_NARROW = 30
+const MOST_BARS = 16
 
 // A line of the values of the last minutes, one a second.
 export function chart(values, label) {
@@ -64,6 +75,32 @@ export function chart(values, label) {
   line.setAttribute("points", values.map((value, at) =>
     `${300 - ((values.length - 1 - at) / width) * 300},${62 - (value / top) * 60}`).join(" "))
   svg.append(line)
+  return svg
+}
+
+// A bar for each value; those below 0 hang from the line of 0.
+export function bars(values, label) {
+  const svg = document.createElementNS(SVG, "svg")
+  const top = Math.max(0, ...values.map(({ value }) => value))
+  const span = top - Math.min(0, ...values.map(({ value }) => value)) || 1
+  svg.setAttribute("class", "chart")
+  svg.setAttribute("viewBox", "0 0 300 64")
+  svg.setAttribute("preserveAspectRatio", "none")
+  svg.setAttribute("role", "img")
+  svg.setAttribute("aria-label", label)
+  const width = 300 / Math.max(MOST_BARS, values.length)
+  values.forEach(({ value, title }, at) => {
+    const bar = document.createElementNS(SVG, "rect")
+    const told = document.createElementNS(SVG, "title")
+    const height = Math.max(1, (Math.abs(value) / span) * 62)
+    told.textContent = title
+    bar.setAttribute("x", at * width + 1)
+    bar.setAttribute("width", width - 2)
+    bar.setAttribute("y", 1 + (Math.max(top, 0) / span) * 62 - (value > 0 ? height : 0))
+    bar.setAttribute("height", height)
+    bar.append(told)
+    svg.append(bar)
+  })
   return svg
 }
 

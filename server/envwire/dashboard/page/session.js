@@ -1,7 +1,7 @@
 // One session: what it does, or how it ended: events, exit status, last output, last picture.
 
 import { follow, get, post } from "./api.js"
-import { chart, count, duration, el, History, legend, replace, shareBar } from "./dom.js"
+import { bars, chart, count, duration, el, History, legend, number, replace, shareBar } from "./dom.js"
 
 export function sessionView(view, parameters) {
   const place = { server: parameters.get("server"), id: parameters.get("id") }
@@ -9,7 +9,10 @@ export function sessionView(view, parameters) {
   const stopped = new AbortController()
   const body = el("div")
   const picture = el("div", { class: "last" })
+  const ending = el("p", {}, el("button", { class: "danger", "data-key": "end", onclick: () => end() }, "end this session"))
+  const printed = el("pre", { class: "panel", tabindex: 0, "data-key": "output" })
   let pictures = false
+  let owner = ""
   replace(view, body)
 
   async function load() {
@@ -47,18 +50,19 @@ export function sessionView(view, parameters) {
       el("div", { class: "columns" },
         el("div", {}, facts(row, session), el("h2", {}, "Steps a second"),
           el("div", { class: "panel" }, chart(rates.values, "Steps a second since this page was opened")),
-          el("h2", {}, "What happened"), events(session, row), el("h2", {}, "Last output"), output(session)),
-        el("div", {}, picture, buttons(session, row))),
+          el("h2", {}, "What happened"), events(session, row), el("h2", {}, "Last output"), output(session, printed)),
+        el("div", {}, picture, buttons(session, row), episodes(session))),
     ]
   }
 
   function buttons(session, row) {
+    owner = row.client
     if (!session.admin || session.events?.some((event) => event.text.startsWith("ended"))) return null
-    return el("p", {}, el("button", { class: "danger", "data-key": "end", onclick: () => end(row) }, "end this session"))
+    return ending
   }
 
-  async function end(row) {
-    if (!confirm(`End the session of ${row.client}? Its environment is closed, and its client is told.`)) return
+  async function end() {
+    if (!confirm(`End the session of ${owner}? Its environment is closed, and its client is told.`)) return
     try { await post("end", place) } catch (error) { alert(error.message) }
     load()
   }
@@ -74,9 +78,40 @@ function facts(row, session) {
     age: duration(row.age), steps: count(row.steps), "steps a second": count(row.rate),
   }
   if (session.exit_status != null) known["exit status"] = session.exit_status
+  Object.assign(known, counted(session.counters))
   return el("div", { class: "panel" },
     el("dl", {}, Object.entries(known).map(([name, value]) => [el("dt", {}, name), el("dd", {}, String(value))])),
     el("h2", {}, "Where its time goes"), shareBar(row), legend(row))
+}
+
+// What the session counted, where there is something to tell.
+function counted(counters) {
+  if (!counters) return {}
+  const { epoch, loss, repeated, replayed } = counters
+  return {
+    ...(epoch ? { "sessions lost before": `${count(epoch)}, the last one after ${loss}` } : {}),
+    ...(replayed ? { "requests replayed": count(replayed) } : {}),
+    ...(repeated ? { "requests repeated": count(repeated) } : {}),
+  }
+}
+
+function episodes(session) {
+  if (session.refused) return null
+  const { episodes: ended, mean_return: mean, mean_length: length } = session.counters
+  if (!ended) return [el("h2", {}, "Episodes"), el("p", { class: "soft" }, "None has ended so far.")]
+  const told = `${count(ended)} episodes, mean return ${mean == null ? "unknown" : number(mean)}, `
+    + `mean length ${number(length)}`
+  const each = session.episodes.map(({ total, length: steps }) =>
+    ({ value: total, title: `return ${number(total)}, ${count(steps)} steps` }))
+  return [
+    el("h2", {}, "Episodes"),
+    el("div", { class: "panel" },
+      el("p", { class: "episodes" }, told),
+      el("p", { class: "soft" }, "Returns of the last ones"),
+      bars(each, `Returns of the last episodes: ${each.map(({ title }) => title).join("; ")}`),
+      el("p", { class: "soft" }, "Their lengths"),
+      bars(each.map(({ title }, at) => ({ value: session.episodes[at].length, title })), "Lengths of the last episodes")),
+  ]
 }
 
 function events(session, row) {
@@ -86,8 +121,14 @@ function events(session, row) {
     el("li", {}, el("time", {}, `+${duration(event.at - first)}`), event.text)))
 }
 
-function output(session) {
+// The element stays, and where it was scrolled to, while its text is the same.
+function output(session, printed) {
   if (session.refused) return null
   if (session.output_withheld) return el("p", { class: "soft" }, "Clients share its process: admins see the output.")
-  return el("pre", { class: "panel", tabindex: 0, "data-key": "output" }, session.output || "nothing so far")
+  const text = session.output || "nothing so far"
+  if (printed.textContent !== text) printed.textContent = text
+  return [
+    session.error ? el("p", { class: "error" }, session.error) : null,
+    printed,
+  ]
 }

@@ -1,7 +1,7 @@
 // The table of sessions: filtered, sorted and cut by the server, so that ten thousand are no more work than fifty.
 
 import { get, post } from "./api.js"
-import { count, duration, el, replace, shareBar } from "./dom.js"
+import { count, duration, el, fillShares, replace, shareBar } from "./dom.js"
 
 const ROWS = 50
 const COLUMNS = [
@@ -30,6 +30,7 @@ export function sessionsView(view, parameters) {
   const pages = el("span", { class: "soft" })
   const head = el("thead")
   const body = el("tbody", { "data-list": true })
+  const rows = new Rows(body)
   replace(view,
     el("div", { class: "filters" }, text, state, server, pages,
       el("button", { onclick: () => turn(-1), "data-page": "p" }, "previous"),
@@ -69,9 +70,17 @@ export function sessionsView(view, parameters) {
     total = page.total
     const last = Math.min(asked.offset + ROWS, total)
     replace(pages, total ? `${count(asked.offset + 1)} to ${count(last)} of ${count(total)}` : "no sessions")
-    replace(head, el("tr", {}, COLUMNS.map(([name, title, number]) => heading(name, title, number, asked, sortBy))))
-    replace(body, page.rows.map(row))
-    replace(server, chosenServer())
+    const order = `${asked.sort} ${asked.order}`
+    if (head.dataset.order !== order) {
+      head.dataset.order = order
+      replace(head, el("tr", {}, COLUMNS.map(([name, title, number]) => heading(name, title, number, asked, sortBy))))
+    }
+    rows.show(page.rows)
+    const chosen = `${asked.server} ${admins.has(asked.server)}`
+    if (server.dataset.chosen !== chosen) { // a button that is replaced while it is pressed hears no click
+      server.dataset.chosen = chosen
+      replace(server, chosenServer())
+    }
   }
 
   function chosenServer() {
@@ -102,18 +111,47 @@ function heading(name, title, number, asked, sortBy) {
     el("button", { onclick: () => sortBy(name), "data-key": name }, title + arrow))
 }
 
+// The rows of the table. A row that is shown already stays, and only those of its cells change that tell something new.
+class Rows {
+  shown = new Map()
+
+  constructor(body) {
+    this.body = body
+  }
+
+  show(told) {
+    const before = this.shown
+    this.shown = new Map(told.map((each) => [key(each), before.get(key(each)) ?? row(each)]))
+    for (const each of told) update(this.shown.get(key(each)), each)
+    const elements = [...this.shown.values()].map(({ element }) => element)
+    if (elements.length !== this.body.children.length
+      || elements.some((element, at) => element !== this.body.children[at])) replace(this.body, elements)
+  }
+}
+
+const key = (each) => `${each.server}/${each.id}`
+
 function row(each) {
-  return el("tr", {
-    tabindex: 0, "data-key": `${each.server}/${each.id}`, "data-href": place(each),
+  const cells = { state: el("td"), age: el("td", { class: "number" }), steps: el("td", { class: "number" }),
+    rate: el("td", { class: "number" }) }
+  const shares = shareBar(each)
+  const element = el("tr", {
+    tabindex: 0, "data-key": key(each), "data-href": place(each),
     onclick: () => { location.hash = place(each) },
   },
   el("td", {}, each.env),
   el("td", { class: "id", title: each.id }, each.id),
   el("td", {}, each.client),
   el("td", {}, each.server),
-  el("td", {}, each.state),
-  el("td", { class: "number" }, duration(each.age)),
-  el("td", { class: "number" }, count(each.steps)),
-  el("td", { class: "number" }, count(each.rate)),
-  el("td", {}, shareBar(each)))
+  Object.values(cells),
+  el("td", {}, shares))
+  return { element, cells, shares }
+}
+
+function update({ cells, shares }, each) {
+  const texts = { state: each.state, age: duration(each.age), steps: count(each.steps), rate: count(each.rate) }
+  for (const [name, text] of Object.entries(texts)) {
+    if (cells[name].textContent !== text) cells[name].textContent = text
+  }
+  fillShares(shares, each)
 }

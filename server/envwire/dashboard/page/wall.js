@@ -9,6 +9,8 @@ const TILES = 24
 export function wallView(view) {
   const wall = el("div", { class: "wall", "data-list": true })
   const tiles = new Map()
+  const visible = new Set()
+  const seen = new IntersectionObserver(look)
   let stream = null
   replace(view, wall)
 
@@ -28,12 +30,20 @@ export function wallView(view) {
     const none = el("p", { class: "soft" }, "No session can be watched: that takes a server with --frames, and "
       + "environments made with render_mode=\"rgb_array\".")
     replace(wall, tiles.size ? [...tiles.values()].map((each) => each.element) : none)
+    seen.disconnect()
+    visible.clear()
+    for (const each of tiles.values()) seen.observe(each.element)
+  }
+
+  // Only what is on the screen is rendered by its server.
+  function look(changes) {
+    for (const { target, isIntersecting } of changes) {
+      visible[isIntersecting ? "add" : "delete"](target.dataset.key)
+    }
     stream?.abort()
     stream = new AbortController()
-    if (tiles.size) {
-      const asked = new URLSearchParams([...tiles.keys()].map((each) => ["tile", each]))
-      follow(`wall?${asked}`, show, stream.signal).catch(() => {})
-    }
+    const asked = new URLSearchParams([...visible].map((each) => ["tile", each]))
+    if (visible.size) follow(`wall?${asked}`, show, stream.signal).catch(() => {})
   }
 
   function show(told) {
@@ -47,7 +57,7 @@ export function wallView(view) {
   const reload = () => load().catch((error) => replace(wall, error.message))
   reload()
   const timer = setInterval(reload, 2000)
-  return { stop: () => { clearInterval(timer); stream?.abort() } }
+  return { stop: () => { clearInterval(timer); seen.disconnect(); stream?.abort() } }
 }
 
 const key = (row) => `${row.server}/${row.id}`

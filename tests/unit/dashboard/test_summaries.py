@@ -1,0 +1,74 @@
+"""What the page tells of one session."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from envwire.dashboard.summaries import description, last_error
+from envwire.observe.v1 import observe_pb2 as pb
+
+TRACEBACK = """Traceback (most recent call last):
+  File "env.py", line 3, in step
+    raise ValueError("wet")
+ValueError: wet
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        ("", ""),
+        ("words: no error\n", ""),
+        (TRACEBACK, "ValueError: wet"),
+        (
+            TRACEBACK + "more words\n" + TRACEBACK.replace("wet", "dry") + "words\n",
+            "ValueError: dry",
+        ),
+        ("the environment raised:\n" + TRACEBACK, "ValueError: wet"),
+        ("Traceback (most recent call last):\n  File", ""),
+    ],
+)
+def test_the_last_error_of_an_output(output: str, found: str) -> None:
+    assert last_error(output) == found
+
+
+def test_episodes_are_told_of_living_and_of_ended_sessions() -> None:
+    counters = pb.SessionStatus(
+        episodes=4, episode_returns=-6.0, episode_steps=20, epoch=2, loss="DRAINING", replayed=7
+    )
+    episodes = [pb.Episode(ended=3.0, total=-1.5, length=5)]
+    for told in (
+        pb.DescribeSessionResponse(session=counters, episodes=episodes),
+        pb.DescribeSessionResponse(last=counters, episodes=episodes),
+    ):
+        found = description(told)
+        assert found["counters"] == {
+            "episodes": 4,
+            "mean_return": -1.5,
+            "mean_length": 5.0,
+            "repeated": 0,
+            "replayed": 7,
+            "epoch": 2,
+            "loss": "DRAINING",
+        }
+        assert found["episodes"] == [{"at": 3.0, "total": -1.5, "length": 5}]
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_json_cannot_write_is_left_out(value: float) -> None:
+    told = pb.DescribeSessionResponse(
+        session=pb.SessionStatus(episodes=1, episode_returns=value),
+        episodes=[pb.Episode(total=value, length=1)],
+    )
+    found = description(told)
+    json.dumps(found, allow_nan=False)
+    assert found["episodes"] == []
+    assert found["counters"]["mean_return"] is None
+
+
+def test_a_session_without_episodes_has_no_means() -> None:
+    found = description(pb.DescribeSessionResponse(session=pb.SessionStatus(steps=3)))
+    assert (found["counters"]["mean_return"], found["counters"]["mean_length"]) == (None, None)
