@@ -15,10 +15,12 @@ CHECKED: dict[str, Any] = {
     "shared_memory": 2**22,
     "max_message_bytes": 2**24,
 }
+#: The suite's environments, and one that several libraries have.
+SERVED = ["Conformance/*", "CartPole-v1"]
 
 
 @pytest.fixture(scope="package")
 def checked() -> Iterator[Server]:
     """A server of the suite's environments."""
-    with Server(["Conformance/*"], **CHECKED) as server:
+    with Server(SERVED, **CHECKED) as server:
         yield server

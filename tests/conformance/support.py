@@ -22,7 +22,7 @@ from envwire.conformance.suite.checks import CHECKS
 from envwire.conformance.suite.runner import Outcome, Result, Runner
 from envwire.conformance.suite.selection import PROFILES
 from envwire.server import Server
-from tests.conformance.conftest import CHECKED
+from tests.conformance.conftest import CHECKED, SERVED
 from tests.languages.programs import kit, program
 
 HERE = Path(__file__).parent
@@ -44,7 +44,7 @@ profile that a server does not offer. `make support` writes this page.
 
 @contextmanager
 def _python() -> Iterator[str]:
-    with Server(["Conformance/*"], **CHECKED) as server:
+    with Server(SERVED, **CHECKED) as server:
         yield server.target
 
 

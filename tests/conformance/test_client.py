@@ -83,6 +83,26 @@ DEFECTS = {
         "module.read = lambda shown: list(read(shown)) if isinstance(read(shown), tuple) else read(shown)",
         "faithful.a-value-goes-there-and-back/tuple[unary]",
     ),
+    "has another lease than it asked for": (
+        "make = Driver.make\n"
+        "Driver.make = lambda self, lease=None, **options: make(self, lease=1.0, **options)",
+        "cuts.a-client-tries-for-as-long-as-its-lease[direct]",
+    ),
+    "waits for ever for a welcome": (
+        "from envwire.client._transports.direct import dialing\ndialing._DIAL_SECONDS = 60.0",
+        "cuts.a-hello-without-an-answer-is-said-again[direct]",
+    ),
+    "takes nothing but a direct channel": (
+        "make = Driver.make\n"
+        "Driver.make = lambda self, transport, **options: make(self, transport='direct-tcp', **options)",
+        "oddities.without-an-address-there-is-grpc[direct]",
+    ),
+    "goes to any address that is advertised": (
+        "from envwire.client._transports.grpc import grpc_connection, grpc_transports\n"
+        "grpc_transports.followed = lambda connection, made, credentials: grpc_connection.Connection(\n"
+        "    made.address, grpc_connection._FOLLOW, credentials)",
+        "oddities.the-address-that-answered-is-kept[unary]",
+    ),
     "ends": ("raise SystemExit", "faithful.an-episode-is-driven[unary]"),
 }
 

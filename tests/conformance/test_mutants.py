@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import socket
+import ssl
+import threading
 from collections.abc import Iterator
 
 import pytest
 
 from envwire.conformance.checks import CHECKS
-from envwire.conformance.proxy import Behaviour, Proxy
+from envwire.conformance.proxy import Behaviour, Proxy, Via
 from envwire.conformance.raw import Access
 from envwire.conformance.suite import Selection
 from envwire.conformance.suite.runner import Outcome, Result, Runner
 from envwire.server import Server
-from tests.conformance.mutants import answers, channels, numbers, owners, recordings, requests
+from envwire.v1 import environment_pb2 as pb
+from tests.conformance.mutants import (
+    answers,
+    channels,
+    numbers,
+    owners,
+    recordings,
+    refusals,
+    requests,
+)
 from tests.conformance.mutants.mutant import MUTANTS, Mutant
+from tests.secured import certificates
 
 NAMES = sorted({name for mutant in MUTANTS for name in mutant.caught_by})
 #: Those that wait for long; `make test-conformance` runs them.
@@ -21,7 +36,15 @@ SLOW = [
     mutant for mutant in MUTANTS if any(name.startswith("leases.") for name in mutant.caught_by)
 ]
 
-del answers, channels, numbers, owners, recordings, requests  # importing them is what lists them
+del (
+    answers,
+    channels,
+    numbers,
+    owners,
+    recordings,
+    refusals,
+    requests,
+)  # importing them is what lists them
 
 
 def result(proxy: Proxy, name: str) -> Result:
@@ -60,3 +83,37 @@ def test_a_defect_is_found(checked: Server, mutant: Mutant) -> None:
     with Proxy(checked.target, mutant.make()) as proxy:
         outcomes = {name: result(proxy, name).outcome for name in mutant.caught_by}
     assert outcomes == dict.fromkeys(mutant.caught_by, Outcome.FAILED)
+
+
+class TlsOnUnix(Behaviour):
+    """Names a Unix socket that speaks TLS."""
+
+    def __init__(self, name: str) -> None:
+        self._address = f"unix-abstract:{name}"
+
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        response = via.forward(request)
+        if response.HasField("make"):
+            response.make.direct.addresses.append(self._address)
+        return response
+
+
+def speak_tls(listener: socket.socket) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates().path("server"), certificates().path("server-key"))
+    connection, _ = listener.accept()
+    with contextlib.suppress(OSError), connection:
+        context.wrap_socket(connection, server_side=True).close()
+
+
+def test_a_unix_socket_with_tls_is_found(checked: Server) -> None:
+    name = f"envwire-tls-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0{name}")
+        listener.listen()
+        speaker = threading.Thread(target=speak_tls, args=(listener,))
+        speaker.start()
+        with Proxy(checked.target, TlsOnUnix(name)) as proxy:
+            found = result(proxy, "access.the-unix-socket-is-plain[direct]")
+        speaker.join(10.0)
+    assert found.outcome is Outcome.FAILED

@@ -42,7 +42,8 @@ class Driver:
 
     def make(self, target: str, env_id: str, transport: str, lease: float | None = None) -> Any:
         self.close()
-        self.env = RemoteEnv(target, env_id, transport=transport, lease=lease)
+        chosen = None if transport == "auto" else transport
+        self.env = RemoteEnv(target, env_id, transport=chosen, lease=lease)
         return {}
 
     def reset(self, seed: int | None = None, options: Any = None) -> Any:

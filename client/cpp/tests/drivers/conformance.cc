@@ -81,8 +81,10 @@ class Player {
 
   std::string Make(const Fields& fields) {
     Close(fields);
-    static const std::map<std::string, TransportKind> kKinds = {
-        {"unary", TransportKind::kUnary}, {"stream", TransportKind::kStream}, {"direct", TransportKind::kDirect}};
+    static const std::map<std::string, TransportKind> kKinds = {{"auto", TransportKind::kAuto},
+                                                                {"unary", TransportKind::kUnary},
+                                                                {"stream", TransportKind::kStream},
+                                                                {"direct", TransportKind::kDirect}};
     ConnectOptions connect;
     connect.transport = kKinds.at(fields.at("transport").string_value());
     MakeOptions options;

@@ -17,7 +17,7 @@ import {
 interface Line {
   do: string;
   target: string;
-  transport: "unary" | "stream" | "direct";
+  transport: "auto" | "unary" | "stream" | "direct";
   env_id: string;
   lease?: number;
   seed?: number;

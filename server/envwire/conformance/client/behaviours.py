@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 
@@ -9,9 +10,10 @@ from google.protobuf.duration_pb2 import Duration
 
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.conformance.proxy import Behaviour, CutError, Via
+from envwire.v1 import direct_pb2, status_pb2
 from envwire.v1 import environment_pb2 as pb
-from envwire.v1 import status_pb2
 
+_FIRST_AFTER_THE_CUT = 2
 #: A field that no message has: number 1000, a text.
 UNKNOWN_FIELD = b"\xc2\x3e\x03new"
 
@@ -199,3 +201,68 @@ class Splitting(Behaviour):
     def frames(self, frame: bytes) -> list[bytes]:
         """Returns the pieces of a frame."""
         return [frame[start : start + 7] for start in range(0, len(frame), 7)]
+
+
+class Unreachable(Addressing):
+    """Names addresses of direct channels where nobody is, and no others."""
+
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        """Changes the addresses of a session."""
+        response = via.forward(request)
+        if response.HasField("make"):
+            del response.make.direct.addresses[:]
+            response.make.direct.addresses.extend(self.ADDRESSES)
+        return response
+
+
+class Advertising(Behaviour):
+    """Advertises an address where nobody is."""
+
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        """Changes the address of a session."""
+        response = via.forward(request)
+        if response.HasField("make"):
+            response.make.address = "127.0.0.1:1"
+        return response
+
+
+class Out(Behaviour):
+    """Cuts every connection for a while, from when `begin` is called."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def begin(self, seconds: float) -> None:
+        """Cuts from now on."""
+        self._until = time.monotonic() + seconds
+
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        """Cuts, or serves."""
+        if time.monotonic() < self._until:
+            raise CutError
+        return via.forward(request)
+
+
+class Busy(CutAfter):
+    """Cuts a direct channel behind a step, and answers the next hello only when there is another one."""
+
+    _PATIENCE = 25.0
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._hellos = 0
+        self._another = threading.Event()
+
+    @property
+    def given_up(self) -> bool:
+        """Whether the client did not wait for ever."""
+        return self._another.is_set()
+
+    def greet(self, answer: direct_pb2.HelloResponse) -> direct_pb2.HelloResponse:
+        """Keeps the second hello waiting."""
+        self._hellos += 1
+        if self._hellos == _FIRST_AFTER_THE_CUT:
+            self._another.wait(self._PATIENCE)
+        elif self._hellos > _FIRST_AFTER_THE_CUT:
+            self._another.set()
+        return answer

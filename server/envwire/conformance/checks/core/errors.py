@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
 from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw.values import entries, integer, text
 from envwire.conformance.suite import Level, Scene, cases, check
 from envwire.conformance.suite.checks import ALL
+from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 
 _RAISED = ("ValueError", "KeyError", "RuntimeError", "ZeroDivisionError")
@@ -158,3 +163,51 @@ def few_requests_of_a_session_may_wait(scene: Scene) -> None:
             answer.refused(
                 Reason.CAPACITY_REACHED, Reason.CLIENT_LIMIT_REACHED, Reason.RATE_LIMITED
             )
+
+
+@check("ERROR-6 ERROR-7")
+def an_error_is_googles(scene: Scene) -> None:
+    """Details are named as google.rpc's messages, and have their fields."""
+    answer = scene.ask("make", env_id="Conformance/NoSuchEnvironment-v0")
+    answer.refused(Reason.UNKNOWN_ENVIRONMENT)
+    named = {detail.type_url.rpartition("/")[2]: detail for detail in answer.response.error.details}
+    google = _google_error_info()
+    expect(google.DESCRIPTOR.full_name in named, f"google.rpc.ErrorInfo among {sorted(named)}")
+    expect(not any(one.Is(status_pb2.ErrorInfo.DESCRIPTOR) for one in named.values()), "no other")
+    found = google()
+    expect(named[google.DESCRIPTOR.full_name].Unpack(found), "what unpacks as google.rpc.ErrorInfo")
+    expect_equal(found.reason, Reason.UNKNOWN_ENVIRONMENT.value, "the reason that it has there")
+
+
+def _google_error_info() -> type[Any]:
+    """Returns a class of google.rpc.ErrorInfo, as a client has it that uses google.rpc's own files."""
+    file = descriptor_pb2.FileDescriptorProto(name="error_details.proto", package="google.rpc")
+    message = file.message_type.add(name="ErrorInfo")
+    for number, name in enumerate(("reason", "domain"), 1):
+        message.field.add(name=name, number=number, type="TYPE_STRING", label="LABEL_OPTIONAL")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("google.rpc.ErrorInfo"))
+
+
+#: A field of 2 MiB that no message has: number 1000, whose length is a varint of four bytes.
+_PADDING = b"\xc2\x3e\x80\x80\x80\x01" + bytes(2**21)
+
+
+@check("LIMIT-12")
+def a_large_make_is_served_or_too_large(scene: Scene) -> None:
+    """A Make of 2 MiB, and a reset whose header is behind as much, is served, or refused as too large."""
+    make = scene.make_request().SerializeToString()
+    made = scene.unary.exchange_bytes("make", _PADDING + make, scene.seconds)
+    if made.kind == "error":
+        made.refused(Reason.MESSAGE_TOO_LARGE)
+    else:
+        scene.made(made)
+    session = scene.make()
+    header = pb.ResetRequest(header=session.header, sequence=1).SerializeToString()
+    reset = scene.unary.exchange_bytes("reset", _PADDING + header, scene.seconds)
+    if reset.kind == "error":
+        reset.refused(Reason.MESSAGE_TOO_LARGE)
+    else:
+        session.number += 1
+    session.reset(1)

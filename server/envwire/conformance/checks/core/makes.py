@@ -201,3 +201,29 @@ def kwargs_without_a_wire_form_are_refused(scene: Scene) -> None:
     empty.kwargs.entries[0].value.Clear()
     answer = scene.ask_make(kwargs=empty.kwargs)
     answer.refused(Reason.INVALID_VALUE, Reason.KWARGS_NOT_ALLOWED)
+
+
+_CARTPOLE = "CartPole-v1"
+
+
+@check("SESSION-5")
+def an_id_of_several_libraries_is_envwires(scene: Scene) -> None:
+    """Without a library an id that several have is envwire's own, which moves as the others do."""
+    listed = scene.ask("list_environments").of("list_environments").environments
+    libraries = {one.library for one in listed if one.spec.id == _CARTPOLE}
+    if len(libraries) < 2:
+        raise SkippedError(f"the server has no {_CARTPOLE} of several libraries")
+    ways = {
+        library: _way(scene, pb.MakeRequest(env_id=_CARTPOLE, library=library))
+        for library in ("", *sorted(libraries))
+    }
+    expect_equal(ways[""], ways["envwire"], "the library, and the way of its CartPole")
+    expect_equal(len({way for _, way in ways.values()}), 1, "the number of different ways")
+
+
+def _way(scene: Scene, request: pb.MakeRequest) -> tuple[str, bytes]:
+    """Returns the library that an environment is of, and the elements of its first observations."""
+    made = scene.made(scene.unary.exchange(pb.InteractRequest(make=request), scene.seconds))
+    session = scene.attach(made, scene.unary)
+    observations = [session.reset(7).observation, *(session.step(1).observation for _ in range(5))]
+    return made.library, b"".join(one.array.data for one in observations)

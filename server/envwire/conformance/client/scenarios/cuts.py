@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from envwire.conformance.client.behaviours import Counting, Duplicating, Late, cutting
+from envwire.conformance.client.behaviours import Busy, Counting, Duplicating, Late, Out, cutting
 from envwire.conformance.client.scenario import Stage, scenario
-from envwire.conformance.outcomes import expect_equal
+from envwire.conformance.outcomes import expect, expect_equal
 
 _ACTIONS = (1, 0, 1, 1, 0, 1)
 
@@ -87,3 +87,25 @@ def duplicates_do_no_harm(stage: Stage) -> None:
 def late_answers_are_waited_for(stage: Stage) -> None:
     """An answer that takes 0.7 s is the answer of its own request."""
     _played(stage)
+
+
+@scenario("END-7 END-6", Out)
+def a_client_tries_for_as_long_as_its_lease(stage: Stage) -> None:
+    """Nobody is there for two thirds of the lease; then the client goes on."""
+    behaviour = stage.behaviour
+    assert isinstance(behaviour, Out)  # noqa: S101 - for the type checker
+    stage.make(lease=9)
+    stage.reset(1)
+    stage.counts([1])
+    behaviour.begin(6.0)
+    stage.counts([1, 0], start=(1, 1))
+    stage.close()
+
+
+@scenario("END-8", Busy, over=("direct",))
+def a_hello_without_an_answer_is_said_again(stage: Stage) -> None:
+    """A hello is not answered while the session is busy; the client closes, and opens another channel."""
+    _played(stage)
+    behaviour = stage.behaviour
+    assert isinstance(behaviour, Busy)  # noqa: S101 - for the type checker
+    expect(behaviour.given_up, "another hello while the first was not answered")

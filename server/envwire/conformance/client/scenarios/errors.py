@@ -30,7 +30,7 @@ _OF_A_MAKE = (
 )
 
 
-@scenario("ERROR-9 ERROR-4", cases={reason.value: reason for reason in _OF_A_STEP})
+@scenario("ERROR-9 ERROR-8 ERROR-4", cases={reason.value: reason for reason in _OF_A_STEP})
 def a_refused_step_is_reported(stage: Stage, reason: Reason) -> None:
     """A step that fails is told by its reason, and the next succeeds."""
     stage.make()

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from envwire.conformance.client.behaviours import Addressing, Noticing, Odd, Splitting
+from typing import Any
+
+from envwire.conformance.client.behaviours import (
+    Addressing,
+    Advertising,
+    Noticing,
+    Odd,
+    Splitting,
+    Unreachable,
+)
 from envwire.conformance.client.scenario import Stage, scenario
 
 
-def _played(stage: Stage) -> None:
-    stage.make(lease=20)
+def _played(stage: Stage, **options: Any) -> None:
+    stage.make(lease=20, **options)
     stage.reset(1)
     stage.counts([1, 0, 1, 1])
     stage.close()
@@ -34,4 +43,16 @@ def other_addresses_are_tried(stage: Stage) -> None:
 @scenario("FRAME-4", Splitting, over=("direct",))
 def frames_in_pieces_are_read(stage: Stage) -> None:
     """Frames arrive in pieces of seven bytes."""
+    _played(stage)
+
+
+@scenario("DIRECT-7", Unreachable, over=("direct",))
+def without_an_address_there_is_grpc(stage: Stage) -> None:
+    """Nobody is at any address; a client that may choose goes on with gRPC."""
+    _played(stage, transport="auto")
+
+
+@scenario("SESSION-23", Advertising)
+def the_address_that_answered_is_kept(stage: Stage) -> None:
+    """Nobody is at the advertised address; the client stays where its Make was answered."""
     _played(stage)

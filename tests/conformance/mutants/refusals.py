@@ -1,0 +1,35 @@
+"""Servers that refuse in a way of their own, or make what nobody asked for."""
+
+from __future__ import annotations
+
+from envwire.conformance.proxy import Behaviour, Via
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+from tests.conformance.mutants.mutant import caught_by
+
+_MANY_BYTES = 2**20
+
+
+@caught_by("errors.an-error-is-googles[unary]")
+class DetailsHaveNamesOfTheirOwn(Behaviour):
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        response = via.forward(request)
+        for detail in response.error.details:
+            detail.type_url = detail.type_url.replace("google.rpc", "envwire.v1")
+        return response
+
+
+@caught_by("errors.a-large-make-is-served-or-too-large[unary]")
+class LargeRequestsFail(Behaviour):
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        if request.ByteSize() > _MANY_BYTES:
+            return pb.InteractResponse(error=status_pb2.ErrorStatus(code=13, message="too much"))
+        return via.forward(request)
+
+
+@caught_by("makes.an-id-of-several-libraries-is-envwires[unary]")
+class GymnasiumIsPreferred(Behaviour):
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        if request.make.env_id == "CartPole-v1" and not request.make.library:
+            request.make.library = "gymnasium"
+        return via.forward(request)
