@@ -19,6 +19,7 @@ from envwire.server._processes.forkserver_start import (
     ForkserverError,
     Loaded,
     introduce,
+    reap,
     start_process,
 )
 from envwire.server._processes.groups.interpreter import Interpreter
@@ -26,7 +27,7 @@ from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
 
-#: Time that a fork may take, and a fork server to leave. A fork takes milliseconds; one that takes longer is stopped.
+#: Time that a fork may take. It takes milliseconds; a fork server that takes longer is stopped.
 _FORK_SECONDS = 10.0
 
 #: Called with a session's exit status; negative: the signal that killed it.
@@ -62,13 +63,15 @@ class ForkserverLink:
     Args:
         config: The settings of what it forks for.
         adopted: Takes the sessions of a fork server that is gone; all fork servers of a front have the same one.
+        group: The group that it serves, for the log.
 
     Attributes:
         interpreter: Runs it.
     """
 
-    def __init__(self, config: ServerConfig, adopted: Adopted) -> None:
+    def __init__(self, config: ServerConfig, adopted: Adopted, group: str = "") -> None:
         self._config = config
+        self._name = f"the fork server of groups.{group}" if group else "the fork server"
         self.interpreter = Interpreter(config)
         self._adopted = adopted
         self._control: socket.socket | None = None
@@ -118,7 +121,7 @@ class ForkserverLink:
             return process, control, await introduce(process, self._config)
         except BaseException:
             control.close()
-            self._burial = asyncio.ensure_future(_reap(process))
+            self._burial = asyncio.ensure_future(reap(process))
             raise
 
     def _listen(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
@@ -191,7 +194,7 @@ class ForkserverLink:
 
     def _give_up(self) -> None:
         """Kills a fork server that does not answer: it was stopped, or hangs in the kernel."""
-        _log.warning("the fork server did not fork within %g s and was killed", _FORK_SECONDS)
+        _log.warning("%s did not fork within %g s and was killed", self._name, _FORK_SECONDS)
         if self._process is not None:
             self._process.kill()
         self._lose()
@@ -207,14 +210,14 @@ class ForkserverLink:
         )  # clients that do not wait for it must not keep it from starting
 
     async def _start_another(self) -> None:
-        _log.warning("the fork server is gone; starting another one")
+        _log.warning("%s is gone; starting another one", self._name)
         if self._burial is not None:
             await self._burial
         await self.start()
 
     async def _bury(self, process: subprocess.Popen[bytes]) -> None:
         """Waits for the end of a fork server; from then on its sessions are the front's to look after."""
-        await _reap(process)
+        await reap(process)
         sessions, self._on_exit = self._on_exit, {}
         if not self._stopped:
             self._adopted.take(sessions)
@@ -287,16 +290,3 @@ class ForkserverLink:
         if self._burial is not None:
             await self._burial
         self.interpreter.close()
-
-
-async def _reap(process: subprocess.Popen[bytes]) -> None:
-    await asyncio.to_thread(_wait_or_kill, process)
-    spared.discard(process.pid)
-
-
-def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(_FORK_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -9,6 +9,7 @@ import socket
 import subprocess
 from dataclasses import dataclass, field
 
+from envwire.server._ipc.orphans import spared
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.v1.environment_pb2 import LibraryInfo
@@ -16,6 +17,8 @@ from envwire.v1.environment_pb2 import LibraryInfo
 _PROGRAM = "envwire.server._worker.forkserver_main"
 #: Time to import the environments, and to say what there is.
 _START_SECONDS = 300.0
+#: Time to leave.
+_LEAVE_SECONDS = 10.0
 
 
 class ForkserverError(Exception):
@@ -109,3 +112,17 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
     environments = environment_pb2.ListEnvironmentsResponse.FromString(listing)
     libraries = [LibraryInfo(name=name, version=version) for name, version in header["libraries"]]
     return Loaded(environments, libraries, header["files"])
+
+
+async def reap(process: subprocess.Popen[bytes]) -> None:
+    """Waits until the process is gone, and kills it if it does not leave."""
+    await asyncio.to_thread(_wait_or_kill, process)
+    spared.discard(process.pid)
+
+
+def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(_LEAVE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -105,6 +105,8 @@ class Sessions:
         """
         self.check_share(owner)
         if self.group_slots.full(group):
+            if self.reservations.take(reservation):  # no other Make names the slot
+                self.on_free()
             raise self.no_slot(group=group)
         if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()

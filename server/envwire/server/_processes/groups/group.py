@@ -28,7 +28,7 @@ class Group:
     def __init__(self, name: str, config: ServerConfig, adopted: Adopted) -> None:
         self.name = name
         self.config = config
-        self.forkserver = ForkserverLink(config, adopted)
+        self.forkserver = ForkserverLink(config, adopted, name)
         self.placement = Placement(config, self.forkserver.fork)
         self.allow_list = AllowList.of(config)
         self.loaded = Loaded()

@@ -89,3 +89,13 @@ def test_what_is_released_is_free(scene: Scene) -> None:
     assert scene.sessions.reservations.release(A)
     assert not scene.sessions.reservations.release(A)
     assert [scene.take() for _ in range(4)] == [True, True, True, False]
+
+
+def test_a_slot_that_its_full_group_cannot_use_is_free_again(scene: Scene) -> None:
+    scene.sessions.group_slots.limits = {"small": 1}
+    scene.sessions.reserve(group="small")
+    scene.sessions.keep(A, 1, 5.0)
+    freed = scene.freed
+    with pytest.raises(FaultError, match="group 'small'"):
+        scene.sessions.reserve(reservation=A, group="small")
+    assert (scene.freed, scene.sessions.reservations.slots) == (freed + 1, 0)
