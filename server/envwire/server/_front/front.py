@@ -67,11 +67,7 @@ class Front:
     """
 
     def __init__(
-        self,
-        config: ServerConfig,
-        clock: Callable[[], float],
-        access: Access,
-        groups: Groups,
+        self, config: ServerConfig, clock: Callable[[], float], access: Access, groups: Groups
     ) -> None:
         self.access = access
         self._max_make_bytes = config.max_make_bytes

@@ -9,14 +9,13 @@ import logging
 import os
 import socket
 import subprocess
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
 
 from envwire.server._ipc.bounds import PACKET_BYTES
 from envwire.server._ipc.orphans import inherited, spared
 from envwire.server._processes.adopted import Adopted
+from envwire.server._processes.forks import ForkError, ForkserverLostError, OnExit, PendingForks
 from envwire.server._processes.forkserver_start import (
-    ForkserverError,
     Loaded,
     introduce,
     reap,
@@ -29,32 +28,6 @@ _log = logging.getLogger("envwire.server")
 
 #: Time that a fork may take. It takes milliseconds; a fork server that takes longer is stopped.
 _FORK_SECONDS = 10.0
-
-#: Called with a session's exit status; negative: the signal that killed it.
-OnExit = Callable[[int], None]
-
-
-class ForkError(ForkserverError):
-    """The system has no process, memory or file to give at the moment."""
-
-
-class ForkserverLostError(ForkserverError):
-    """The fork server died, or was killed because it did not answer; the next fork starts another one."""
-
-
-@dataclass(eq=False)
-class _Fork:
-    """A fork under way.
-
-    Attributes:
-        pid: The number of the process.
-        on_exit: Called with the status with which the process ended.
-        overdue: Gives the fork server up.
-    """
-
-    pid: asyncio.Future[int]
-    on_exit: OnExit
-    overdue: asyncio.TimerHandle
 
 
 class ForkserverLink:
@@ -77,9 +50,8 @@ class ForkserverLink:
         self._control: socket.socket | None = None
         self._lifeline: tuple[int, int] | None = None
         self._stopped = False
-        self._forks: dict[int, _Fork] = {}
+        self._forks = PendingForks()
         self._on_exit: dict[int, OnExit] = {}
-        self._number = 0
         self._turn = asyncio.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._starting: asyncio.Task[None] | None = None
@@ -179,18 +151,16 @@ class ForkserverLink:
     async def _fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
         if self._control is None:
             raise ForkError("the server is stopping")
-        loop = asyncio.get_running_loop()
-        self._number += 1
-        packet = json.dumps({"fork": self._number}).encode()
+        number = self._forks.next_number()
+        packet = json.dumps({"fork": number}).encode()
         try:
             socket.send_fds(self._control, [packet], list(descriptors))
         except (BrokenPipeError, ConnectionResetError) as error:
             self._lose()
             raise ForkserverLostError("the fork server is gone") from error
         # The fork is overdue whether or not its client waits for so long.
-        overdue = loop.call_later(_FORK_SECONDS, self._give_up)
-        fork = self._forks[self._number] = _Fork(loop.create_future(), on_exit, overdue)
-        return await fork.pid
+        overdue = asyncio.get_running_loop().call_later(_FORK_SECONDS, self._give_up)
+        return await self._forks.add(number, on_exit, overdue)
 
     def _give_up(self) -> None:
         """Kills a fork server that does not answer: it was stopped, or hangs in the kernel."""
@@ -239,39 +209,21 @@ class ForkserverLink:
         if "exited" in message:
             self._hear_exit(message["exited"], message["status"])
         elif "failed" in message:
-            self._hear_failure(message["failed"], message["error"])
+            self._forks.fail(message["failed"], ForkError(f"cannot fork: {message['error']}"))
         else:
-            self._hear_fork(message["forked"], message["pid"])
+            pid = message["pid"]
+            self._on_exit[pid] = self._forks.forked(message["forked"], pid)
 
     def _hear_exit(self, pid: int, status: int) -> None:
         if on_exit := self._on_exit.pop(pid, None):
             on_exit(status)
-
-    def _hear_fork(self, number: int, pid: int) -> None:
-        fork = self._settle(number)
-        self._on_exit[pid] = fork.on_exit
-        if not fork.pid.done():
-            fork.pid.set_result(pid)
-
-    def _hear_failure(self, number: int, why: str) -> None:
-        fork = self._settle(number)
-        if not fork.pid.done():
-            fork.pid.set_exception(ForkError(f"cannot fork: {why}"))
-
-    def _settle(self, number: int) -> _Fork:
-        fork = self._forks.pop(number)
-        fork.overdue.cancel()
-        return fork
 
     def _lose(self) -> None:
         if self._control is not None:
             asyncio.get_running_loop().remove_reader(self._control)
             self._control.close()
             self._control = None
-        for number in list(self._forks):
-            fork = self._settle(number)
-            if not fork.pid.done():
-                fork.pid.set_exception(ForkserverLostError("the fork server is gone"))
+        self._forks.fail_all()
         if self._process is not None:
             process, self._process = self._process, None
             self._burial = asyncio.ensure_future(self._bury(process))

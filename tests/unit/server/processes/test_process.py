@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from envwire.server._processes.forkserver import ForkError
+from envwire.server._processes.forks import ForkError
 from envwire.server._processes.process import Process
 
 
