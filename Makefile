@@ -10,6 +10,7 @@ LEROBOT := .venv-lerobot
 RECIPES := .venv-recipes
 TORCH := .venv-torch
 RAY := .venv-ray
+OTEL := .venv-otel
 DOCS := .venv-docs
 GROUPS := .venv-groups
 FAULTS ?= 10000
@@ -193,6 +194,15 @@ $(RAY)/.ready: pyproject.toml
 test-ray: $(RAY)/.ready ## Remove nodes of a Ray cluster in the middle of training (installs Ray).
 	$(RAY)/bin/python -m pytest -p no:unraisableexception tests/ray
 
+$(OTEL)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(OTEL)
+	$(OTEL)/bin/pip install --quiet --upgrade pip
+	$(OTEL)/bin/pip install --quiet --editable '.[otel,gymnasium]' --group test
+	@touch $@
+
+test-otel: $(OTEL)/.ready ## Trace requests with OpenTelemetry, in memory and through a collector (installs its SDK).
+	$(OTEL)/bin/python -m pytest tests/otel
+
 test-kubernetes: $(VENV)/.dev ## Validate the Kubernetes manifests (installs kubernetes-validate).
 	$(BIN)/pip install --quiet 'kubernetes-validate>=1.30'
 	$(BIN)/kubernetes-validate --strict $(filter-out %/kustomization.yaml,$(wildcard docker/kubernetes/*.yaml))
@@ -323,6 +333,6 @@ docs: $(DOCS)/.ready ## Build the documentation site in out/site; a broken link 
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
 
 clean: ## Remove what the other verbs made.
-	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(RAY) $(DOCS) $(GROUPS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
+	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(RAY) $(OTEL) $(DOCS) $(GROUPS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
 		examples/java/target examples/rust/target \
 		$(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build

@@ -17,6 +17,7 @@ from envwire.server._front.event_loop import (
 from envwire.server._front.farm.joining import joined
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.server import GrpcServer
+from envwire.server._front.grpc.tracing import check_installed
 from envwire.server._front.http.port import http_port
 from envwire.server._recording.retention import check_directory, retained
 from envwire.server.config import ServerConfig
@@ -34,11 +35,13 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
 
     Raises:
         ForkserverError: An id is unknown, or a module cannot be imported.
-        OSError: The address cannot be bound, or nothing can be written where sessions are to be recorded.
+        OSError: The address cannot be bound, nothing can be written where sessions are to be recorded, or a package is
+            missing.
     """
     raise_file_limit()
     warn_of_exposed(config)
     check_directory(config)
+    check_installed(config)
     # Before gRPC, whose threads a fork would not survive.
     started = await unless_stopped(stop, Front.start(config))
     if started is None:

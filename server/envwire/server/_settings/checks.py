@@ -102,6 +102,7 @@ def _are_pairs(value: Sequence[str]) -> bool:
 
 ANYTHING = Check(_is_a(object), "anything")
 POSITIVE = Check(_is_positive, "more than 0")
+PART = Check(_between(0, 1), "a part, from 0 to 1")
 NOT_NEGATIVE = Check(_between(0), "0 or more")
 LIMIT = Check(_between(0), "0, for no limit, or more")
 PORT = Check(_between(0, 65535), "a port, or 0 for any free one")

@@ -32,6 +32,7 @@ from envwire.server._front.grpc.service import (
     method_handlers,
     read_message,
 )
+from envwire.server._front.grpc.tracing import Tracing, Untraced, tracing
 from envwire.server._front.grpc.watching import SERVICE as WATCHING
 from envwire.server._front.grpc.watching import watching_handlers
 from envwire.server._front.sessions.stream import Stream
@@ -42,14 +43,14 @@ from envwire.wire.envelope import REQUESTS, RESPONSES
 _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 
 
-def _unary(front: Front, _: str, kind: str) -> Unary:
+def _unary(front: Front, tracing: Tracing | Untraced, _: str, kind: str) -> Unary:
     async def call(__: Any, context: Context) -> bytes:
         try:
             client = front.access.identify(peer_identity(context))
         except FaultError as fault:
             await turn_away(context, fault)
         # The request is not bound to a name: gRPC keeps this frame for a while after an aborted call.
-        reply = await front.exchange(
+        reply = await tracing.exchange(context)(
             REQUESTS.wrap(kind, await read_message(context)), client=client
         )
         answer, response = RESPONSES.unwrap(reply)
@@ -71,16 +72,17 @@ def _is_admitted(front: Front, context: Context) -> bool:
     return True
 
 
-def _interact(front: Front) -> Interact:
+def _interact(front: Front, tracing: Tracing | Untraced) -> Interact:
     async def interact(_: Any, context: Context) -> None:
         stream = Stream()
         try:
             identify = front.access.follow(peer_identity(context))
+            exchange = tracing.exchange(context)
             while True:
                 message: Any = await context.read()
                 if message is grpc.aio.EOF:
                     return
-                reply = await front.exchange(message, stream, identify())
+                reply = await exchange(message, stream, identify())
                 await context.write(reply + front.notices.beside())
         except FaultError as fault:
             await turn_away(context, fault)
@@ -110,9 +112,9 @@ class GrpcServer:
     def __init__(self, front: Front, config: ServerConfig) -> None:
         self._tls = server_tls(config)
         self._server = grpc.aio.server(options=options(config))
-        self._server.add_generic_rpc_handlers(
-            (method_handlers(partial(_unary, front), _interact(front)),)
-        )
+        self._tracing = tracing(front.exchange, config)
+        unary, interact = partial(_unary, front, self._tracing), _interact(front, self._tracing)
+        self._server.add_generic_rpc_handlers((method_handlers(unary, interact),))
         self._server.add_generic_rpc_handlers((_admin_handlers(front),))
         watching = watching_handlers(front.observe_service, front.access)
         self._server.add_generic_rpc_handlers((watching,))
@@ -141,3 +143,4 @@ class GrpcServer:
     async def stop(self, grace: float) -> None:
         """Stops serving; calls that are open have `grace` seconds to end."""
         await self._server.stop(grace)
+        await self._tracing.stop()

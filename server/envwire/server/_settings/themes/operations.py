@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from envwire.server._settings.checks import LOG_FORMAT, OPTIONAL_PORT
+from envwire.server._settings.checks import LOG_FORMAT, OPTIONAL_PORT, PART
 from envwire.server._settings.setting import About
 
 _about = partial(About, "Operations")
@@ -38,6 +38,16 @@ class OperationsSettings:
             "most, between requests."
         ),
     ] = False
+    otel: Annotated[
+        bool,
+        _about(
+            "Trace Make and Reset over gRPC with OpenTelemetry, and send the spans by OTLP over HTTP where its "
+            "variables say (OTEL_EXPORTER_OTLP_ENDPOINT). It takes the extra: pip install 'envwire[otel]'."
+        ),
+    ] = False
+    otel_steps: Annotated[
+        float, _about("Part of the steps over gRPC that --otel traces as well, 0 to 1.", PART)
+    ] = 0.0
     watch_others: Annotated[
         bool,
         _about(

@@ -1,0 +1,191 @@
+"""Spans of requests over gRPC, by OpenTelemetry (extra `otel`). Only a server with --otel imports any of it.
+
+A span has the kind of request, the environment's id, the session's id, and the reason of an error. Nothing else of what
+clients send or environments answer goes into it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import threading
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, Protocol
+
+from envwire.codec.errors.statuses import reason_of
+from envwire.server._auth.client import TRUSTED, Client
+from envwire.server._front.makes.request_size import addressed
+from envwire.server._front.sessions.stream import Stream
+from envwire.server._version import VERSION
+from envwire.server.config import ServerConfig
+from envwire.v1 import environment_pb2 as pb
+from envwire.wire.envelope import REQUESTS, RESPONSES
+
+_SDK, _EXPORTER = "opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+#: Time to export what is left when the server stops.
+_FLUSH_SECONDS = 3.0
+#: Names of spans by kind of request.
+_NAMES = {"make": "Make", "reset": "Reset", "step": "Step"}
+_SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
+
+
+class Exchange(Protocol):
+    """Serves a request and returns its reply, as the front does."""
+
+    def __call__(
+        self, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED
+    ) -> Awaitable[bytes]:
+        """Serves an InteractRequest."""
+        ...
+
+
+class Call(Protocol):
+    """A call of a client, as gRPC's ServicerContext describes it."""
+
+    def invocation_metadata(self) -> Iterable[tuple[str, Any]] | None:
+        """Returns its metadata."""
+        ...
+
+
+class Untraced:
+    """Leaves requests as they are.
+
+    Args:
+        exchange: Serves them.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+
+    def exchange(self, _: Call) -> Exchange:
+        """Returns what serves the requests of a call."""
+        return self._exchange
+
+    async def stop(self) -> None:
+        """Does nothing."""
+
+
+class Tracing:
+    """Makes a span of each Make and Reset, and of some of the steps.
+
+    Args:
+        exchange: Serves requests.
+        provider: OpenTelemetry's TracerProvider.
+        steps: Part of the steps that have spans, from 0 to 1.
+        draw: Returns numbers from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        provider: Any,
+        steps: float,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        trace: Any = import_module("opentelemetry.trace")
+        context: Any = import_module("opentelemetry.trace.propagation.tracecontext")
+        self._serve = exchange
+        self._provider = provider
+        self._steps, self._draw = steps, draw
+        self._tracer = provider.get_tracer("envwire.server", VERSION)
+        self._kind, self._status, self._error = (
+            trace.SpanKind.SERVER,
+            trace.Status,
+            trace.StatusCode.ERROR,
+        )
+        self._extract = context.TraceContextTextMapPropagator().extract
+
+    def exchange(self, call: Call) -> Exchange:
+        """Returns what serves the requests of a call, as parts of the trace that its metadata names."""
+        metadata = call.invocation_metadata() or ()
+        shown = {key: each for key, each in metadata if isinstance(each, str)}
+        return partial(self._traced, self._extract(shown))
+
+    async def _traced(
+        self, parent: Any, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED
+    ) -> bytes:
+        kind = REQUESTS.kind(raw)
+        if kind not in _NAMES or (kind == "step" and self._draw() >= self._steps):
+            return await self._serve(raw, stream, client)
+        span = self._tracer.start_span(
+            _NAMES[kind], context=parent, kind=self._kind, attributes=_called(kind)
+        )
+        try:
+            reply = await self._serve(raw, stream, client)
+            if span.is_recording():
+                self._describe(span, kind, raw, reply)
+            return reply
+        finally:
+            span.end()
+
+    def _describe(self, span: Any, kind: str, raw: bytes, reply: bytes) -> None:
+        answer, content = RESPONSES.unwrap(reply)
+        if answer == "error":
+            reason = reason_of(pb.InteractResponse.FromString(reply).error).value
+            span.set_attribute("error.type", reason)
+            span.set_status(self._status(self._error, reason))
+        elif kind == "make":  # the environment was made: its id is one that the server hosts
+            request = pb.InteractRequest.FromString(raw).make
+            span.set_attribute("envwire.env_id", request.env_id)
+            made = pb.MakeResponse.FromString(content)
+            span.set_attribute("envwire.session_id", made.session_id)
+        elif parts := addressed(raw):  # the session answered: it exists
+            span.set_attribute("envwire.session_id", parts.parse_header().session_id)
+
+    async def stop(self) -> None:
+        """Exports what is left; a collector that does not answer is not waited for."""
+        flushing = threading.Thread(target=self._provider.force_flush, daemon=True)
+        flushing.start()
+        await asyncio.to_thread(flushing.join, _FLUSH_SECONDS)
+
+
+def _called(kind: str) -> dict[str, str]:
+    return {"rpc.system": "grpc", "rpc.service": _SERVICE, "rpc.method": _NAMES[kind]}
+
+
+def check_installed(config: ServerConfig) -> None:
+    """Refuses a server that is to trace and cannot.
+
+    Raises:
+        OSError: A package is missing; the message names the extra.
+    """
+    for package in (_SDK, _EXPORTER) if config.otel else ():
+        if not _is_installed(package):
+            raise OSError(f"{package} is not installed; --otel needs: pip install 'envwire[otel]'")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # what it is in
+        return False
+
+
+def tracing(exchange: Exchange, config: ServerConfig) -> Tracing | Untraced:
+    """Returns the tracing that the operator wants. Where spans go is said by OpenTelemetry's own variables.
+
+    Args:
+        exchange: Serves requests.
+        config: The server's settings.
+    """
+    if not config.otel:
+        return Untraced(exchange)
+    sdk, resources, export, exporter = map(
+        _module, (_SDK, "opentelemetry.sdk.resources", f"{_SDK}.export", _EXPORTER)
+    )
+    named = {
+        "service.version": VERSION,
+        "service.name": os.environ.get("OTEL_SERVICE_NAME", "envwire"),
+    }
+    # Its thread is a daemon's, and `stop` flushes: a collector that does not answer must not hold up the server's end.
+    provider = sdk.TracerProvider(resource=resources.Resource.create(named), shutdown_on_exit=False)
+    provider.add_span_processor(export.BatchSpanProcessor(exporter.OTLPSpanExporter()))
+    return Tracing(exchange, provider, config.otel_steps)
+
+
+def _module(name: str) -> Any:
+    return import_module(name)
