@@ -250,6 +250,9 @@ bench: $(VENV)/.dev ## Measure a step: local, in process, unary, stream, beside 
 bench-startup: $(VENV)/.dev ## Measure imports, the command line, and a server's way to its readiness.
 	$(BIN)/python benchmarks/startup.py
 
+bench-warm: $(VENV)/.dev ## Measure a Make that takes an environment made ahead, and one that does not.
+	$(BIN)/python -m benchmarks.warm
+
 bench-codec: $(VENV)/.dev ## Measure each layer of the codec: steps with it and without it.
 	$(BIN)/python benchmarks/codec_layers.py
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from typing_extensions import Self
 
-from envwire.client import RemoteEnv
+from envwire.client import RemoteEnv, SessionLostError
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import call
 from envwire.codec import encode_mapping
 from envwire.server import Server, ServerError
 from envwire.v1 import environment_pb2 as pb
 from tests.conftest import ROOT
-from tests.faults.scene import eventually, family_of, parent_of
+from tests.faults.scene import active, eventually, family_of, parent_of
 from tests.groups.of_made import MADE, RAISING
 from tests.operations.test_http_port import Port
 
@@ -176,6 +176,19 @@ def test_one_that_dies_is_replaced_after_a_pause() -> None:
         assert another != pid
         env.close()
         again.close()
+
+
+def test_one_that_was_taken_is_its_clients_loss_alone() -> None:
+    with Pool(f"{MADE}=1") as pool:
+        assert pool.has(1)
+        env, warm, pid = pool.make()
+        assert warm
+        assert pool.has(1)
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(SessionLostError, match="SIGKILL"):
+            env.step(0)
+        assert eventually(lambda: active(pool.server.target) == 0)
+        assert pool.ready == 1
 
 
 def _parents(front: int) -> set[int]:
