@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import multiprocessing
 import os
+import random
 import secrets
 import statistics
 import subprocess
@@ -192,6 +193,7 @@ async def _reports(name: str, address: str, slots: int) -> Any:
         environments=[pb.EnvironmentListing(library="gymnasium", spec=spec)],
     )
     yield farm_pb2.RegisterRequest(hello=hello)
+    await asyncio.sleep(random.random())  # servers do not report all at once
     while True:
         await asyncio.sleep(1.0)
         yield farm_pb2.RegisterRequest(load=farm_pb2.ServerLoad())
@@ -211,6 +213,26 @@ async def rate(call: Callable[[], Awaitable[Any]], count: int, at_once: int) -> 
     await asyncio.gather(*(caller() for _ in range(at_once)))
     taken = time.perf_counter() - begun
     return len(times) / taken, 1000 * statistics.quantiles(times, n=100)[98]
+
+
+async def paced(
+    call: Callable[[], Awaitable[Any]], per_second: float, count: int
+) -> tuple[float, float]:
+    """Makes calls at a fixed rate, whether or not earlier ones were answered.
+
+    Returns:
+        The median and the 99th percentile, in milliseconds since each call was due.
+    """
+    times: list[float] = []
+    begun = time.perf_counter() + 0.1
+
+    async def caller(due: float) -> None:
+        await asyncio.sleep(due - time.perf_counter())
+        await call()
+        times.append(1000 * (time.perf_counter() - due))
+
+    await asyncio.gather(*(caller(begun + number / per_second) for number in range(count)))
+    return statistics.median(times), statistics.quantiles(times, n=100)[98]
 
 
 def beside(
@@ -290,6 +312,32 @@ def _megabytes(root: int) -> float:
     return kilobytes / 1024
 
 
+def batches(servers: int, slots: int) -> None:
+    """Allocations in batches of 1,000 slots of fake servers: as many as can be, and at a fixed rate below that."""
+    batch = farm_pb2.AllocateRequest(count=1000, env_id=ENV)
+
+    async def work(farm: Any, process: subprocess.Popen[str]) -> None:
+        most, slowest = await rate(lambda: farm.Allocate(batch), 100, 4)
+        print(
+            f"{servers:,} fake servers, batches of 1,000 slots: {1000 * most:,.0f} slots a second, four at once "
+            f"(p99 {slowest:.0f} ms)"
+        )
+        before = _cpu_seconds(process.pid)
+        for per_second in (12, 24):
+            median, slowest = await paced(lambda: farm.Allocate(batch), per_second, 240)
+            used = 1000 * (_cpu_seconds(process.pid) - before) / 240
+            before = _cpu_seconds(process.pid)
+            print(
+                f"  {per_second} batches a second: median {median:.0f} ms, p99 {slowest:.0f} ms; the gateway took "
+                f"{used:.1f} ms of the processor for each, reports included"
+            )
+
+    with gateway_process() as (target, process):
+        asyncio.run(
+            with_fakes(target, _NOWHERE, servers, slots, lambda _, farm: work(farm, process))
+        )
+
+
 def alone(servers: int, slots: int, rounds: int) -> None:
     """The gateway with fake servers, beside a bare relay with as many connections."""
     make = pb.MakeRequest(env_id=ENV).SerializeToString()
@@ -309,12 +357,7 @@ def alone(servers: int, slots: int, rounds: int) -> None:
         )
         single = farm_pb2.AllocateRequest(count=1, env_id=ENV)
         ones, _ = await rate(lambda: farm.Allocate(single), 500, 8)
-        batch = farm_pb2.AllocateRequest(count=1000, env_id=ENV)
-        thousands, slowest = await rate(lambda: farm.Allocate(batch), 40, 4)
-        print(
-            f"  Allocate: {ones:,.0f} slots a second one by one, {1000 * thousands:,.0f} in batches of 1,000 "
-            f"(p99 {slowest:.0f} ms)"
-        )
+        print(f"  Allocate: {ones:,.0f} slots a second, one by one")
 
     async def main(target: str, fake: str, bare: str) -> None:
         async with grpc.aio.insecure_channel(bare) as relayed:
@@ -412,6 +455,7 @@ def main() -> None:
     whole(4, 10_000, 1000, arguments.rounds)
     for servers in arguments.servers:
         alone(servers, 1_000_000 // servers, arguments.rounds)
+        batches(servers, 1_000_000 // servers)
     idle(100, 20.0)
     disaster(300, 1000)
 

@@ -233,15 +233,24 @@ def test_a_server_that_does_not_answer_is_named_and_the_others_listed(guarded: G
             os.kill(stopped.pid, signal.SIGCONT)
 
 
+def beside_a_mute_server(guarded: Guarded, *command: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command that asks a server which does not answer: a new one, which has not been found out yet."""
+    with contextlib.closing(Fake(guarded.gateway, guarded.tokens["node"], "mute")) as fake:
+        done = guarded.command(*command)
+    guarded.gateway.wait_until(lambda: guarded.state("mute") != "FREE")
+    assert fake.call.done()
+    return done
+
+
 def test_what_a_command_says_of_a_server_that_does_not_answer(guarded: Guarded) -> None:
-    fake = Fake(guarded.gateway, guarded.tokens["node"], "mute")
-    with contextlib.closing(fake), contextlib.closing(guarded.env()):
-        shown = guarded.command("sessions", guarded.gateway.target)
+    target = guarded.gateway.target
+    with contextlib.closing(guarded.env()):
+        shown = beside_a_mute_server(guarded, "sessions", target)
         assert (shown.returncode, len(shown.stdout.splitlines())) == (1, 1)
         assert "no answer from mute (it did not answer within 2 s)" in shown.stderr
-        told = json.loads(guarded.command("sessions", guarded.gateway.target, "--json").stdout)
+        told = json.loads(beside_a_mute_server(guarded, "sessions", target, "--json").stdout)
         assert [each["server_id"] for each in told["unanswered"]] == ["mute"]
-        drained = guarded.command("drain", guarded.gateway.target, "--server", "mute")
+        drained = beside_a_mute_server(guarded, "drain", target, "--server", "mute")
         assert drained.returncode == 1
         assert "envwire drain: server mute did not say that it obeys" in drained.stderr
 

@@ -13,7 +13,6 @@ import random
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import compress
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.orders.outbox import UnansweredError
@@ -163,9 +162,9 @@ class Allocator:
             kept = all(granted)
         finally:
             self._registry.settle_shares(divided, kept=kept, now=self._clock())
-            for share in compress(asked, granted):
-                self._tell(share, kept=kept)
-                if claim and not kept:
+            for share, was_granted in zip(asked, granted, strict=True):
+                self._tell(share, kept=kept)  # one that answers late keeps slots as well
+                if claim and was_granted and not kept:
                     claim.given_back(share.member, share.slots)
         return shares if kept else None
 

@@ -11,6 +11,9 @@ from envwire.farm.v1 import farm_pb2 as pb
 
 Strategy = pb.AllocateRequest.Strategy
 
+#: Among how many servers Makes are spread, unless these would get more than the following part of their slots: for one
+#: slot of each of a thousand servers the gateway took 20 ms of the processor.
+_SERVERS, _PART = 100, 0.01
 #: Servers are taken in the order of this times the part of their slots that is taken.
 _ORDERS: dict[Strategy.ValueType, int] = {
     Strategy.STRATEGY_UNSPECIFIED: 1,
@@ -66,7 +69,7 @@ def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, in
         count: How many.
         members: Servers that take such Makes.
     """
-    order = want.order
+    order, each_time = want.order, -(-count // _SERVERS)
     heap = [
         (not want.prefers(each), order * each.load / each.capacity, each.turn, index, each)
         for index, each in enumerate(members)
@@ -75,9 +78,14 @@ def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, in
         return None
     heapq.heapify(heap)
     shares: dict[Member, int] = {}
-    for _ in range(count):
+    while count:
         other, _, turn, index, each = heap[0]
-        share = shares[each] = shares.get(each, 0) + 1
+        before = shares.get(each, 0)
+        free = each.capacity - each.load - before
+        spread = max(1, min(each_time, int(_PART * each.capacity)))
+        more = min(count, free, spread if order > 0 else free)
+        share = shares[each] = before + more
+        count -= more
         taken = each.load + share
         if taken < each.capacity:
             entry = other, order * taken / each.capacity, turn, index, each

@@ -163,6 +163,25 @@ def test_spread_and_pack(farm: Farm) -> None:
     assert farm.allocate(pack, 4) == {b: 3, a: 1}
 
 
+def test_a_large_batch_asks_few_servers_and_leaves_them_within_a_hundredth_of_even(
+    farm: Farm,
+) -> None:
+    members = [farm.add(f"{number:03}", slots=1000) for number in range(200)]
+    few = farm.allocate(POLE, 4)
+    assert few is not None
+    assert list(few.values()) == [1] * 4
+    many = farm.allocate(POLE, 1000)
+    assert many is not None
+    assert list(many.values()) == [10] * 100
+    for _ in range(20):
+        assert farm.allocate(POLE, 1000)
+    loads = [each.load for each in members]
+    assert sum(loads) == 21_004
+    assert max(loads) - min(loads) <= 10
+    assert farm.allocate(POLE, 200_000 - 21_004)
+    assert {each.load for each in members} == {1000}
+
+
 def test_labels_and_fingerprints(farm: Farm) -> None:
     farm.add("a", labels={"gpu": "a100"})
     b = farm.add("b", fingerprint="f")
