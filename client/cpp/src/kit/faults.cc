@@ -18,9 +18,10 @@ namespace {
 const std::map<std::string, int> kStatus = {
     {"MALFORMED_REQUEST", 3},  {"INVALID_VALUE", 3},       {"INVALID_ACTION", 3},  {"SEQUENCE_REUSED", 3},
     {"REQUEST_ID_REUSED", 3},  {"UNKNOWN_ENVIRONMENT", 5}, {"UNKNOWN_SESSION", 5}, {"ATTRIBUTE_MISSING", 5},
-    {"KWARGS_NOT_ALLOWED", 7}, {"WRAPPER_NOT_ALLOWED", 7}, {"WRONG_SECRET", 7},    {"CAPACITY_REACHED", 8},
-    {"MESSAGE_TOO_LARGE", 8},  {"SESSION_CLOSED", 9},      {"RESET_NEEDED", 9},    {"SESSION_EXPIRED", 10},
-    {"SEQUENCE_GAP", 11},      {"UNSUPPORTED", 12},        {"DRAINING", 14},       {"UNAUTHENTICATED", 16}};
+    {"KWARGS_NOT_ALLOWED", 7}, {"WRAPPER_NOT_ALLOWED", 7}, {"WRONG_SECRET", 7},    {"ATTRIBUTE_NOT_ALLOWED", 7},
+    {"CAPACITY_REACHED", 8},   {"MESSAGE_TOO_LARGE", 8},   {"SESSION_CLOSED", 9},  {"RESET_NEEDED", 9},
+    {"SESSION_EXPIRED", 10},   {"SEQUENCE_GAP", 11},       {"UNSUPPORTED", 12},    {"DRAINING", 14},
+    {"UNAUTHENTICATED", 16}};
 constexpr int kUnknown = 2;
 constexpr int kInternal = 13;
 // The details of a unary call travel in a header, which has to stay small.

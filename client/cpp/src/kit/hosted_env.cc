@@ -16,6 +16,8 @@ constexpr int kMostActions = 1024;
 constexpr std::size_t kMostSaved = 1000;
 constexpr std::size_t kMostSavedBytes = std::size_t{256} << 20U;
 
+bool IsGenerator(const std::string& name) { return name == "np_random" || name == "_np_random"; }
+
 [[noreturn]] void Missing(const std::string& name) {
   Error missing("ATTRIBUTE_MISSING", "the environment has no attribute \"" + name + "\" that clients may reach");
   missing.metadata["name"] = name;
@@ -23,6 +25,11 @@ constexpr std::size_t kMostSavedBytes = std::size_t{256} << 20U;
 }
 
 }  // namespace
+
+HostedEnv::HostedEnv(std::unique_ptr<Environment> env, const std::optional<std::string>& render_mode)
+    : env_(std::move(env)) {
+  noted_.Set("render_mode", render_mode ? Value(*render_mode) : Value(None{}));
+}
 
 void HostedEnv::Serve(Kind kind, std::string_view body, v1::InteractResponse* answer) {
   switch (kind) {
@@ -132,8 +139,10 @@ void HostedEnv::GetAttribute(std::string_view body, v1::GetAttributeResponse* an
   const std::string& name = request.name();
   const auto attribute = env_->attributes().find(name);
   const bool callable = env_->methods().count(name) != 0;
-  const bool generator = name == "np_random" || name == "_np_random";
-  answer->set_exists(generator || callable || attribute != env_->attributes().end());
+  const bool generator = IsGenerator(name);
+  const bool own = attribute != env_->attributes().end();
+  const Value* noted = noted_.Find(name);
+  answer->set_exists(generator || callable || own || noted != nullptr);
   if (request.probe()) return;
   if (!answer->exists()) Missing(name);
   if (generator) {
@@ -142,7 +151,7 @@ void HostedEnv::GetAttribute(std::string_view body, v1::GetAttributeResponse* an
   } else if (callable) {
     answer->set_callable(true);
   } else {
-    Encode(attribute->second.get(), answer->mutable_value());
+    Encode(own ? attribute->second.get() : *noted, answer->mutable_value());
   }
 }
 
@@ -150,8 +159,14 @@ void HostedEnv::SetAttribute(std::string_view body, v1::SetAttributeResponse* an
   auto request = Parsed<v1::SetAttributeRequest>(body);
   const Value value = DecodeSent(request.mutable_value());
   const auto attribute = env_->attributes().find(request.name());
-  if (attribute == env_->attributes().end() || !attribute->second.set) return;
-  attribute->second.set(value);
+  if (attribute != env_->attributes().end()) {
+    if (!attribute->second.set) return;
+    attribute->second.set(value);
+  } else {
+    const bool taken = IsGenerator(request.name()) || env_->methods().count(request.name()) != 0;
+    if (taken || (!request.force() && noted_.Find(request.name()) == nullptr)) return;
+    noted_.Set(request.name(), value);
+  }
   answer->set_set(true);
 }
 

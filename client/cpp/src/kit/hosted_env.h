@@ -5,13 +5,14 @@
 
 #include "envwire/kit.hpp"
 #include "kit/hosted.h"
+#include "kit/noted_attributes.h"
 #include "kit/np_random.h"
 
 namespace envwire::internal {
 
 class HostedEnv : public Hosted {
  public:
-  explicit HostedEnv(std::unique_ptr<Environment> env) : env_(std::move(env)) {}
+  HostedEnv(std::unique_ptr<Environment> env, const std::optional<std::string>& render_mode);
 
   void Serve(Kind kind, std::string_view body, v1::InteractResponse* answer) override;
   void Close() override;
@@ -40,6 +41,7 @@ class HostedEnv : public Hosted {
   void AddWarnings(Answer* answer);
 
   std::unique_ptr<Environment> env_;
+  NotedAttributes noted_;
   NpRandom random_;
   bool started_ = false;
   bool closed_ = false;

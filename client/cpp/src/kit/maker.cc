@@ -97,7 +97,7 @@ std::unique_ptr<Hosted> Maker::HostedFor(v1::MakeRequest* request) {
   if (request->has_render_mode()) context.render_mode = request->render_mode();
   context.kwargs = DecodeSent(request->mutable_kwargs());
   const auto make = [&] { return EnvironmentFor(request->env_id(), context); };
-  if (!request->has_vector()) return std::make_unique<HostedEnv>(make());
+  if (!request->has_vector()) return std::make_unique<HostedEnv>(make(), context.render_mode);
   if (request->vector().num_envs() > options_.max_envs_per_session) {
     throw Error("CAPACITY_REACHED",
                 "a session has at most " + std::to_string(options_.max_envs_per_session) + " environments");
