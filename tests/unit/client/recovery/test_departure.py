@@ -1,0 +1,68 @@
+"""Environments that leave a server: a few sessions are made at once, and moving leaves time to step."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from typing import Any
+
+from envwire.client._recovery import departure
+from envwire.client._recovery.departure import Departure, Pace
+
+
+class Clock:
+    """A clock that is set."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_moving_takes_50_ms_at_once_and_half_the_time_in_the_long_run() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    moved, stepped = 0.0, 0.0
+    while pace.allows():
+        clock.now += 0.01
+        pace.spend(0.01)
+        moved += 0.01
+    assert 0.05 <= moved < 0.12
+    for _ in range(1000):
+        if pace.allows():
+            clock.now += 0.01
+            pace.spend(0.01)
+            moved += 0.01
+        else:
+            clock.now += 0.01
+            stepped += 0.01
+    assert 0.4 < moved / (moved + stepped) < 0.6
+
+
+def test_moves_that_overlapped_do_not_add_up() -> None:
+    clock = Clock()
+    pace = Pace(clock)
+    for _ in range(100):
+        pace.spend(1.0)
+    assert not pace.allows()
+    clock.now += 0.2
+    assert pace.allows()
+
+
+def test_no_five_sessions_are_made_at_once(monkeypatch: Any) -> None:
+    monkeypatch.setattr(departure.keeper, "keep", lambda _: None)
+    five = threading.Barrier(5)
+
+    class Session:
+        driver = None
+
+    def make() -> Any:
+        with contextlib.suppress(threading.BrokenBarrierError):
+            five.wait(0.5)  # broken by the first that waits for so long, and then for all
+            together.append(True)
+        return Session()
+
+    together = list[bool]()
+    for each in [Departure(make) for _ in range(8)]:
+        assert isinstance(each.take(), Session)
+    assert not together
