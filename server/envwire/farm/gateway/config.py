@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -14,7 +14,7 @@ _gateway = partial(About, "Gateway")
 _safety = partial(About, "Safety")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GatewayConfig:
     """Settings of one gateway; docs/farm.md describes them. Times are in seconds.
 
@@ -22,7 +22,6 @@ class GatewayConfig:
         ValueError: A public address without protection, or a value that cannot be.
     """
 
-    _: KW_ONLY
     host: Annotated[str, _gateway("Address to bind.")] = "127.0.0.1"
     port: Annotated[int, _gateway("Port to bind; 0 for any free one.", PORT)] = 50050
     queue: Annotated[

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from envwire.farm.gateway.config import GatewayConfig
 from envwire.server import Server, ServerConfig
 from envwire.server._settings.sources import gather, read_environment
 from envwire.server.cli._app import app
@@ -104,6 +105,13 @@ def test_a_server_takes_the_settings_and_names_what_is_none() -> None:
         Server(["A-v0"], **wrong)
     with pytest.raises(ValueError, match="must be a list"):
         Server("A-v0")
+
+
+@pytest.mark.parametrize("config", [ServerConfig, GatewayConfig])
+def test_settings_can_be_read_by_python_3_10(config: type) -> None:
+    """Its `get_type_hints` refuses what is no type, such as the marker `_: KW_ONLY`."""
+    for base in config.__mro__:
+        assert "_" not in vars(base).get("__annotations__", {})
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
 
@@ -13,7 +13,7 @@ from envwire.server._settings.setting import About, PerGroup
 _about = partial(About, "Hosting")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HostingSettings:
     """Settings of what is served, and where."""
 
@@ -24,8 +24,7 @@ class HostingSettings:
             option="ENVIRONMENT...",
             per_group=PerGroup.OWN,
         ),
-    ]
-    _: KW_ONLY
+    ] = field(kw_only=False)  # KW_ONLY would be no type to get_type_hints of Python 3.10
     imports: Annotated[
         Sequence[str],
         _about(
