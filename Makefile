@@ -67,7 +67,7 @@ $(GROUPS)/.ready:
 	@touch $@
 
 test-groups: $(VENV)/.dev $(GROUPS)/.ready ## Serve groups with interpreters whose packages conflict with ours (Python 3.10 to 3.12; installs them).
-	$(BIN)/python -m pytest -m 'long or not long' tests/groups
+	$(BIN)/python -m pytest -m long tests/groups
 
 test-guests: $(GUESTS)/.ready ## Compare real environments of six families with local ones (installs simulators).
 	$(GUESTS)/bin/python -m pytest tests/guests
