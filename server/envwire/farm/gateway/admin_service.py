@@ -14,7 +14,7 @@ from envwire.farm.gateway.orders.outbox import UnansweredError
 from envwire.farm.gateway.orders.registrations import Registrations
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.session_pages import Part, Place, checked, enough, joined
+from envwire.farm.gateway.session_pages import Cursor, Part, checked, enough, joined
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
@@ -56,12 +56,12 @@ class AdminService:
     async def _list_sessions(self, raw: bytes, client: Client) -> admin.ListSessionsResponse:
         request = admin.ListSessionsRequest.FromString(raw)
         most = page_size(request)
-        place = Place.of(request.page_token)
+        cursor = Cursor.of(request.page_token)
         listed = self._listed(request.server_id)
-        left = [each for each in listed if each.hello.server_id >= place.server_id]
+        left = [each for each in listed if each.hello.server_id >= cursor.server_id]
         count = enough(left, most)
         parts = await asyncio.gather(
-            *(self._part(each, most, place.at(each), client.name) for each in left[:count])
+            *(self._part(each, most, cursor.at(each), client.name) for each in left[:count])
         )
         page = joined(parts, most, left[count] if count < len(left) else None)
         page.total = sum(each.active for each in listed)

@@ -106,7 +106,8 @@ class EnvironmentService:
     async def _answer(
         self, method: str, kind: str, message: bytes, context: Context, client: Client
     ) -> Answer:
-        timeout, reservation = _time_left(context), secrets.token_bytes(16)
+        timeout = _time_left(context)
+        reservation = secrets.token_bytes(16) if kind == "make" else b""
         metadata = self._metadata(context, client, reservation)
 
         async def send(member: Member) -> Answer:
@@ -178,7 +179,9 @@ class EnvironmentService:
     def _metadata(self, context: Context, client: Client, reservation: bytes) -> Metadata:
         """Returns the client's authorization header, which servers check as well, and the slot of one with a quota."""
         shown = _authorization(context)
-        return (*shown, (RESERVATION_KEY, reservation)) if self._quotas.of(client) else shown
+        if not (reservation and self._quotas.of(client)):
+            return shown
+        return (*shown, (RESERVATION_KEY, reservation))
 
     def _summary(self, kind: str) -> pb.InteractResponse:
         now = self._clock()

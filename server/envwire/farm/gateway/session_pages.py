@@ -13,7 +13,7 @@ from envwire.farm.gateway.registry.states import Member
 _AT_ONCE = 64
 
 
-class Place(NamedTuple):
+class Cursor(NamedTuple):
     """Where a page begins.
 
     Attributes:
@@ -25,7 +25,7 @@ class Place(NamedTuple):
     after: str
 
     @classmethod
-    def of(cls, page_token: str) -> Place:
+    def of(cls, page_token: str) -> Cursor:
         """Reads a `next_page_token`."""
         server_id, _, after = page_token.rpartition("\n")
         return cls(server_id, after)
@@ -98,8 +98,8 @@ def joined(parts: Sequence[Part], most: int, rest: Member | None) -> pb.ListSess
         page.sessions.extend(taken)
         if part.more or len(taken) < len(part.sessions):
             after = taken[-1].session_id if taken else ""
-            page.next_page_token = Place(server_id, after).token()
+            page.next_page_token = Cursor(server_id, after).token()
             return page
     if rest is not None:
-        page.next_page_token = Place(rest.hello.server_id, "").token()
+        page.next_page_token = Cursor(rest.hello.server_id, "").token()
     return page

@@ -8,7 +8,7 @@ import pytest
 
 from envwire.admin.v1 import admin_pb2 as pb
 from envwire.farm.gateway.registry.states import Member
-from envwire.farm.gateway.session_pages import Part, Place, checked, enough, joined
+from envwire.farm.gateway.session_pages import Cursor, Part, checked, enough, joined
 from tests.unit.farm.gateway.registry.test_registry import hello
 
 
@@ -26,11 +26,11 @@ def told(member: Member, most: int, after: str) -> pb.ListSessionsResponse:
 
 
 def page_of(members: Sequence[Member], most: int, token: str) -> pb.ListSessionsResponse:
-    place = Place.of(token)
-    left = [each for each in members if each.hello.server_id >= place.server_id]
+    cursor = Cursor.of(token)
+    left = [each for each in members if each.hello.server_id >= cursor.server_id]
     count = enough(left, most)
     parts = [
-        checked(each, told(each, most, place.at(each)), most, place.at(each))
+        checked(each, told(each, most, cursor.at(each)), most, cursor.at(each))
         for each in left[:count]
     ]
     return joined(parts, most, left[count] if count < len(left) else None)

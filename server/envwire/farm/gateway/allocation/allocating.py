@@ -124,12 +124,12 @@ class Allocator:
     async def _try(
         self, want: Want, count: int, tries: int, claim: Claim | None
     ) -> list[Share] | None:
-        pause, mute = _FIRST_PAUSE, set[Member]()
+        pause, unanswering = _FIRST_PAUSE, set[Member]()
         for left in reversed(range(tries)):
-            divided = self._registry.divide(want, count, self._clock(), mute)
+            divided = self._registry.divide(want, count, self._clock(), unanswering)
             if divided is None and not self._registry.is_undecided(want):
                 return None
-            if divided and (shares := await self._reserve(divided, mute, claim)):
+            if divided and (shares := await self._reserve(divided, unanswering, claim)):
                 return shares
             if left:
                 await asyncio.sleep(random.uniform(0.0, pause))  # noqa: S311
@@ -137,13 +137,13 @@ class Allocator:
         return None
 
     async def _reserve(
-        self, divided: dict[Member, int], mute: set[Member], claim: Claim | None
+        self, divided: dict[Member, int], unanswering: set[Member], claim: Claim | None
     ) -> list[Share] | None:
         """Reserves at all servers; when one refuses, gives back what the others granted and returns None.
 
         Args:
             divided: How many slots at which server.
-            mute: Servers that keep no slots for it; those that do not now are added.
+            unanswering: Servers that keep no slots for it; those that do not now are added.
             claim: What the slots count for.
         """
         shares = [
@@ -158,7 +158,9 @@ class Allocator:
         granted = [False] * len(asked)
         kept = False
         try:
-            granted = await asyncio.gather(*(self._ask(share, mute, claim) for share in asked))
+            granted = await asyncio.gather(
+                *(self._ask(share, unanswering, claim) for share in asked)
+            )
             kept = all(granted)
         finally:
             self._registry.settle_shares(divided, kept=kept, now=self._clock())
@@ -168,14 +170,14 @@ class Allocator:
                     claim.given_back(share.member, share.slots)
         return shares if kept else None
 
-    async def _ask(self, share: Share, mute: set[Member], claim: Claim | None) -> bool:
+    async def _ask(self, share: Share, unanswering: set[Member], claim: Claim | None) -> bool:
         try:
             granted = await self._registrations.reserve(
                 share.member, share.name, share.slots, _RESERVED_SECONDS, claim
             )
         except UnansweredError as error:
             _log.info("%s keeps no slots: %s", share.member.address, error)
-            mute.add(share.member)
+            unanswering.add(share.member)
             return False
         return granted
 
