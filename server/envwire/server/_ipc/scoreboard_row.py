@@ -151,15 +151,15 @@ class Row:
             replied: When the reply was ready, by the machine's monotonic clock.
         """
         now = time.monotonic_ns()
-        self._served += 1
-        self._serving += now - self._began
-        self._replying += now - replied
+        served = self._served = self._served + 1
+        serving = self._serving = self._serving + now - self._began
+        replying = self._replying = self._replying + now - replied
+        # fmt: off
         _REQUESTS.pack_into(
-            self._memory,
-            self._start,
-            *(0, self._served, self._serving, stepping, steps),
-            *(self._replying, self.received, self.sent),
+            self._memory, self._start,
+            0, served, serving, stepping, steps, replying, self.received, self.sent,
         )
+        # fmt: on
 
     def add_episodes(self, ended: Sequence[tuple[float, int]]) -> None:
         """Records episodes that have ended.

@@ -31,7 +31,12 @@ from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.chunks import Chunk, read_chunk
 from envwire.server._session.counting.counts import Counts, NotCounted
-from envwire.server._session.counting.episodes import episode_count
+from envwire.server._session.counting.episodes import (
+    MOST_REWARDS,
+    NUMBERS,
+    Result,
+    episode_count,
+)
 from envwire.server._session.episodes import (
     chosen_members,
     encode_step,
@@ -70,6 +75,7 @@ class Session:
         stepping: Nanoseconds that the environment's steps took.
         steps: Steps that it took; a vector environment takes one in each of its members.
         counts: Where episodes, repeats and replays are noted.
+        taken: What the last step returned, when `count` is to look at it.
     """
 
     def __init__(
@@ -90,7 +96,8 @@ class Session:
         self.stepping = self.steps = 0
         self.counts: Counts = NotCounted()
         self._episodes = episode_count(env)
-        self._taken: tuple[Any, Any, Any, Any, Any] | None = None
+        self._rewards = self._episodes.rewards
+        self.taken: Result | None = None
         self._steps_at_once: int = env.num_envs if is_vector(env) else 1
         self._sequence = 0
         self._request = b""
@@ -155,11 +162,9 @@ class Session:
 
     def count(self) -> None:
         """Counts what the last request did, for which its client need not wait."""
-        taken = self._taken
-        if taken is not None:
-            self._taken = None
-            if ended := self._episodes.step(taken):
-                self.counts.add_episodes(ended)
+        taken, self.taken = self.taken, None
+        if taken is not None and (ended := self._episodes.step(taken)):
+            self.counts.add_episodes(ended)
 
     def _keep(self, raw: bytes, reply: Packet) -> Packet:
         """Keeps a reply for as long as its request is the last one."""
@@ -242,7 +247,16 @@ class Session:
     def _take(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
         begun = time.perf_counter_ns()
         try:
-            taken = self._taken = take_step(self._hosted, action)
+            taken = take_step(self._hosted, action)
+            if (
+                type(taken[1]) in NUMBERS  # most steps: nothing but a number to remember
+                and taken[2] is False
+                and taken[3] is False
+                and self.steps & MOST_REWARDS
+            ):
+                self._rewards.append(taken[1])
+            else:
+                self.taken = taken
             return taken
         finally:
             self.stepping += time.perf_counter_ns() - begun

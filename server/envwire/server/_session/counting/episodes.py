@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +19,23 @@ Result = tuple[Any, Any, Any, Any, Any]
 Ended = Sequence[tuple[float, int]]
 
 
+_TRUE = b"\x01"
+Rewards = list[Any] | deque[Any]
+#: Rewards that can be added later, since nobody changes them.
+NUMBERS: Final = frozenset({float, int, np.float64, np.float32})
+#: Most rewards that are remembered before they are added, less one: the bits of a power of two.
+MOST_REWARDS: Final = 1023
+
+
 class EpisodeCount(Protocol):
-    """Follows the episodes of one environment. None of its methods raises or keeps what it is given."""
+    """Follows the episodes of one environment. None of its methods raises or keeps what it is given.
+
+    Attributes:
+        rewards: Numbers that steps returned which ended nothing, to be added when `step` is called. Appending to a list
+            is all that such a step takes.
+    """
+
+    rewards: Rewards
 
     def begin(self, members: Sequence[int] | None = None) -> None:
         """Notes a reset.
@@ -50,6 +66,7 @@ class SingleEpisodes:
     """The episodes of a single environment; of one of many agents, with the rewards of all together."""
 
     def __init__(self) -> None:
+        self.rewards: Rewards = []
         self._running = False
         self._total: float = 0.0
         self._length = 0
@@ -57,6 +74,7 @@ class SingleEpisodes:
     def begin(self, members: Sequence[int] | None = None) -> None:
         """Notes a reset."""
         del members
+        self.rewards.clear()
         self._running, self._total, self._length = True, 0.0, 0
 
     def leave(self) -> None:
@@ -66,17 +84,17 @@ class SingleEpisodes:
     def step(self, result: Result) -> Ended:
         """Notes a step, and returns the episode that it ended."""
         if not self._running:
+            self.rewards.clear()
             return ()
-        reward = result[1]
         try:
-            self._total += reward if type(reward) is float else _number(reward)
-            self._length += 1
-            if result[2] is False and result[3] is False:  # most steps
-                return ()
+            self._total = float(sum(self.rewards, self._total)) + _number(result[1])
+            self._length += len(self.rewards) + 1
             self._running = not (truth(result[2]) or truth(result[3]))
         except Exception:  # rewards and flags may be anything
             self._running = False
             return ()
+        finally:
+            self.rewards.clear()
         return () if self._running else ((self._total, self._length),)
 
 
@@ -87,7 +105,7 @@ def _number(reward: Any) -> float:
 class MemberEpisodes:
     """The episodes of the members of a vector environment.
 
-    A step in which nobody ends takes three operations on arrays, whatever the number of members.
+    A step in which nobody ends takes one operation on arrays, whatever the number of members.
 
     Args:
         count: How many members there are.
@@ -95,6 +113,7 @@ class MemberEpisodes:
     """
 
     def __init__(self, count: int, mode: str) -> None:
+        self.rewards: Rewards = deque(maxlen=0)  # theirs are arrays, which are added at once
         self._countable = mode in {"NEXT_STEP", "SAME_STEP", "DISABLED"}
         self._mode = mode
         self._totals: NDArray[np.float64] = np.zeros(count)
@@ -126,16 +145,17 @@ class MemberEpisodes:
             return ()
         try:
             self._totals += result[1]
-            np.logical_or(result[2], result[3], out=self._over)
+            # Looking for a true byte takes a third of the time of an operation on arrays.
+            ended = _TRUE in result[2].tobytes() or _TRUE in result[3].tobytes()
+            if ended:
+                np.logical_or(result[2], result[3], out=self._over)
         except Exception:  # rewards and flags may be anything
             self._running = False
             return ()
         self._now += 1
         if self._waiting:
             self._settle()
-        if b"\x01" in self._over.tobytes():
-            return self._end(np.flatnonzero(self._over).tolist())
-        return ()
+        return self._end(np.flatnonzero(self._over).tolist()) if ended else ()
 
     def _settle(self) -> None:
         """Corrects what the step added to members that ended before: it was their reset, or they stand still."""
