@@ -71,6 +71,11 @@ class ServerConfig(
         """Whether only this machine can reach the server."""
         return is_loopback(self.host)
 
+    @property
+    def episodes_counted(self) -> bool:
+        """Whether sessions count their episodes."""
+        return self.count_episodes or bool(self.http_port)
+
     def by_group(self) -> dict[str, ServerConfig]:
         """Returns the settings of each group by its name; of the environments that are in none, by "".
 

@@ -1,10 +1,8 @@
-"""Waits for the sockets of a session process, and calls what was registered for those that are ready.
-
-epoll looks at 3 sockets in 0.25 us and at 22 (a process of 20 sessions) in as much; poll took 0.43 and 1.5 us.
-"""
+"""Waits for the sockets of a session process, and calls what was registered for those that are ready."""
 
 from __future__ import annotations
 
+import math
 import select
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +23,7 @@ class Waiting:
     """The sources, and the callbacks for when they can be read."""
 
     def __init__(self) -> None:
-        self._epoll = select.epoll()
+        self._poll = select.poll()
         self._spin = AdaptiveSpin()
         self._ready: dict[int, Callable[[], None]] = {}
         self._deadlines: dict[int, tuple[float, Callable[[], None]]] = {}
@@ -33,7 +31,8 @@ class Waiting:
     def watch(self, source: Source, ready: Callable[[], None]) -> None:
         """Waits until there is something to read, from now on."""
         self._deadlines.pop(source.fileno(), None)
-        self._register(source, select.EPOLLIN, ready)
+        self._ready[source.fileno()] = ready
+        self._poll.register(source.fileno(), select.POLLIN)
 
     def watch_writable(
         self, source: Source, ready: Callable[[], None], seconds: float, late: Callable[[], None]
@@ -47,28 +46,19 @@ class Waiting:
             late: Called when the time is up.
         """
         self._deadlines[source.fileno()] = (time.monotonic() + seconds, late)
-        self._register(source, select.EPOLLOUT, ready)
-
-    def _register(self, source: Source, events: int, ready: Callable[[], None]) -> None:
-        known = source.fileno() in self._ready
-        register = self._epoll.modify if known else self._epoll.register
-        register(source.fileno(), events)
         self._ready[source.fileno()] = ready
+        self._poll.register(source.fileno(), select.POLLOUT)
 
     def unwatch(self, source: Source) -> None:
         """Stops waiting for a source, which must still be open."""
         self._deadlines.pop(source.fileno(), None)
         del self._ready[source.fileno()]
-        self._epoll.unregister(source.fileno())
-
-    def close(self) -> None:
-        """Frees the descriptor; the sources stay open."""
-        self._epoll.close()
+        self._poll.unregister(source.fileno())
 
     def wait(self) -> Iterator[Callable[[], None]]:
         """Waits, and yields the callbacks that are due."""
-        poll, spin = self._epoll.poll, self._spin
-        readable = spin.look(poll) or poll(self._left() if self._deadlines else None)
+        poll, spin = self._poll.poll, self._spin
+        readable = spin.look(poll) or poll(self._milliseconds() if self._deadlines else None)
         spin.woke()
         for descriptor, _ in readable:
             # A source may have been replaced since the poll.
@@ -77,10 +67,10 @@ class Waiting:
         if self._deadlines:
             yield from self._late()
 
-    def _left(self) -> float:
-        """Returns the seconds until the next deadline."""
+    def _milliseconds(self) -> int:
+        """Returns the time until the next deadline; None without one."""
         first = min(deadline for deadline, _ in self._deadlines.values())
-        return max(0.0, first - time.monotonic())
+        return max(0, math.ceil((first - time.monotonic()) * 1000))
 
     def _late(self) -> list[Callable[[], None]]:
         now = time.monotonic()

@@ -107,7 +107,6 @@ class Worker:
     ) -> Worker:
         """Returns the worker for the copy of the session, in this process, which was forked for it."""
         served = self._sessions.only()
-        self._waiting.close()
         self._direct.channels.close_all()
         self._endpoints.close()
         take_output(output)

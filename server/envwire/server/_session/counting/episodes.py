@@ -62,6 +62,24 @@ def episode_count(env: Any) -> EpisodeCount:
     return MemberEpisodes(env.num_envs, getattr(metadata.get("autoreset_mode"), "name", ""))
 
 
+class NoEpisodes:
+    """Counts nothing."""
+
+    def __init__(self) -> None:
+        self.rewards: Rewards = deque(maxlen=0)
+
+    def begin(self, members: Sequence[int] | None = None) -> None:
+        """Does nothing."""
+
+    def leave(self) -> None:
+        """Does nothing."""
+
+    def step(self, result: Result) -> Ended:
+        """Counts nothing."""
+        del result
+        return ()
+
+
 class SingleEpisodes:
     """The episodes of a single environment; of one of many agents, with the rewards of all together."""
 

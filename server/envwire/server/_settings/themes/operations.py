@@ -31,6 +31,13 @@ class OperationsSettings:
             OPTIONAL_PORT,
         ),
     ] = 0
+    count_episodes: Annotated[
+        bool,
+        _about(
+            "Count episodes with their returns and lengths, for /metrics, watchers and the live page. --http-port and "
+            "--dashboard do so as well."
+        ),
+    ] = False
     frames: Annotated[
         bool,
         _about(

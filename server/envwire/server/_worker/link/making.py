@@ -79,6 +79,8 @@ class SessionMaker:
         reply = self._describe(session, log)
         row = self._scoreboard.row(slot, made - begun, time.monotonic_ns() - made)
         session.counts = row
+        if self._config.episodes_counted:
+            session.count_episodes()
         return ServedSession(number, row, session, log), reply
 
     def _make(self, frame: MakeFrame) -> tuple[Session, WarningLog]:

@@ -56,7 +56,8 @@ def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any
         from envwire.server.config import ServerConfig
 
         gateway = GatewayConfig(**{name: options.pop(name) for name in _GATEWAYS})
-        page = live_page("farm up", options.pop("dashboard"), options.pop("dashboard_port"))
+        dashboard = options.pop("dashboard")
+        page = live_page("farm up", dashboard, options.pop("dashboard_port"))
         in_image = partial(compose.run, image=options.pop("image"))
         least, most, free, idle = (options.pop(name) for name in _BOUNDS)
         if (least or most) and on is not Engine.RAY:
@@ -69,6 +70,7 @@ def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any
         }
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
+        settings["count_episodes"] = dashboard or settings.get("count_episodes", False)
         paths = () if on is Engine.COMPOSE else (os.getcwd(),)
         server = ServerConfig(**settings, sys_path=paths)
         log_to_stderr(server.log_format)

@@ -37,6 +37,7 @@ def serve(
 
         settings = gather(SETTINGS, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
+        settings["count_episodes"] = dashboard or settings.get("count_episodes", False)
         server = ServerConfig(**settings, sys_path=(os.getcwd(),))
         log_to_stderr(server.log_format)
         try:

@@ -53,6 +53,7 @@ class Scene:
     def __init__(self) -> None:
         self.session = Session(Counting(), envwire_family())
         self.kept = self.session.counts = Kept()
+        self.session.count_episodes()
         self.number = 0
 
     def ask(self, kind: str, body: Any) -> pb.InteractResponse:
