@@ -96,7 +96,11 @@ def tokens(tmp_path: Path) -> dict[str, str]:
 def server(tmp_path: Path, tokens: dict[str, str]) -> Iterator[Server]:
     imports = ["tests.hosted_envs", "tests.operations.painted_envs"]
     with Server(
-        [PAINTED, FAULTY], imports=imports, frames=True, tokens=str(tmp_path / "tokens")
+        [PAINTED, FAULTY],
+        imports=imports,
+        frames=True,
+        count_episodes=True,
+        tokens=str(tmp_path / "tokens"),
     ) as made:
         yield made
 
