@@ -50,10 +50,11 @@ class Kept:
 class Scene:
     """A session and what it noted; requests are numbered as they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, counts_episodes: bool = True) -> None:
         self.session = Session(Counting(), envwire_family())
         self.kept = self.session.counts = Kept()
-        self.session.count_episodes()
+        if counts_episodes:
+            self.session.count_episodes()
         self.number = 0
 
     def ask(self, kind: str, body: Any) -> pb.InteractResponse:
@@ -95,6 +96,15 @@ def test_an_episode_is_noted_when_it_ends(scene: Scene) -> None:
     assert scene.kept.episodes == []
     scene.ask("step", step())
     assert scene.kept.episodes == [(6.0, 3)]
+
+
+def test_episodes_are_not_looked_at_where_nobody_reads_them() -> None:
+    scene = Scene(counts_episodes=False)
+    scene.ask("reset", pb.ResetRequest())
+    for _ in range(3):
+        scene.ask("step", step())
+    assert scene.session.taken is None
+    assert scene.kept.episodes == []
 
 
 def test_the_steps_of_a_chunk_count_each(scene: Scene) -> None:
