@@ -13,6 +13,7 @@ import grpc
 import pytest
 
 from envwire.client import Credentials, RemoteEnv, RemoteError, RemoteVectorEnv
+from envwire.codec.digests import make_digest
 from envwire.codec.errors.statuses import reason_of
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
@@ -23,6 +24,7 @@ from envwire.v1 import environment_pb2_grpc, status_pb2
 from tests.farm.scene import ENV, SECONDS, Gateway, header, server
 
 QUOTA = 3
+LIMITED = ("alice", "bob", "carol", "dora", "emil", "fred", "gina")
 LIMIT = "CLIENT_LIMIT_REACHED"
 
 
@@ -48,7 +50,8 @@ class Limited(NamedTuple):
 
     def allocate(self, name: str, count: int, gateway: int = 0) -> farm_pb2.AllocateResponse | str:
         stub = farm_pb2_grpc.FarmServiceStub(self.gateways[gateway].channel)
-        request, metadata = farm_pb2.AllocateRequest(count=count, env_id=ENV), self.metadata(name)
+        digest, metadata = make_digest(pb.MakeRequest(env_id=ENV)), self.metadata(name)
+        request = farm_pb2.AllocateRequest(count=count, env_id=ENV, make_digest=digest)
         return answered(lambda: stub.Allocate(request, timeout=SECONDS, metadata=metadata))
 
     def close(self, name: str, made: pb.MakeResponse | str) -> None:
@@ -73,7 +76,7 @@ def answered(call: Callable[[], Any]) -> Any:
 def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Limited]:
     folder = tmp_path_factory.mktemp("tokens")
     names: dict[str, tuple[set[Scope], int | None]] = {
-        **{name: ({Scope.PLAY}, QUOTA) for name in ("alice", "bob", "carol", "dora", "emil")},
+        **{name: ({Scope.PLAY}, QUOTA) for name in LIMITED},
         "usual": ({Scope.PLAY}, None),
         "node": ({Scope.JOIN}, None),
         "operator": ({Scope.ADMIN}, None),
@@ -172,6 +175,34 @@ def test_allocated_slots_count_and_the_default_holds_where_a_token_says_nothing(
     assert isinstance(limited.allocate("usual", 2), farm_pb2.AllocateResponse)
     assert limited.make("usual") == LIMIT
     assert limited.allocate("usual", 1) == LIMIT
+
+
+def test_tickets_of_slots_that_were_given_back_make_nothing(limited: Limited) -> None:
+    tickets: list[farm_pb2.Allocation] = []
+    for _ in range(2):
+        tickets += until_allocated(limited, "fred", QUOTA).allocations
+    made = [show(each) for each in tickets for _ in range(each.count)]
+    assert len([each for each in made if isinstance(each, pb.MakeResponse)]) == QUOTA
+
+
+def until_allocated(limited: Limited, name: str, count: int) -> farm_pb2.AllocateResponse:
+    """Allocates as soon as slots that were not used are given back."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        given = limited.allocate(name, count)
+        if isinstance(given, farm_pb2.AllocateResponse):
+            return given
+        time.sleep(0.1)
+    raise AssertionError("the slots are kept for ever")
+
+
+def show(allocation: farm_pb2.Allocation) -> pb.MakeResponse | str:
+    """Makes at the server with a ticket; returns the reason of a refusal."""
+    with grpc.insecure_channel(allocation.address) as channel:
+        stub = environment_pb2_grpc.EnvironmentServiceStub(channel)
+        metadata = (("envwire-ticket-bin", allocation.ticket),)
+        request = pb.MakeRequest(env_id=ENV)
+        return answered(lambda: stub.Make(request, timeout=SECONDS, metadata=metadata))
 
 
 def test_two_gateways_know_of_each_others_sessions(limited: Limited) -> None:

@@ -84,6 +84,7 @@ class Admission:
         Raises:
             FaultError: RATE_LIMITED, CLIENT_LIMIT_REACHED, CAPACITY_REACHED or DRAINING.
         """
+        self._sessions.reservations.check_lapsed(client.reservation)
         self._rate.check_make(client.name)
         if client.ticket is not None:
             self._tickets.use(client.ticket)

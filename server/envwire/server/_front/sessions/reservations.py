@@ -6,10 +6,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from envwire.codec import FaultError, Reason
+
 #: A gateway that died between reserving and committing must not block slots for long.
 LONGEST_SECONDS = 60.0
 #: Reservations of one server at once; each keeps at least one slot.
 _MOST = 100_000
+#: For how long slots that were given back are remembered: longer than the ticket of any Make that names them is good.
+LAPSED_SECONDS = 120.0
 
 
 @dataclass
@@ -35,6 +39,8 @@ class Reservations:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._kept: dict[bytes, _Reservation] = {}
+        #: Those that counted for a client and were not used in time, and until when they are remembered.
+        self._lapsed: dict[bytes, float] = {}
         self.slots = 0
         self.holders: Counter[str] = Counter()
 
@@ -52,6 +58,7 @@ class Reservations:
         """
         if not 0 < count <= free or name in self._kept or len(self._kept) >= _MOST:
             return False
+        self._lapsed.pop(name, None)
         self._kept[name] = _Reservation(count, self._until(seconds), principal)
         self._count(principal, count)
         return True
@@ -83,11 +90,29 @@ class Reservations:
             del self._kept[name]
         return True
 
+    def check_lapsed(self, name: bytes) -> None:
+        """Refuses a Make whose slots counted for a client and were given back: another slot would not count.
+
+        Raises:
+            FaultError: CAPACITY_REACHED.
+        """
+        if name in self._lapsed:
+            raise FaultError(
+                Reason.CAPACITY_REACHED,
+                "the slot that was kept for this Make was not used in time and is given back; ask the gateway for "
+                "another one, or make the environment through it",
+                retry_after=1.0,
+            )
+
     def sweep(self) -> bool:
         """Gives back the slots whose time is over; returns whether there were any."""
         now = self._clock()
+        while self._lapsed and next(iter(self._lapsed.values())) <= now:
+            del self._lapsed[next(iter(self._lapsed))]
         over = [name for name, kept in self._kept.items() if kept.until <= now]
         for name in over:
+            if self.principal(name):
+                self._lapsed[name] = now + LAPSED_SECONDS
             self.release(name)
         return bool(over)
 

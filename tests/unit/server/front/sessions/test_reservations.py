@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envwire.codec import FaultError
-from envwire.server._front.sessions.reservations import LONGEST_SECONDS
+from envwire.server._front.sessions.reservations import LAPSED_SECONDS, LONGEST_SECONDS
 from envwire.server._front.sessions.table import Sessions
 
 A, B = b"a" * 16, b"b" * 16
@@ -99,3 +99,24 @@ def test_a_slot_that_its_full_group_cannot_use_is_free_again(scene: Scene) -> No
     with pytest.raises(FaultError, match="group 'small'"):
         scene.sessions.reserve(reservation=A, group="small")
     assert (scene.freed, scene.sessions.reservations.slots) == (freed + 1, 0)
+
+
+def test_slots_that_counted_for_a_client_and_were_given_back_are_refused(scene: Scene) -> None:
+    kept = scene.sessions.reservations
+    assert scene.sessions.keep(A, 2, 5.0, "token alice")
+    assert scene.sessions.keep(B, 1, 5.0)
+    scene.sessions.reserve("token alice", A)
+    kept.check_lapsed(A)
+    scene.wait(5.0)
+    kept.check_lapsed(B)
+    with pytest.raises(FaultError, match="was not used in time"):
+        kept.check_lapsed(A)
+
+
+def test_a_name_that_slots_are_kept_under_again_has_not_lapsed(scene: Scene) -> None:
+    for _ in range(2):
+        assert scene.sessions.keep(A, 1, 5.0, "token alice")
+        scene.sessions.reservations.check_lapsed(A)
+        scene.wait(5.0)
+    scene.wait(LAPSED_SECONDS)
+    scene.sessions.reservations.check_lapsed(A)
