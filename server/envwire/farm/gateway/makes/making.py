@@ -110,25 +110,32 @@ class Maker:
         """Returns what has a server keep a slot for a Make, which counts for the client, before it sends the Make."""
 
         async def send_counted(member: Member) -> T:
-            address, kept = member.address, False
             try:
-                kept = await self._registrations.reserve(
-                    member, reservation, 1, HELD_SECONDS, claim
-                )
-            except UnansweredError as error:
-                raise ServerGoneError(f"{address} does not count slots: {error}") from None
-            if not kept:
-                full = FaultError(Reason.CAPACITY_REACHED, f"{address} has no free slot")
-                raise RefusedError(fault_reply(full).error)
-            try:
-                return await send(member)
-            except BaseException:
-                claim.given_back(member, 1)
-                raise
-            finally:
+                await self._keep(member, claim, reservation)
+                try:
+                    return await send(member)
+                except BaseException:
+                    claim.given_back(member, 1)
+                    raise
+            finally:  # a server that answers late keeps the slot as well
                 self._registrations.release(member, reservation)
 
         return send_counted
+
+    async def _keep(self, member: Member, claim: Claim, reservation: bytes) -> None:
+        """Has a server keep a slot.
+
+        Raises:
+            ServerGoneError: It does not answer, or does not count.
+            RefusedError: It has none.
+        """
+        try:
+            kept = await self._registrations.reserve(member, reservation, 1, HELD_SECONDS, claim)
+        except UnansweredError as error:
+            raise ServerGoneError(f"{member.address} does not count slots: {error}") from None
+        if not kept:
+            full = FaultError(Reason.CAPACITY_REACHED, f"{member.address} has no free slot")
+            raise RefusedError(fault_reply(full).error)
 
     async def _send(self, member: Member, send: Send[T]) -> T:
         """Sends a Make for which a slot was taken."""
