@@ -28,13 +28,13 @@ class Tiles:
 
     def __init__(self, channels: Channels, keys: list[SessionKey]) -> None:
         self._channels = channels
-        self._places = keys[:MOST_TILES]
+        self._keys = keys[:MOST_TILES]
         self._new: dict[SessionKey, dict[str, str]] = {}
         self._changed = asyncio.Event()
 
     async def lines(self) -> AsyncGenerator[bytes]:
         """Yields JSON, a tile in each line."""
-        tasks = [asyncio.ensure_future(self._look(key)) for key in self._places]
+        tasks = [asyncio.ensure_future(self._look(key)) for key in self._keys]
         try:
             while True:
                 await self._changed.wait()
