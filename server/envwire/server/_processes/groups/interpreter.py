@@ -39,8 +39,10 @@ print(json.dumps([found, packages]))
 """
 #: Time for the interpreter to tell its versions.
 _REPORT_SECONDS = 60.0
-#: The token of a client. An operator may have one where a server is started; environments are not told.
-_TOKEN = "ENVWIRE_TOKEN"  # noqa: S105 - a variable's name
+#: The operator's secrets where a server is started: the token of a client, and what a collector of traces asks for.
+_SECRETS = frozenset(
+    {"ENVWIRE_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
+)
 #: What hides devices from CUDA and HIP: they take the numbers up to the first that is none.
 _NO_DEVICE = "-1"
 _DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
@@ -82,7 +84,7 @@ class Interpreter:
 
     def variables(self) -> dict[str, str]:
         """Returns the environment variables of its processes."""
-        variables = {name: value for name, value in os.environ.items() if name != _TOKEN}
+        variables = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         given = dict(item.split("=", 1) for item in self._config.variables)
         if self._config.python:
             variables.pop("PYTHONHOME", None)

@@ -118,14 +118,20 @@ def test_links_that_were_cleaned_away_are_made_again() -> None:
     assert all(map(os.path.exists, again))
 
 
-def test_variables_are_the_servers_and_the_groups_without_the_token(
+def test_variables_are_the_servers_and_the_groups_without_the_operators_secrets(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("ENVWIRE_TOKEN", "secret")
+    secrets = {
+        "ENVWIRE_TOKEN",
+        "OTEL_EXPORTER_OTLP_HEADERS",
+        "OTEL_EXPORTER_OTLP_TRACES_HEADERS",
+    }
+    for name in secrets:
+        monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("COLOUR", "red")
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
     assert interpreter().variables() == {
-        name: value for name, value in os.environ.items() if name != "ENVWIRE_TOKEN"
+        name: value for name, value in os.environ.items() if name not in secrets
     }
     given = interpreter(variables=("COLOUR=blue=green",), gpus="2").variables()
     assert (given["COLOUR"], given["CUDA_VISIBLE_DEVICES"]) == ("blue=green", "2")
