@@ -108,11 +108,20 @@ class RayFleet:
         return len(self._actors)
 
     async def add(self) -> str:
-        """Starts a server where Ray has a processor for it; returns its address when it serves."""
+        """Starts a server where Ray has a processor for it; returns its address when it serves.
+
+        Raises:
+            Exception: Ray's: it does not start, and Ray does not try again.
+        """
         options = {"name": f"server-{next(self._numbers)}", **_PLACED}
         actor = self._make.options(**options).remote(self._settings)
         self._actors.append(actor)
-        address, _ = await actor.placed.remote()
+        try:
+            address, _ = await actor.placed.remote()
+        except Exception:  # it would count as one that starts, and no other would take its place
+            self._actors.remove(actor)
+            self._ray.kill(actor)
+            raise
         return str(address)
 
     async def drain(self, address: str) -> None:

@@ -1,0 +1,65 @@
+"""The servers that Ray runs, without Ray: one that does not start is none."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from envwire.farm.engines.ray import RayFleet
+from envwire.server.config import ServerConfig
+
+
+class Actor:
+    """An actor that Ray could not start, or that tells where its server is."""
+
+    def __init__(self, fails: bool) -> None:
+        self._fails = fails
+        self.placed: Any = self
+        self.killed = False
+
+    def remote(self) -> asyncio.Future[tuple[str, str]]:
+        told = asyncio.get_running_loop().create_future()
+        if self._fails:
+            told.set_exception(RuntimeError("the actor died"))
+        else:
+            told.set_result(("10.0.0.1:50051", "node"))
+        return told
+
+
+class Ray:
+    """Starts actors; every other one fails, the first among them."""
+
+    def __init__(self) -> None:
+        self.actors: list[Actor] = []
+
+    def remote(self, _: type) -> Any:
+        class Maker:
+            @staticmethod
+            def options(**_: Any) -> type[Maker]:
+                return Maker
+
+            @staticmethod
+            def remote(_: str) -> Actor:
+                self.actors.append(Actor(fails=len(self.actors) % 2 == 0))
+                return self.actors[-1]
+
+        return Maker
+
+    @staticmethod
+    def kill(actor: Actor) -> None:
+        actor.killed = True
+
+
+def test_a_server_that_does_not_start_counts_no_more() -> None:
+    async def run() -> None:
+        ray = Ray()
+        fleet = RayFleet(ray, ServerConfig(environments=["CartPole-v1"]))
+        with pytest.raises(RuntimeError, match="the actor died"):
+            await fleet.add()
+        assert (fleet.size, [each.killed for each in ray.actors]) == (0, [True])
+        assert await fleet.add() == "10.0.0.1:50051"
+        assert (fleet.size, [each.killed for each in ray.actors]) == (1, [True, False])
+
+    asyncio.run(run())
