@@ -40,6 +40,8 @@ from envwire.wire.envelope import REQUESTS
 
 #: Deadline of calls without one: longer than any request may take on a server by default.
 _LONGEST_SECONDS = 900.0
+#: Metadata of clients that servers get: the token, which they check as well, and the trace that the calls belong to.
+_FORWARDED = frozenset({"authorization", "traceparent", "tracestate"})
 
 
 class EnvironmentService:
@@ -177,8 +179,8 @@ class EnvironmentService:
         return await self._maker.make(request, send, client, upstreams.reservation)
 
     def _metadata(self, context: Context, client: Client, reservation: bytes) -> Metadata:
-        """Returns the client's authorization header, which servers check as well, and the slot of one with a quota."""
-        shown = _authorization(context)
+        """Returns what servers are shown of a client (see `_FORWARDED`), and the slot of one with a quota."""
+        shown = _forwarded(context)
         if not (reservation and self._quotas.of(client)):
             return shown
         return (*shown, (RESERVATION_KEY, reservation))
@@ -201,11 +203,9 @@ class EnvironmentService:
             )
 
 
-def _authorization(context: Context) -> tuple[tuple[str, str], ...]:
+def _forwarded(context: Context) -> tuple[tuple[str, str], ...]:
     return tuple(
-        (key, str(value))
-        for key, value in context.invocation_metadata() or ()
-        if key == "authorization"
+        (key, str(value)) for key, value in context.invocation_metadata() or () if key in _FORWARDED
     )
 
 

@@ -11,6 +11,7 @@ from envwire.client._transports.grpc import tickets
 from envwire.farm.v1 import farm_pb2
 from envwire.v1 import environment_pb2 as pb
 
+TRACE = (("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),)
 MAKE = pb.MakeRequest(env_id="CartPole-v1").SerializeToString()
 
 
@@ -21,6 +22,7 @@ class Gateway:
         self.capabilities = frozenset(capabilities)
         given: dict[str, Any] = {"ca": None, "cert": None, "key": None, "token": "t", **credentials}
         self.credentials = Credentials(**given)
+        self.metadata = (*(self.credentials.metadata or ()), ("x-key", "secret"), *TRACE)
 
 
 @pytest.fixture
@@ -55,9 +57,10 @@ def test_what_is_no_gateway_is_not_asked(dialled: list[str]) -> None:
     assert dialled == []
 
 
-def test_a_ticket_takes_the_place_of_the_token() -> None:
-    credentials = tickets._with_ticket(Gateway(ca=b"ca").credentials, b"ticket")
-    assert credentials.metadata == (("envwire-ticket-bin", b"ticket"),)
+def test_a_ticket_takes_the_place_of_the_token_and_the_trace_goes_on() -> None:
+    gateway: Any = Gateway(ca=b"ca")
+    credentials = tickets._with_ticket(gateway, b"ticket")
+    assert credentials.metadata == (("envwire-ticket-bin", b"ticket"), *TRACE)
     assert credentials.token is None
     assert (credentials.ca, credentials.secure) == (b"ca", True)
     assert "ticket'" not in repr(credentials)

@@ -34,6 +34,8 @@ CAPABILITY = "tickets"
 _FARM = farm_pb2.DESCRIPTOR.services_by_name["FarmService"].full_name
 _ALLOCATE, _MAKE = f"/{_FARM}/Allocate", f"/{SERVICE.full_name}/Make"
 _TICKET = "envwire-ticket-bin"
+#: What else goes to the server of what a client shows the gateway.
+_TRACE = frozenset({"traceparent", "tracestate"})
 #: A server that answers no sooner is reached through the gateway.
 _CONNECT = ConnectWait(1.0, refused=False)
 _ALLOCATE_SECONDS = 5.0
@@ -43,14 +45,20 @@ _NOT_HERE = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING, Reason.UNAUTHEN
 
 @dataclass(frozen=True)
 class TicketCredentials(Credentials):
-    """Credentials that show a ticket in place of a token."""
+    """Credentials that show a ticket in place of a token.
+
+    Attributes:
+        ticket: The ticket.
+        trace: The trace that the calls belong to, as metadata.
+    """
 
     ticket: bytes = field(default=b"", repr=False)
+    trace: tuple[tuple[str, str | bytes], ...] = ()
 
     @property
     def metadata(self) -> tuple[tuple[str, str | bytes], ...]:
         """What each call carries to say who calls."""
-        return ((_TICKET, self.ticket),)
+        return ((_TICKET, self.ticket), *self.trace)
 
 
 class Ticketed(NamedTuple):
@@ -77,7 +85,7 @@ def make_with_ticket(gateway: Connection, message: bytes, timeout: float) -> Tic
     allocation = None if request is None else _allocate(gateway, request)
     if allocation is None or not allocation.ticket:
         return None
-    credentials = _with_ticket(gateway.credentials, allocation.ticket)
+    credentials = _with_ticket(gateway, allocation.ticket)
     try:
         # Where a token would not be sent without TLS, the session's secret is not either.
         gateway.credentials.check_target(allocation.address)
@@ -112,11 +120,12 @@ def _allocate(gateway: Connection, request: pb.MakeRequest) -> farm_pb2.Allocati
         return None
 
 
-def _with_ticket(credentials: Credentials, ticket: bytes) -> TicketCredentials:
+def _with_ticket(gateway: Connection, ticket: bytes) -> TicketCredentials:
     given: dict[str, Any] = {
-        each.name: getattr(credentials, each.name) for each in fields(Credentials)
+        each.name: getattr(gateway.credentials, each.name) for each in fields(Credentials)
     }
-    given.update(token=None, ticket=ticket)
+    trace = tuple(each for each in gateway.metadata or () if each[0] in _TRACE)
+    given.update(token=None, ticket=ticket, trace=trace)
     return TicketCredentials(**given)
 
 
