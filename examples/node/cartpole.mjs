@@ -9,6 +9,7 @@ const STEPS = 200;
 const SEED = 7;
 const TIMEOUT_MS = 30_000;
 
+// --8<-- [start:contract]
 const definition = protoLoader.loadSync('envwire/v1/environment.proto', {
   includeDirs: [fileURLToPath(new URL('../../protos', import.meta.url))],
   keepCase: true, // otherwise fields are renamed, and `session_id: ...` is dropped without a word
@@ -18,6 +19,7 @@ const definition = protoLoader.loadSync('envwire/v1/environment.proto', {
   oneofs: true, // `answer.response` names the field that is set
 });
 const { EnvironmentService, ErrorInfo, ErrorStatus } = grpc.loadPackageDefinition(definition).envwire.v1;
+// --8<-- [end:contract]
 
 // --- Two ways to carry a request. Both give call(kind, request) => Promise of the response.
 
@@ -36,6 +38,7 @@ function openUnary(client) {
   return { call, end: () => {} };
 }
 
+// --8<-- [start:stream]
 /** The stream: any request, one answer each, in order. An open stream keeps the leases. */
 function openStream(client) {
   const stream = client.Interact(); // no deadline: it would end a stream that is well
@@ -53,6 +56,7 @@ function openStream(client) {
     });
   return { call, end: () => stream.end() };
 }
+// --8<-- [end:stream]
 
 // --- Errors: a google.rpc.Status, in the trailers of a unary call and as an answer on the stream.
 
@@ -61,14 +65,17 @@ function errorFromTrailers(error) {
   return packed ? errorFromStatus(ErrorStatus.deserialize(packed)) : error;
 }
 
+// --8<-- [start:error]
 function errorFromStatus({ code, message, details }) {
   const info = details.find(({ type_url }) => type_url.endsWith('/google.rpc.ErrorInfo'));
   const { reason } = ErrorInfo.deserialize(info.value);
   return Object.assign(new Error(message), { code: grpc.status[code], reason });
 }
+// --8<-- [end:error]
 
 // --- Arrays: packed little-endian bytes, an element type and a shape.
 
+// --8<-- [start:array]
 const ARRAYS = {
   DATA_TYPE_UINT8: Uint8Array,
   DATA_TYPE_FLOAT32: Float32Array,
@@ -79,6 +86,7 @@ function decodeTensor({ data_type, shape, data }) {
   const bytes = Uint8Array.from(data); // a copy, so that the elements are aligned
   return { shape, values: new ARRAYS[data_type](bytes.buffer) };
 }
+// --8<-- [end:array]
 
 // --- The conversation.
 
@@ -86,6 +94,7 @@ async function drive(call) {
   const { environments } = await call('list_environments', {});
   console.log('  serves', environments.map(({ library, spec }) => `${spec.id} of ${library}`).join(', '));
 
+  // --8<-- [start:episode]
   const made = await call('make', { env_id: 'CartPole-v1', render_mode: 'rgb_array' });
   const header = { session_id: made.session_id, secret: made.secret };
   let sequence = 0; // every request of a session is numbered; one that got no answer may be repeated
@@ -106,6 +115,7 @@ async function drive(call) {
       returns.push(0);
     }
   }
+  // --8<-- [end:episode]
   console.log(`  ${STEPS} steps, returns ${returns.join(', ')}`);
 
   const { frame } = await ask('render');
