@@ -4,4 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import version
 
-VERSION = __version__ = version("envwire")
+import envwire
+
+#: Another interpreter than the server's is told; the distribution need not be installed there.
+VERSION = __version__ = getattr(envwire, "__version__", "") or version("envwire")

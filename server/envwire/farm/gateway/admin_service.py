@@ -128,8 +128,8 @@ class AdminService:
         except UnansweredError as error:
             raise FaultError(
                 Reason.INTERNAL,
-                f"server {member.hello.server_id} did not say that it obeys: {error}. Look at what it does, and try "
-                f"again, or ask the server itself at {member.address}",
+                f"server {member.hello.server_id} did not say that it obeys: {error}. It may still do so later. "
+                f"Look at what it does, and try again, or ask the server itself at {member.address}",
                 code=grpc.StatusCode.UNAVAILABLE.value[0],
                 retry_after=1.0,
             ) from None

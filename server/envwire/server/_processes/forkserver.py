@@ -241,4 +241,3 @@ class ForkserverLink:
             self._lifeline = None
         if self._burial is not None:
             await self._burial
-        self.interpreter.close()

@@ -14,7 +14,7 @@ from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 from envwire.v1.environment_pb2 import LibraryInfo
 
-_PROGRAM = "envwire.server._worker.forkserver_main"
+PROGRAM = "envwire.server._worker.forkserver_main"
 #: Time to import the environments, and to say what there is.
 _START_SECONDS = 300.0
 #: Time to leave.
@@ -54,12 +54,12 @@ class Loaded:
 
 
 def start_process(
-    program: str, variables: dict[str, str], lifeline: int
+    command: list[str], variables: dict[str, str], lifeline: int
 ) -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Starts the process.
 
     Args:
-        program: The Python interpreter.
+        command: The interpreter, and what it runs.
         variables: Its environment variables.
         lifeline: Descriptor that closes when the front is gone.
 
@@ -69,7 +69,7 @@ def start_process(
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     # Not the event loop's own way: that forks, and runs gRPC's fork handlers in a process that serves.
     process = subprocess.Popen(  # noqa: S603 - our own program
-        [program, "-m", _PROGRAM, str(theirs.fileno()), str(lifeline)],
+        [*command, str(theirs.fileno()), str(lifeline)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         pass_fds=(theirs.fileno(), lifeline),

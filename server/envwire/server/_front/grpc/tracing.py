@@ -102,7 +102,7 @@ class Tracing:
     def exchange(self, call: Call) -> Exchange:
         """Returns what serves the requests of a call, as parts of the trace that its metadata names."""
         metadata = call.invocation_metadata() or ()
-        shown = {key: each for key, each in metadata if isinstance(each, str)}
+        shown = {key: each for key, each in metadata if key == "traceparent"}
         return partial(self._traced, self._extract(shown))
 
     async def _traced(

@@ -1,7 +1,7 @@
 """The interpreter that runs environments: the server's own, or the one that the operator named.
 
-Another interpreter has other packages, and reaches this one's code over PYTHONPATH: a directory with links to it and to
-nothing else. So both sides of a session's link always run the same code.
+Another interpreter has other packages, and is told where this one's code is, so that both sides of a session's link
+always run the same. It hears that in its arguments: what an environment can write to is no place to take code from.
 """
 
 from __future__ import annotations
@@ -11,10 +11,8 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-from envwire.server._processes.forkserver_start import ForkserverError
+from envwire.server._processes.forkserver_start import PROGRAM, ForkserverError
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 
@@ -36,6 +34,13 @@ try:
 except ImportError:
     pass
 print(json.dumps([found, packages]))
+"""
+#: Runs the fork server of this code in another interpreter.
+_RUN = """
+import runpy, sys, types
+package = sys.modules["envwire"] = types.ModuleType("envwire")
+package.__path__, package.__version__ = {path!r}, {version!r}
+runpy.run_module({program!r}, run_name="__main__", alter_sys=True)
 """
 #: Time for the interpreter to tell its versions.
 _REPORT_SECONDS = 60.0
@@ -63,7 +68,6 @@ class Interpreter:
         self.program = os.fspath(config.python) or sys.executable
         self.packages: list[str] = []
         self._config = config
-        self._links: tempfile.TemporaryDirectory[str] | None = None
 
     def check(self) -> None:
         """Checks an interpreter that is not the server's own.
@@ -87,43 +91,20 @@ class Interpreter:
         variables = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         given = dict(item.split("=", 1) for item in self._config.variables)
         if self._config.python:
-            variables.pop("PYTHONHOME", None)
-            paths = [*self._path(), given.pop("PYTHONPATH", "")]
-            variables["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
+            for name in ("PYTHONHOME", "PYTHONPATH"):  # they are for the server's own
+                variables.pop(name, None)
         if devices := self._config.gpus:
             seen = _NO_DEVICE if devices == "none" else devices
             variables |= dict.fromkeys(_DEVICE_VARIABLES, seen)
         return variables | given
 
-    def _path(self) -> list[str]:
-        """Returns the directories with the links, making them where there are none (any more)."""
-        if self._links is None or not os.path.isdir(self._links.name):
-            self._links = tempfile.TemporaryDirectory(
-                prefix="envwire-python-", ignore_cleanup_errors=True
-            )
-            _link_package(Path(self._links.name))
-        return sorted(map(str, Path(self._links.name).iterdir()))
-
-    def command(self) -> tuple[str, dict[str, str]]:
-        """Returns the program and the variables with which it is started."""
-        return self.program, self.variables()
-
-    def close(self) -> None:
-        """Removes the links."""
-        if self._links is not None:
-            self._links.cleanup()
-
-
-def _link_package(directory: Path) -> None:
-    """Links to each part of the package (a checkout has several), and writes the metadata that tells its version."""
-    for number, part in enumerate(importlib.import_module("envwire").__path__):
-        parent = directory / str(number)
-        parent.mkdir()
-        (parent / "envwire").symlink_to(os.path.abspath(part))
-    metadata = directory / "metadata" / f"envwire-{VERSION}.dist-info"
-    metadata.mkdir(parents=True)
-    text = f"Metadata-Version: 2.1\nName: envwire\nVersion: {VERSION}\n"
-    (metadata / "METADATA").write_text(text, encoding="utf-8")
+    def command(self) -> tuple[list[str], dict[str, str]]:
+        """Returns what starts the fork server, and its variables."""
+        if not self._config.python:
+            return [self.program, "-m", PROGRAM], self.variables()
+        path = list(map(os.path.abspath, importlib.import_module("envwire").__path__))
+        run = _RUN.format(path=path, version=VERSION, program=PROGRAM)
+        return [self.program, "-c", run], self.variables()
 
 
 def _report(program: str, environment: dict[str, str]) -> tuple[dict[str, str], list[str]]:

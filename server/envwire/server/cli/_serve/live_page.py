@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import inspect
+import os
 import socket
 import subprocess
 import sys
@@ -104,6 +105,9 @@ def _page(target: str, port: int) -> Generator[None]:
             str(port),
         ],
         stdin=subprocess.PIPE,
+        cwd=os.path.dirname(
+            sys.executable
+        ),  # Python takes modules from there first, and this one has a token
         start_new_session=True,  # Ctrl-C is for the server, which drains while the page is still served
     )
     spared.add(page.pid)

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from subprocess import PIPE
 from typing import Any
@@ -16,29 +15,19 @@ import pytest
 from envwire.server import __version__
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server._processes.groups.interpreter import Interpreter
+from envwire.server._worker import forkserver_main
 from envwire.server.config import ServerConfig
 
 _WHERE = """
 import envwire.server._worker.forkserver_main as program
-from importlib.metadata import version
-print(program.__file__, version("envwire"))
+from envwire.server._version import VERSION
+print(program.__file__, VERSION)
 """
 FIT = {"Python": "3.10.0", "numpy": "1.26.0", "protobuf": "6.31.1"}
 
 
-_open: list[Interpreter] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    yield
-    while _open:
-        _open.pop().close()
-
-
 def interpreter(**settings: Any) -> Interpreter:
-    _open.append(Interpreter(ServerConfig(("A-v0",), **settings)))
-    return _open[-1]
+    return Interpreter(ServerConfig(("A-v0",), **settings))
 
 
 def reporting(directory: Path, text: str) -> Interpreter:
@@ -90,32 +79,25 @@ def test_another_interpreter_tells_its_packages() -> None:
     assert f"pytest=={pytest.__version__}" in other.packages
 
 
-def test_another_interpreter_reaches_this_code_and_its_version_and_no_other_package() -> None:
-    other = interpreter(python=sys.executable, variables=("PYTHONPATH=/mine",))
-    *links, mine = other.variables()["PYTHONPATH"].split(os.pathsep)
-    assert mine == "/mine"
-    assert {entry for link in links for entry in os.listdir(link)} == {
-        "envwire",
-        f"envwire-{__version__}.dist-info",
-    }
-    # Where the package is installed as well, the links come first.
-    told = subprocess.run(
-        [sys.executable, "-c", _WHERE], env=other.variables(), stdout=PIPE, text=True, check=True
+def test_another_interpreter_runs_this_code_though_another_copy_is_in_its_way(
+    tmp_path: Path,
+) -> None:
+    copy = tmp_path / "envwire" / "server" / "_version.py"
+    copy.parent.mkdir(parents=True)
+    copy.write_text("VERSION = 'of a copy'")
+    other = interpreter(python=sys.executable, variables=(f"PYTHONPATH={tmp_path}",))
+    (program, option, run), variables = other.command()
+    beginning = run[: run.index("runpy.run_module")]
+    said = subprocess.run(
+        [program, option, beginning + _WHERE],
+        env=variables,
+        cwd=tmp_path,
+        stdout=PIPE,
+        text=True,
+        check=True,
     ).stdout
-    file, version = told.split()
-    assert file.startswith(os.path.dirname(links[0]))
-    assert version == __version__
-    other.close()
-    assert not any(map(os.path.exists, links))
-
-
-def test_links_that_were_cleaned_away_are_made_again() -> None:
-    other = interpreter(python=sys.executable)
-    first = other.variables()["PYTHONPATH"].split(os.pathsep)
-    other.close()
-    again = other.variables()["PYTHONPATH"].split(os.pathsep)
-    assert not any(map(os.path.exists, first))
-    assert all(map(os.path.exists, again))
+    assert variables["PYTHONPATH"] == str(tmp_path)
+    assert said.split() == [forkserver_main.__file__, __version__]
 
 
 def test_variables_are_the_servers_and_the_groups_without_the_operators_secrets(
