@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
@@ -33,11 +33,11 @@ async def openenv_bridge(config: ServerConfig, target: str) -> AsyncGenerator[No
         yield
         return
     # A session of its own: Ctrl-C is for the server, which drains while the bridge still serves.
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        *("-m", "envwire.server._bridges.openenv"),
-        stdin=PIPE,
-        stdout=PIPE,
+    # Not the event loop's own way to start one: that runs gRPC's fork handlers, which ended the child with gRPC 1.75.
+    process = subprocess.Popen(
+        [sys.executable, "-m", "envwire.server._bridges.openenv"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         start_new_session=True,
     )
     spared.add(process.pid)
@@ -48,28 +48,38 @@ async def openenv_bridge(config: ServerConfig, target: str) -> AsyncGenerator[No
         await _stop(process)
 
 
-async def _start(process: Process, settings: BridgeSettings) -> None:
+async def _start(process: subprocess.Popen[bytes], settings: BridgeSettings) -> None:
     """Sends the settings and waits until the bridge serves."""
-    if process.stdin is None or process.stdout is None:
-        raise OSError("the process of the OpenEnv bridge has no pipes")
-    process.stdin.write(settings.to_json().encode() + b"\n")
+    answered = asyncio.to_thread(_introduce, process, settings)
     try:
-        said = await asyncio.wait_for(process.stdout.readline(), _START_SECONDS)
+        said = await asyncio.wait_for(answered, _START_SECONDS)
     except asyncio.TimeoutError:
+        process.kill()  # which ends the wait in the thread
         raise OSError(f"the OpenEnv bridge did not start within {_START_SECONDS:g} s") from None
-    if (line := said.decode().strip()) != READY:
+    if said != READY:
         raise OSError(
-            line or "the OpenEnv bridge ended before it was ready; its output above says why"
+            said or "the OpenEnv bridge ended before it was ready; its output above says why"
         )
 
 
-async def _stop(process: Process) -> None:
-    """Closes its standard input, which ends it; kills it when it takes long."""
-    if process.stdin is not None:
-        process.stdin.close()
+def _introduce(process: subprocess.Popen[bytes], settings: BridgeSettings) -> str:
+    """Sends the settings, and returns the line that the bridge answers; an empty one when it is gone."""
+    if process.stdin is None or process.stdout is None:
+        raise OSError("the process of the OpenEnv bridge has no pipes")
+    with contextlib.suppress(BrokenPipeError):
+        process.stdin.write(settings.to_json().encode() + b"\n")
+        process.stdin.flush()
+    return process.stdout.readline().decode().strip()
+
+
+async def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Closes its pipes, which ends it; kills it when it takes long."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(BrokenPipeError):
+                pipe.close()
     try:
-        await asyncio.wait_for(process.wait(), _STOP_SECONDS)
-    except asyncio.TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+        await asyncio.to_thread(process.wait, _STOP_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        await asyncio.to_thread(process.wait)
