@@ -56,13 +56,16 @@ def test_the_wheel_holds_the_packages_and_nothing_else(artefacts: Artefacts) -> 
     assert not any("__pycache__" in name for name in wheel)
 
 
-def test_the_description_links_to_no_file_of_the_repository(artefacts: Artefacts) -> None:
+def test_the_description_links_to_the_projects_addresses(artefacts: Artefacts) -> None:
     with zipfile.ZipFile(artefacts.wheel) as archive:
         (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
-        description = archive.read(name).decode().partition("\n\n")[2]
+        metadata, _, description = archive.read(name).decode().partition("\n\n")
+    urls = dict(re.findall(r"^Project-URL: (\w+), (\S+)$", metadata, re.MULTILINE))
+    assert {"Documentation", "Source", "Changelog", "Issues"} <= urls.keys()
     assert description.startswith("# envwire")
     links = re.findall(r"\]\(([^)]*)\)", description)
     assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    assert f"{urls['Source']}/docs/limits.md" in links
 
 
 def test_a_client_brings_three_requirements(client: Path) -> None:
