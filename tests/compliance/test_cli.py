@@ -131,7 +131,7 @@ def test_bench_of_what_is_not_there_is_one_line(
 ) -> None:
     failed = envwire("bench", address or target, "NoSuch-v0", check=False)
     assert failed.returncode == 1
-    assert failed.stdout.strip() == ""
+    assert failed.stdout == ""
     (line,) = failed.stderr.splitlines()
     assert says in line
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import typer
@@ -37,7 +38,7 @@ def check(
         kwargs = keyword_arguments(kwarg or ())
         with (
             Subject(env_id, target, imports or (), kwargs) as subject,
-            Progress(transient=True) as progress,
+            Progress(transient=True, disable=not sys.stdout.isatty()) as progress,
         ):
             bar = progress.add_task(f"checking {env_id}", total=len(CHECKS))
             for finding in findings(subject):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -32,7 +33,7 @@ def bench(
 
     timings: dict[str, Timing | Exception] = {}
     names = [name.strip() for name in transports.split(",") if name.strip()]
-    with Progress(transient=True) as progress:
+    with Progress(transient=True, disable=not sys.stdout.isatty()) as progress:
         for name in names:
             advance = partial(progress.advance, progress.add_task(name, total=steps))
             try:
