@@ -121,7 +121,7 @@ def test_what_is_wrong_is_said_at_once(
 
 def test_waiting_for_a_server_behind_tls_ends() -> None:
     with pytest.raises(ConnectionError, match="nothing listens"):
-        RemoteEnv("127.0.0.1:1", ENV, credentials=only_ca(), connect_timeout=0.2)
+        RemoteEnv("127.0.0.1:1", ENV, credentials=only_ca(), connect_timeout=1.5)
 
 
 @pytest.mark.parametrize("credentials", [Credentials(token=None), only_ca(), CERTS.client()])

@@ -30,7 +30,10 @@ def test_every_environment_is_served(vector_server: Server, family: Family, tran
     firsts = local.reset(seed=4)[0]
     env.reset_async(seed=4)
     counts = np.zeros(6, int)
-    for _ in range(30):
+    rounds = 0
+    # On a busy machine one session may take hundreds of steps before another one gets a processor.
+    while rounds < 30 or (counts.min() == 0 and rounds < 20_000):
+        rounds += 1
         observations, rewards, terminations, truncations, infos = env.recv()
         ids = infos["env_id"]
         assert observations.shape == (2, 4)
@@ -40,7 +43,7 @@ def test_every_environment_is_served(vector_server: Server, family: Family, tran
         assert rewards[fresh].tolist() == [0.0] * int(fresh.sum())
         counts[ids] += 1
         env.send(np.zeros(2, np.int64), ids)
-    assert counts.sum() == 60
+    assert counts.sum() == 2 * rounds
     assert counts.min() > 0
     env.close()
     local.close()
