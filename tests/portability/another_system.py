@@ -16,6 +16,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, NoReturn
 
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"  # gRPC built for Windows has no handlers of forks
 # These look at the system when they are imported, and would look for the libraries of another one.
 for library in ("grpc.aio", "numpy", "pytest", "rich.console", "typer"):
     import_module(library)

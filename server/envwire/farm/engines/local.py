@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import signal
-import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 
@@ -15,6 +12,7 @@ from envwire.farm.engines.running import run_farm
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.gateway import gateway
 from envwire.server._front.event_loop import raise_file_limit
+from envwire.server._ipc.child_program import ChildProgram
 from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.farm")
@@ -36,7 +34,7 @@ class LocalServer:
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
-        self._process: Process | None = None
+        self._process: ChildProgram | None = None
 
     async def start(self) -> None:
         """Starts the server and waits until it serves.
@@ -44,20 +42,11 @@ class LocalServer:
         Raises:
             OSError: It did not start; the message says why.
         """
-        process = self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "envwire.server._server_process"),
-            stdin=PIPE,
-            stdout=PIPE,
-            start_new_session=True,  # Ctrl-C must reach the farm's process only
-        )
-        if process.stdin is None or process.stdout is None:
-            raise OSError("the server's process has no pipes")
-        process.stdin.write(self._config.to_json().encode() + b"\n")
+        process = self._process = ChildProgram("envwire.server._server_process")
         try:
-            said = await asyncio.wait_for(process.stdout.readline(), _START_SECONDS)
-        except asyncio.TimeoutError:
+            line = await process.introduce(self._config.to_json(), _START_SECONDS)
+        except TimeoutError:
             raise OSError(f"a server did not start within {_START_SECONDS:g} s") from None
-        line = said.decode().strip()
         if not line.startswith(_READY):
             raise OSError(line or "a server ended before it was ready; its output above says why")
         self._config = replace(self._config, port=int(line.rpartition(":")[2]))
@@ -79,14 +68,8 @@ class LocalServer:
         process = self._process
         if process is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        try:
-            await asyncio.wait_for(process.wait(), self._config.drain_timeout + _STOP_SECONDS)
-        except asyncio.TimeoutError:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        process.terminate()
+        await process.stop(self._config.drain_timeout + _STOP_SECONDS)
 
 
 @contextlib.asynccontextmanager

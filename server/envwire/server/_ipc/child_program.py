@@ -1,0 +1,93 @@
+"""Starts programs of ours beside an event loop: they read their settings from standard input, and answer with a line.
+
+Not by the loop's own means: with uvloop those run gRPC's fork handlers, which ended the child with gRPC 1.75.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+
+
+class ChildProgram:
+    """A program of this package, in a process and session of its own: Ctrl-C does not reach it.
+
+    Args:
+        module: The program.
+
+    Attributes:
+        pid: Its process.
+    """
+
+    def __init__(self, module: str) -> None:
+        self._process = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-m", module],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self.pid = self._process.pid
+        self._answers: asyncio.ReadTransport | None = None
+
+    async def introduce(self, settings: str, seconds: float) -> str:
+        """Sends the settings, and returns the line that it answers; an empty one when it has ended.
+
+        Raises:
+            TimeoutError: It said nothing in time.
+        """
+        process = self._process
+        if process.stdin is None or process.stdout is None:
+            raise OSError(f"process {self.pid} has no pipes")
+        with contextlib.suppress(BrokenPipeError):
+            await asyncio.to_thread(process.stdin.write, settings.encode() + b"\n")
+            process.stdin.flush()
+        answers = asyncio.StreamReader()
+        self._answers, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(answers), process.stdout
+        )
+        try:
+            line = await asyncio.wait_for(answers.readline(), seconds)
+        except asyncio.TimeoutError:
+            raise TimeoutError from None
+        return line.decode().strip()
+
+    async def wait(self) -> int:
+        """Waits for its end; returns its exit status."""
+        if self._process.poll() is None:
+            await _readable(os.pidfd_open(self.pid))
+        return self._process.wait()
+
+    def terminate(self) -> None:
+        """Asks it to end."""
+        self._process.terminate()
+
+    def end_input(self) -> None:
+        """Closes its standard input."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(BrokenPipeError):
+                self._process.stdin.close()
+
+    async def stop(self, seconds: float) -> None:
+        """Waits for its end, kills it when that takes long, and closes the pipes."""
+        try:
+            await asyncio.wait_for(self.wait(), seconds)
+        except asyncio.TimeoutError:
+            self._process.kill()
+            await self.wait()
+        self.end_input()
+        if self._answers is not None:
+            self._answers.close()
+
+
+async def _readable(descriptor: int) -> None:
+    """Waits until a descriptor can be read, and closes it."""
+    loop, ready = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(descriptor, ready.set)
+    try:
+        await ready.wait()
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
