@@ -128,11 +128,16 @@ def test_the_python_client_gets_so_many_and_another_one_for_each_that_it_closes(
 
 
 def until(call: Callable[[], Any]) -> Any:
-    """Calls until a slot that is free again is reported as such."""
+    """Calls until a slot that is free again is reported as such, as often as the refusal says.
+
+    Without a pause, sessions that one attempt made, and is closing, are in the way of the next.
+    """
     deadline = time.monotonic() + SECONDS
     while time.monotonic() < deadline:
-        with contextlib.suppress(RemoteError):
+        try:
             return call()
+        except RemoteError as refused:
+            time.sleep(getattr(refused, "retry_after", None) or 0.1)
     raise AssertionError("it is refused for ever")
 
 
