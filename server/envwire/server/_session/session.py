@@ -31,14 +31,7 @@ from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.server._session.chunks import Chunk, read_chunk
 from envwire.server._session.counting.counts import Counts, NotCounted
-from envwire.server._session.counting.episodes import (
-    MOST_REWARDS,
-    NUMBERS,
-    EpisodeCount,
-    NoEpisodes,
-    Result,
-    episode_count,
-)
+from envwire.server._session.counting.step_notes import StepNotes
 from envwire.server._session.episodes import (
     chosen_members,
     encode_step,
@@ -77,7 +70,6 @@ class Session:
         stepping: Nanoseconds that the environment's steps took.
         steps: Steps that it took; a vector environment takes one in each of its members.
         counts: Where episodes, repeats and replays are noted.
-        taken: What the last step returned, when `count` is to look at it.
     """
 
     def __init__(
@@ -97,15 +89,13 @@ class Session:
         self._warnings = warning_log or WarningLog()
         self.stepping = self.steps = 0
         self.counts: Counts = NotCounted()
-        self._episodes: EpisodeCount = NoEpisodes()
-        self._take: Callable[[Any], Result] = self._take_step
-        self.taken: Result | None = None
+        self._notes: StepNotes | None = None
         self._steps_at_once: int = env.num_envs if is_vector(env) else 1
         self._sequence = 0
         self._request = b""
         self._reply = Packet(b"")
         self._replaying = Replaying(
-            self._serve_recorded, self._hosted.beginning, on_begun=self._begin_episode
+            self._serve_recorded, self._hosted.beginning, on_begun=self._begin_members
         )
         self._member_resets = self._hosted.member_resets  # empty where nobody asked for them
         steps = step_codec(family, vector=is_vector(env))
@@ -164,16 +154,11 @@ class Session:
 
     def count_episodes(self) -> None:
         """Counts episodes from now on. It takes 2 % of a step of CartPole, and up to 11 % of those of vectors."""
-        self._episodes = episode_count(self._hosted.env)
-        self._take = self._take_counted
-
-    def _begin_episode(self, members: Sequence[int] | None = None) -> None:
-        self._episodes.begin(members)
+        self._notes = StepNotes(self._hosted.env)
 
     def count(self) -> None:
         """Counts what the last request did, for which its client need not wait."""
-        taken, self.taken = self.taken, None
-        if taken is not None and (ended := self._episodes.step(taken)):
+        if self._notes is not None and (ended := self._notes.settle()):
             self.counts.add_episodes(ended)
 
     def _keep(self, raw: bytes, reply: Packet) -> Packet:
@@ -208,10 +193,10 @@ class Session:
         if kind == "replay":
             return self._replay(body, reply)
         event = OPERATIONS[kind](self._hosted, body, reply, attachments)
-        if kind == "reset":
-            self._begin_episode(chosen_members(self._hosted, body))
-        elif event is not None:
-            self._episodes.leave()
+        if self._notes is not None and kind == "reset":
+            self._notes.begin(chosen_members(self._hosted, body))
+        elif self._notes is not None and event is not None:
+            self._notes.leave()
         return self._finish(event, reply, attachments)
 
     def _replay(
@@ -225,6 +210,10 @@ class Session:
             self.counts = counts
         counts.add_replay(reply.replay.served - body.position, body.epoch, body.loss)
         return self._finish(None, reply, None)
+
+    def _begin_members(self, members: Sequence[int]) -> None:
+        if self._notes is not None:
+            self._notes.begin(members)
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
         """Serves a request of a recording, which has no number of this session."""
@@ -254,25 +243,15 @@ class Session:
         event = encode_step(self._hosted, result, mirror, reply.step, attachments)
         return self._finish(event, reply, attachments)
 
-    def _take_step(self, action: Any) -> Result:
+    def _take(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
         begun = time.perf_counter_ns()
         try:
-            return take_step(self._hosted, action)
+            taken = take_step(self._hosted, action)
         finally:
             self.stepping += time.perf_counter_ns() - begun
             self.steps += self._steps_at_once
-
-    def _take_counted(self, action: Any) -> Result:
-        taken = self._take_step(action)
-        if (
-            type(taken[1]) in NUMBERS  # most steps: nothing but a number to remember
-            and taken[2] is False
-            and taken[3] is False
-            and self.steps & MOST_REWARDS
-        ):
-            self._episodes.rewards.append(taken[1])
-        else:
-            self.taken = taken
+        if self._notes is not None:
+            self._notes.add(taken)
         return taken
 
     def _chunk(self, body: environment_pb2.StepRequest, max_bytes: int | None) -> Packet:

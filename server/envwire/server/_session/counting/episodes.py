@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,6 @@ Ended = Sequence[tuple[float, int]]
 
 _TRUE = b"\x01"
 Rewards = list[Any] | deque[Any]
-#: Rewards that can be added later, since nobody changes them.
-NUMBERS: Final = frozenset({float, int, np.float64, np.float32})
-#: Most rewards that are remembered before they are added, less one: the bits of a power of two.
-MOST_REWARDS: Final = 1023
 
 
 class EpisodeCount(Protocol):
@@ -60,24 +56,6 @@ def episode_count(env: Any) -> EpisodeCount:
         return SingleEpisodes()
     metadata: dict[str, Any] = env.metadata or {}
     return MemberEpisodes(env.num_envs, getattr(metadata.get("autoreset_mode"), "name", ""))
-
-
-class NoEpisodes:
-    """Counts nothing."""
-
-    def __init__(self) -> None:
-        self.rewards: Rewards = deque(maxlen=0)
-
-    def begin(self, members: Sequence[int] | None = None) -> None:
-        """Does nothing."""
-
-    def leave(self) -> None:
-        """Does nothing."""
-
-    def step(self, result: Result) -> Ended:
-        """Counts nothing."""
-        del result
-        return ()
 
 
 class SingleEpisodes:

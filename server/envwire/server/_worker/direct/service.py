@@ -84,8 +84,7 @@ class DirectService:
             row.received += len(raw)
             row.sent += packet.size
             row.end(session.stepping, session.steps, replied)
-            if session.taken is not None:
-                session.count()
+            session.count()
 
     def _close(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
         """Answers a close, once the session's slot is free."""

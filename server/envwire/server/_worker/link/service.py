@@ -112,8 +112,7 @@ class LinkService:
         else:
             self._frames.send(_REPLY, served.number, reply)
             served.row.end(session.stepping, session.steps, replied)
-            if session.taken is not None:
-                session.count()
+            session.count()
 
     def _reply(self, served: ServedSession, raw: bytes) -> list[Buffer]:
         """Serves a client's request. After a large reply, the next one's arrays are sent without a copy."""

@@ -1,0 +1,53 @@
+"""Keeps what steps returned until the reply was sent, and counts their episodes then."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from envwire.server._session.counting.episodes import Ended, Result, episode_count
+
+#: Rewards that can be added later, since nobody changes them.
+_NUMBERS: Final = frozenset({float, int, np.float64, np.float32})
+#: Most rewards that are remembered before they are added.
+_MOST_REWARDS: Final = 1023
+
+
+class StepNotes:
+    """What the steps of one session returned.
+
+    Args:
+        env: Its environment.
+    """
+
+    def __init__(self, env: Any) -> None:
+        self._episodes = episode_count(env)
+        self._rewards = self._episodes.rewards
+        self._taken: Result | None = None
+
+    def begin(self, members: Sequence[int] | None = None) -> None:
+        """Notes a reset (see `EpisodeCount.begin`)."""
+        self._episodes.begin(members)
+
+    def leave(self) -> None:
+        """Notes that the episode goes on from elsewhere."""
+        self._episodes.leave()
+
+    def add(self, taken: Result) -> None:
+        """Notes a step. `settle` is called before the next one."""
+        if (
+            type(taken[1]) in _NUMBERS  # most steps: nothing but a number to remember
+            and taken[2] is False
+            and taken[3] is False
+            and len(self._rewards) < _MOST_REWARDS
+        ):
+            self._rewards.append(taken[1])
+        else:
+            self._taken = taken
+
+    def settle(self) -> Ended:
+        """Returns the episodes that the last step ended."""
+        taken, self._taken = self._taken, None
+        return () if taken is None else self._episodes.step(taken)
