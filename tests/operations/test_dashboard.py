@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +21,7 @@ import typer
 from envwire.client import RemoteEnv
 from envwire.server import Server
 from envwire.server.cli._serve import live_page
+from tests.secured import certificates
 
 ENV = "CartPole-v1"
 ENVWIRE = (sys.executable, "-m", "envwire")
@@ -125,6 +129,34 @@ def test_one_command_serves_environments_and_the_page(command: list[str]) -> Non
                 ask(address, "/api/sessions", key)
         finally:
             process.kill()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 has no safe path")
+def test_the_page_stays_in_the_working_directory_and_takes_no_module_from_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "uvicorn.py").write_text(
+        "raise SystemExit('a module of the working directory ran')"
+    )
+    shutil.copy(certificates().path("ca"), tmp_path / "authority.pem")
+    arguments = ["serve", ENV, "--port", "0", "--dashboard", "--dashboard-port", "0"]
+    for name, file in certificates().server().items():
+        arguments += [f"--{name.replace('_', '-')}", str(file)]
+    variables = os.environ | {"ENVWIRE_CA": "authority.pem"}
+    with subprocess.Popen(
+        [*ENVWIRE, *arguments], stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=variables
+    ) as process:
+        try:
+            assert process.stdout is not None
+            process.stdout.readline()
+            address, key = process.stdout.readline().split()[1].split("/#key=")
+            servers: list[Any] = []
+            while not servers or servers[0]["error"] == "connecting":
+                servers = ask(address, "/api/farm", key)["servers"]
+            assert [each["error"] for each in servers] == [""]
+        finally:
+            process.terminate()
+            process.wait(60)
 
 
 def test_the_page_ends_with_a_server_that_is_killed() -> None:

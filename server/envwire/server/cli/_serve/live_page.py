@@ -105,9 +105,8 @@ def _page(target: str, port: int) -> Generator[None]:
             str(port),
         ],
         stdin=subprocess.PIPE,
-        cwd=os.path.dirname(
-            sys.executable
-        ),  # Python takes modules from there first, and this one has a token
+        # The page has the operator's token: from Python 3.11 on it takes no module from the working directory.
+        env=os.environ | {"PYTHONSAFEPATH": "1"},
         start_new_session=True,  # Ctrl-C is for the server, which drains while the page is still served
     )
     spared.add(page.pid)
