@@ -77,24 +77,23 @@ def a_member_that_begins_later_is_left_out(scene: Scene) -> None:
 @check("REPLAY-12 REPLAY-13 REPLAY-17", profile="replay")
 def a_member_begins_with_a_reset(scene: Scene) -> None:
     """At its position a member's generator gets its state, and it is reset."""
-    state, later = _state_after(scene, 77)
-    session = _pair(scene)
-    session.reset(1)
-    start = pb.MemberStart(member=1, position=2, np_random=state)
-    _replay(session, _recording(session), start)
-    expect_equal(int64s(session.step(actions(0, 0)).observation), [3, 1, 2, 1], "steps and sums")
-    expect_equal(draws(session.reset(options=_only(False, True)))[1], later, "what it draws next")
+    _expect_a_member_begins(scene, seed=77, position=2, then=[3, 1, 2, 1])
 
 
 @check("REPLAY-13", profile="replay")
 def a_member_begins_with_a_step(scene: Scene) -> None:
     """A step at its position resets a member, as at the end of an episode."""
-    state, later = _state_after(scene, 78)
+    _expect_a_member_begins(scene, seed=78, position=3, then=[3, 1, 1, 0])
+
+
+def _expect_a_member_begins(scene: Scene, seed: int, position: int, then: list[int]) -> None:
+    """`then` is what a step observes afterwards: steps and sums of both members."""
+    state, later = _state_after(scene, seed)
     session = _pair(scene)
     session.reset(1)
-    start = pb.MemberStart(member=1, position=3, np_random=state)
+    start = pb.MemberStart(member=1, position=position, np_random=state)
     _replay(session, _recording(session), start)
-    expect_equal(int64s(session.step(actions(0, 0)).observation), [3, 1, 1, 0], "steps and sums")
+    expect_equal(int64s(session.step(actions(0, 0)).observation), then, "steps and sums")
     expect_equal(draws(session.reset(options=_only(False, True)))[1], later, "what it draws next")
 
 
