@@ -5,36 +5,30 @@ Those of the first session are used; the other sessions' must be equal.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, Generic, TypeVar
 
-from envwire.client._vector.shard_episodes import ShardEpisodes
+from envwire.client._session.notices import Notice
+from envwire.client._session.stats import ConnectionStats
+from envwire.client._vector.shard_selection import BaseShard
 from envwire.codec import Family, decode_env_spec, decode_mapping, decode_space
 from envwire.v1 import environment_pb2 as pb
 
 NATIVE = "vector_entry_point"
 
 
-class VectorEnvInfo(NamedTuple):
-    """The attributes of a `VectorEnv` by these names, and the name of its autoreset mode."""
-
-    metadata: dict[str, Any]
-    render_mode: str | None
-    observation_space: Any
-    action_space: Any
-    single_observation_space: Any
-    single_action_space: Any
-    autoreset: str
+S = TypeVar("S", bound=BaseShard[Any])
 
 
-class VectorAttributes:
-    """The attributes of a vector environment that do not change, for blocking and asyncio proxies.
+class VectorAttributes(Generic[S]):
+    """The attributes of a vector environment that need no request, for blocking and asyncio proxies.
 
     The base classes of proxies declare them as plain attributes; here they are those of the environments.
     """
 
     _family: Family
+    _shards: list[S]
     metadata: dict[str, Any]
     num_envs: int
     render_mode: str | None
@@ -43,60 +37,43 @@ class VectorAttributes:
     single_observation_space: Any
     single_action_space: Any
 
-    def _describe(
-        self,
-        made: Sequence[pb.MakeResponse],
-        targets: Sequence[str | None],
-        episodes: Iterable[ShardEpisodes],
-    ) -> None:
+    def _describe(self, made: Sequence[pb.MakeResponse]) -> None:
         """Takes the attributes from the answers to the Makes.
 
         Args:
             made: The answer to the Make of each session.
-            targets: The server of each session.
-            episodes: The episodes of each session, which take what they need of the attributes.
 
         Raises:
             RuntimeError: The environments of a session have other spaces than those of the first.
         """
-        of = vector_env_info(made, targets, self.num_envs, self._family)
-        self.metadata, self.render_mode = of.metadata, of.render_mode
-        self.observation_space, self.action_space = of.observation_space, of.action_space
-        self.single_observation_space = of.single_observation_space
-        self.single_action_space = of.single_action_space
-        for each in episodes:
-            each.follow(of.autoreset, of.single_observation_space, self._family)
+        first, family = made[0], self._family
+        singles = _single_spaces(first.vector, family)
+        targets = [shard.handle.target for shard in self._shards]
+        for other, target in zip(made[1:], targets[1:], strict=True):
+            if _single_spaces(other.vector, family) != singles:
+                raise RuntimeError(
+                    f"the environments on {target} have other spaces than those on {targets[0]}; serve the same "
+                    "version on all targets"
+                )
+        self.metadata = decode_mapping(first.metadata, family)
+        self.render_mode = first.render_mode if first.HasField("render_mode") else None
+        self.single_observation_space, self.single_action_space = singles
+        self.observation_space, self.action_space = _batch_spaces(
+            made, singles, self.num_envs, family
+        )
+        for shard in self._shards:
+            shard.episodes.follow(first.vector.autoreset_mode, singles[0], family)
 
+    @property
+    def connection_stats(self) -> ConnectionStats:
+        """Counters of the sessions and connections, summed."""
+        every = [shard.handle.stats for shard in self._shards]
+        return ConnectionStats(*map(sum, zip(*every, strict=True)))
 
-def vector_env_info(
-    made: Sequence[pb.MakeResponse], targets: Sequence[str | None], num_envs: int, family: Family
-) -> VectorEnvInfo:
-    """Returns the attributes of a vector environment.
-
-    Args:
-        made: The answer to the Make of each session.
-        targets: The server of each session.
-        num_envs: Number of environments.
-        family: Classes to build values of.
-
-    Raises:
-        RuntimeError: The environments of a session have other spaces than those of the first.
-    """
-    first = made[0]
-    singles = _single_spaces(first.vector, family)
-    for other, target in zip(made[1:], targets[1:], strict=True):
-        if _single_spaces(other.vector, family) != singles:
-            raise RuntimeError(
-                f"the environments on {target} have other spaces than those on {targets[0]}; serve the same version "
-                "on all targets"
-            )
-    return VectorEnvInfo(
-        decode_mapping(first.metadata, family),
-        first.render_mode if first.HasField("render_mode") else None,
-        *_batch_spaces(made, singles, num_envs, family),
-        *singles,
-        first.vector.autoreset_mode,
-    )
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Notices of the servers, such as that one is about to stop and in how many seconds."""
+        return tuple(notice for shard in self._shards for notice in shard.handle.notices)
 
 
 def _single_spaces(info: pb.VectorInfo, family: Family) -> tuple[Any, Any]:

@@ -6,6 +6,7 @@ import time
 from functools import partial
 
 from envwire.client._drivers.concurrently import at_once
+from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.making import SessionMaker
 from envwire.client._recovery.strategies import SHARD_STRATEGIES, RecoveryStrategy
 from envwire.client._transports.connect_wait import ConnectWait
@@ -13,6 +14,7 @@ from envwire.client._transports.servers import Servers, ServerSearch, Targets
 from envwire.client._transports.transport import Transport, call
 from envwire.client._vector.env_info import NATIVE
 from envwire.client._vector.layout import Capacity, ShardSpec, lay_out
+from envwire.client.errors import InvalidRequestError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import Family
 from envwire.codec.durations import to_seconds
@@ -32,6 +34,9 @@ class VectorServers:
 
     Attributes:
         options: How to connect to the servers.
+
+    Raises:
+        InvalidRequestError: The render mode is "human".
     """
 
     def __init__(
@@ -42,6 +47,10 @@ class VectorServers:
         self._shared = isinstance(options.transport, Transport)
         self._request = request
         self._family = family
+        if self._render_mode == HUMAN:
+            raise InvalidRequestError(
+                "render_mode='human' shows one environment; give a vector environment 'rgb_array'"
+            )
 
     @property
     def _render_mode(self) -> str | None:

@@ -13,12 +13,9 @@ from envwire.client._session.attribute_operations import (
     GetGenerators,
     SetAttribute,
 )
-from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Render
-from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.async_calls import AsyncCalls
 from envwire.client._vector.batching.batches import Bounds
-from envwire.client._vector.shard_pool import ShardPool
 from envwire.client._vector.shards import Shard
 from envwire.envs.type_guards import is_tuple_or_list
 
@@ -30,17 +27,16 @@ class Members:
 
     metadata: dict[str, Any]
     _calls: AsyncCalls
-    _pool: ShardPool
     #: Whether each session holds a native vector environment, which has one attribute instead of one per environment.
     _native: bool
 
     def render(self) -> Any:
         """Returns a tuple with a frame of each environment."""
-        return self._joined(self._each(_render))
+        return joined(self._each(lambda shard: shard.handle.serve(Render())), self._native)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
         """Calls a method of each environment, or reads an attribute; returns a tuple with one result of each."""
-        return self._joined(self._each(partial(_call, name, args, kwargs)))
+        return joined(self._each(partial(_call, name, args, kwargs)), self._native)
 
     def get_attr(self, name: str) -> Any:
         """Returns a tuple with an attribute of each environment (or the result, if it is a method)."""
@@ -79,23 +75,14 @@ class Members:
 
         Drawing from a copy does not affect the environment.
         """
-        generators = [each for one in self._each(_generators) for each in one]
+        found = self._each(lambda shard: shard.handle.serve(GetGenerators()))
+        generators = [each for one in found for each in one]
         return generators[0] if self._native and len(generators) == 1 else tuple(generators)
 
     @property
     def np_random_seed(self) -> Any:
         """The seeds of the environments' generators, a tuple; a native vector environment has one."""
         return self.call("np_random_seed")
-
-    @property
-    def connection_stats(self) -> ConnectionStats:
-        """Counters of the sessions and connections, summed."""
-        return self._pool.stats()
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """Notices of the servers, such as that one is about to stop and in how many seconds."""
-        return self._pool.notices()
 
     @property
     def autoreset_mode(self) -> Any:
@@ -121,9 +108,6 @@ class Members:
         """Sends a request to each session at the same time."""
         return at_once(request, self._calls.idle())
 
-    def _joined(self, results: Sequence[Any]) -> Any:
-        return joined(results, self._native)
-
 
 def cut_values(name: str, values: Any, bounds: Bounds) -> list[list[Any]]:
     """Returns the values of an attribute for each shard.
@@ -145,14 +129,6 @@ def joined(results: Sequence[Any], native: bool) -> Any:
     if native:
         return results[0] if len(results) == 1 else tuple(results)
     return tuple(one for result in results for one in result)
-
-
-def _render(shard: Shard) -> Any:
-    return shard.handle.serve(Render())
-
-
-def _generators(shard: Shard) -> list[Any]:
-    return shard.handle.serve(GetGenerators())
 
 
 def _call(

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from envwire.client._env.viewer import HUMAN
 from envwire.client._session.requests import WrapperLike, listed, make_request, set_vector
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.async_calls import AsyncCalls
@@ -21,13 +20,13 @@ from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import Members
 from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
+from envwire.client._vector.shards import Shard
 from envwire.client.credentials import Credentials
-from envwire.client.errors import InvalidRequestError
 from envwire.client.options import ConnectionOptions
 from envwire.v1 import environment_pb2 as pb
 
 
-class VectorProxy(Members, VectorAttributes):
+class VectorProxy(Members, VectorAttributes[Shard]):
     """Environments on servers, with the VectorEnv API.
 
     They behave like a local `SyncVectorEnv` of all of them. The environments of one session step one after another in
@@ -95,10 +94,6 @@ class VectorProxy(Members, VectorAttributes):
     ) -> None:
         self._pool = ShardPool(self)
         self.num_envs = num_envs
-        if render_mode == HUMAN:
-            raise InvalidRequestError(
-                "render_mode='human' shows one environment; give a vector environment 'rgb_array'"
-            )
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
@@ -135,9 +130,8 @@ class VectorProxy(Members, VectorAttributes):
         try:
             specs = servers.lay_out(self.num_envs, sessions, batch_size or self.num_envs)
             made = self._pool.make(specs, servers)
-            shards = self._pool.shards
-            targets = [shard.handle.target for shard in shards]
-            self._describe(made, targets, [shard.episodes for shard in shards])
+            self._shards = self._pool.shards
+            self._describe(made)
         except BaseException:
             self._pool.kill()
             raise

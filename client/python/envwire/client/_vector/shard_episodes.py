@@ -85,7 +85,9 @@ class ShardEpisodes:
         if isinstance(operation, Step):
             step: StepResult = result[0]
             return step
-        return reset_as_step(result[0], self.spec.size)
+        (observations, infos), size = result[0], self.spec.size
+        flags = np.zeros(size, np.bool_), np.zeros(size, np.bool_)
+        return observations, np.zeros(size), *flags, infos
 
     def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
         """Returns the result of a request by which the session was lost.
@@ -95,18 +97,6 @@ class ShardEpisodes:
         """
         result = yield from self._handle.serve_again(operation, loss)
         return self.answered(operation, result)
-
-
-def reset_as_step(result: tuple[Any, Infos], size: int) -> StepResult:
-    """Returns the result of a reset in the form of a step, with rewards and flags of zero."""
-    observations, infos = result
-    return (
-        observations,
-        np.zeros(size),
-        np.zeros(size, np.bool_),
-        np.zeros(size, np.bool_),
-        infos,
-    )
 
 
 def drawn_seeds(seed: Any, size: int) -> Any:

@@ -13,8 +13,6 @@ from envwire.client._drivers.concurrently import at_once
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.losses import not_live
 from envwire.client._recovery.session_handle import SessionHandle
-from envwire.client._session.notices import Notice
-from envwire.client._session.stats import ConnectionStats
 from envwire.client._vector.layout import ShardSpec
 from envwire.client._vector.making import VectorServers
 from envwire.client._vector.shards import Shard
@@ -96,16 +94,6 @@ class ShardPool:
         if any(shard.handle.driver is None for shard in self.shards):
             raise not_live(self)
         return self.shards
-
-    def notices(self) -> tuple[Notice, ...]:
-        """Returns the notices of the servers of all sessions."""
-        return tuple(notice for shard in self.shards for notice in shard.handle.notices)
-
-    def stats(self) -> ConnectionStats:
-        """Returns the counters of all shards, summed."""
-        return ConnectionStats(
-            *map(sum, zip(*(shard.handle.stats for shard in self.shards), strict=True))
-        )
 
     def close(self) -> None:
         """Closes the sessions of this process, but not those of a parent process.

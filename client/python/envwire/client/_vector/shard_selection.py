@@ -1,25 +1,43 @@
-"""Maps environments to their shards, and shards to their environments."""
+"""Shards: the environments that share a session, and which environments are whose."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from envwire.client._recovery.base_handle import BaseSessionHandle
 from envwire.client._vector.batching.batches import Bounds
-from envwire.client._vector.layout import ShardSpec
+from envwire.client._vector.shard_episodes import ShardEpisodes
+
+H = TypeVar("H", bound=BaseSessionHandle[Any])
 
 
-class AnyShard(Protocol):
-    """A shard, blocking or not."""
+class BaseShard(Generic[H]):
+    """The environments of one session.
 
-    spec: ShardSpec
+    Args:
+        episodes: Builds their requests and reads the answers.
+        handle: The handle of their session.
+
+    Attributes:
+        episodes: Builds their requests and reads the answers.
+        spec: The indices of the environments.
+        size: Number of the environments; a plain attribute, because each step reads it.
+        handle: The handle of their session.
+    """
+
+    def __init__(self, episodes: ShardEpisodes, handle: H) -> None:
+        self.episodes = episodes
+        self.spec = episodes.spec
+        self.size = episodes.spec.size
+        self.handle = handle
 
 
-_S = TypeVar("_S", bound=AnyShard)
+_S = TypeVar("_S", bound=BaseShard[Any])
 
 
 def shards_of(shards: Sequence[_S], env_id: Any) -> list[_S]:
@@ -33,7 +51,7 @@ def shards_of(shards: Sequence[_S], env_id: Any) -> list[_S]:
     starts = {shard.spec.start: shard for shard in shards}
     while left:
         shard = starts.get(left[0])
-        size = shard.spec.size if shard is not None else 0
+        size = shard.size if shard is not None else 0
         if shard is None or left[:size] != list(range(shard.spec.start, shard.spec.stop)):
             raise ValueError(
                 f"env_id {left} does not begin with all environments of a session, in order; give whole sessions, "
@@ -44,12 +62,12 @@ def shards_of(shards: Sequence[_S], env_id: Any) -> list[_S]:
     return chosen
 
 
-def compact_bounds(shards: Sequence[AnyShard]) -> Bounds:
+def compact_bounds(shards: Sequence[BaseShard[Any]]) -> Bounds:
     """Returns the bounds of each shard in a batch of only these shards."""
-    stops = list(accumulate([shard.spec.size for shard in shards]))
+    stops = list(accumulate([shard.size for shard in shards]))
     return list(zip([0, *stops], stops, strict=False))
 
 
-def env_ids(shards: Sequence[AnyShard]) -> npt.NDArray[np.int64]:
+def env_ids(shards: Sequence[BaseShard[Any]]) -> npt.NDArray[np.int64]:
     """Returns the indices of the environments of some shards."""
     return np.concatenate([np.arange(shard.spec.start, shard.spec.stop) for shard in shards])

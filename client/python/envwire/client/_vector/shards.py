@@ -7,33 +7,18 @@ from typing import Any
 from envwire.client._recovery.session_handle import SessionHandle
 from envwire.client._session.operations import Operation, Reset, Step
 from envwire.client._vector.batching.resets import ResetOptions
-from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
+from envwire.client._vector.shard_episodes import StepResult
+from envwire.client._vector.shard_selection import BaseShard
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Area
 
 
-class Shard:
-    """The environments of one session.
+class Shard(BaseShard[SessionHandle]):
+    """The environments of one session; for its arguments and attributes see `BaseShard`."""
 
-    Args:
-        episodes: Builds their requests and reads the answers.
-        handle: The handle of their session.
-
-    Attributes:
-        episodes: Builds their requests and reads the answers.
-        spec: The indices of the environments.
-        size: Number of the environments; a plain attribute, because each step reads it.
-        handle: The handle of their session.
-    """
-
-    def __init__(self, episodes: ShardEpisodes, handle: SessionHandle) -> None:
-        self.episodes = episodes
-        self.spec = episodes.spec
-        self.size = episodes.spec.size
-        self.handle = handle
-        self._operation: Operation[Any] = Reset()
-        self._failure: RemoteError | None = None
+    _operation: Operation[Any] = Reset()
+    _failure: RemoteError | None = None
 
     def make(self) -> pb.MakeResponse:
         """Makes the session; returns the answer to its Make."""

@@ -7,13 +7,10 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from envwire.client._drivers.call_guard import CallGuard
-from envwire.client._env.viewer import HUMAN
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._session.attribute_operations import SetAttribute
-from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Render
 from envwire.client._session.requests import WrapperLike, make_request, set_vector
-from envwire.client._session.stats import ConnectionStats
 from envwire.client._transports.servers import Targets
 from envwire.client._transports.transport import Transport
 from envwire.client._vector.aio.async_shards import AsyncShard, all_of
@@ -30,7 +27,6 @@ from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_selection import compact_bounds, env_ids
 from envwire.client._vector.truncation import EPISODES
 from envwire.client.credentials import Credentials
-from envwire.client.errors import InvalidRequestError
 from envwire.client.options import ConnectionOptions
 from envwire.codec import envwire_family
 
@@ -40,7 +36,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 
-class AsyncRemoteVectorEnv(VectorAttributes):
+class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
     """Environments on servers, for asyncio programs: the VectorEnv API, with coroutines as methods.
 
     They behave like those of `envwire.client.RemoteVectorEnv`; sessions work at the same time. `reset()` after
@@ -94,10 +90,6 @@ class AsyncRemoteVectorEnv(VectorAttributes):
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        if render_mode == HUMAN:
-            raise InvalidRequestError(
-                "render_mode='human' shows one environment; give a vector environment 'rgb_array'"
-            )
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
         )
@@ -109,7 +101,7 @@ class AsyncRemoteVectorEnv(VectorAttributes):
         self._native = vectorization_mode == NATIVE
         self._label = f"{type(self).__name__}({env_id}, num_envs={num_envs})"
         self._servers = VectorServers(target, options, request, self._family)
-        self._shards: list[AsyncShard] = []
+        self._shards = []
         self._pending = PendingSteps([], 0, self._family)
         self._guard = CallGuard(self._family, self.__str__)
 
@@ -128,8 +120,7 @@ class AsyncRemoteVectorEnv(VectorAttributes):
             )
             self._shards = [self._shard(spec) for spec in specs]
             made = await all_of([shard.make() for shard in self._shards])
-            targets = [shard.handle.target for shard in self._shards]
-            self._describe(made, targets, [shard.episodes for shard in self._shards])
+            self._describe(made)
         except BaseException:
             await self._close()
             self._shards = []
@@ -158,17 +149,6 @@ class AsyncRemoteVectorEnv(VectorAttributes):
 
     def __str__(self) -> str:
         return self._label
-
-    @property
-    def connection_stats(self) -> ConnectionStats:
-        """Counters of the sessions and connections, summed."""
-        every = [shard.handle.stats for shard in self._shards]
-        return ConnectionStats(*map(sum, zip(*every, strict=True)))
-
-    @property
-    def notices(self) -> tuple[Notice, ...]:
-        """Notices of the servers, such as that one is about to stop and in how many seconds."""
-        return tuple(notice for shard in self._shards for notice in shard.handle.notices)
 
     async def reset(
         self,
@@ -219,7 +199,7 @@ class AsyncRemoteVectorEnv(VectorAttributes):
     def _joined(
         self, results: Sequence[StepResult], shards: Sequence[AsyncShard] | None = None
     ) -> StepResult:
-        sizes = [shard.spec.size for shard in shards or self._shards]
+        sizes = [shard.size for shard in shards or self._shards]
         return self._gatherer.joined(sizes, results)
 
     async def _each(self, ask: Callable[[AsyncShard], Awaitable[_T]]) -> list[_T]:

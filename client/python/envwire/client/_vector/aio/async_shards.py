@@ -10,30 +10,16 @@ from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._session.attribute_operations import CallMethod, GetAttribute
 from envwire.client._session.operations import Operation, Step
 from envwire.client._vector.batching.resets import ResetOptions
-from envwire.client._vector.shard_episodes import ShardEpisodes, StepResult
+from envwire.client._vector.shard_episodes import StepResult
+from envwire.client._vector.shard_selection import BaseShard
 from envwire.client.errors import RemoteError
 from envwire.v1 import environment_pb2 as pb
 
 _T = TypeVar("_T")
 
 
-class AsyncShard:
-    """The environments of one session.
-
-    Args:
-        episodes: Builds their requests and reads the answers.
-        handle: The handle of their session.
-
-    Attributes:
-        episodes: Builds their requests and reads the answers.
-        spec: The indices of the environments.
-        handle: The handle of their session.
-    """
-
-    def __init__(self, episodes: ShardEpisodes, handle: AsyncSessionHandle) -> None:
-        self.episodes = episodes
-        self.spec = episodes.spec
-        self.handle = handle
+class AsyncShard(BaseShard[AsyncSessionHandle]):
+    """The environments of one session; for its arguments and attributes see `BaseShard`."""
 
     async def make(self) -> pb.MakeResponse:
         """Makes the session; returns the answer to its Make."""

@@ -27,7 +27,7 @@ class PendingSteps:
     def __init__(self, shards: Sequence[AsyncShard], batch_size: int, family: Family) -> None:
         self.received = list(shards)
         self._shards = shards
-        count = sum(shard.spec.size for shard in shards)
+        count = sum(shard.size for shard in shards)
         self._batch_shards = len(shards) * batch_size // count if count else 0
         self._error = family.error
         self._steps: dict[AsyncShard, asyncio.Task[StepResult]] = {}
