@@ -19,8 +19,7 @@ class CallGuard:
     def __init__(self, family: Family, label: Callable[[], str]) -> None:
         self._family = family
         self._label = label
-        self._busy = False
-        #: The loop of the call; a call whose loop was closed never ends, and counts as ended.
+        #: The loop of the call that is running.
         self._loop: asyncio.AbstractEventLoop | None = None
         self._free: asyncio.Future[None] | None = None
 
@@ -30,23 +29,28 @@ class CallGuard:
         Raises:
             AlreadyPendingCallError: Another call has not ended.
         """
-        if self._busy and self._loop is not None and not self._loop.is_closed():
+        if self._busy:
             error: Exception = self._family.error.AlreadyPendingCallError(
                 f"{self._label()} serves another call; await that one first, or make an environment for each task",
                 "call",
             )
             raise error
-        self._busy, self._loop = True, asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
 
     def __exit__(self, *_: object) -> None:
-        self._busy = False
+        self._loop = None
         free, self._free = self._free, None
         if free is not None and not free.done():
             free.set_result(None)
 
+    @property
+    def _busy(self) -> bool:
+        """Whether a call is running; one whose loop was closed never ends, and counts as ended."""
+        return self._loop is not None and not self._loop.is_closed()
+
     async def wait_free(self) -> None:
         """Waits until no call is running."""
-        while self._busy and self._loop is not None and not self._loop.is_closed():
+        while self._busy:
             if self._free is None:
                 self._free = asyncio.get_running_loop().create_future()
             await asyncio.wait({self._free})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from envwire.client._session.requests import WrapperLike
@@ -45,7 +45,13 @@ class ProxyArguments:
         With credentials or an open transport it is the function itself, since specs may be written to files, which must
         not contain them. For a class without a name in this library, such as a user's, it is the function as well.
         """
-        return vars(self.proxy_class)["_entry_point"] if self._storable else self._function()
+        if self._storable:
+            return vars(self.proxy_class)["_entry_point"]  # type: ignore[no-any-return]
+
+        def make_remote(**kwargs: Any) -> Any:  # not the class: `make` would read its metadata
+            return self._remake(**kwargs)
+
+        return make_remote
 
     def spec_kwargs(self, of_environment: Mapping[str, Any]) -> dict[str, Any]:
         """Returns the keyword arguments that the entry point is called with.
@@ -62,19 +68,15 @@ class ProxyArguments:
             "library": self.library,
             "env_kwargs": dict(self.env_kwargs),
         }
-        given = {name: value for name, value in own.items() if value} | self._given_options()
-        return {**of_environment, **given}
+        given = {name: value for name, value in own.items() if value}
+        options = self.options.keywords.items() - ConnectionOptions().keywords.items()
+        return {**of_environment, **given, **dict(options)}
 
     @property
     def _storable(self) -> bool:
         opened = not isinstance(self.options.transport, (str, type(None)))
         named = "_entry_point" in vars(self.proxy_class)
         return named and not opened and not self.options.credentials
-
-    def _given_options(self) -> dict[str, Any]:
-        defaults = {each.name: each.default for each in fields(self.options)}
-        keywords = self.options.keywords
-        return {name: value for name, value in keywords.items() if value != defaults[name]}
 
     def _remake(self, **overrides: Any) -> Any:
         arguments: dict[str, Any] = {
@@ -84,10 +86,3 @@ class ProxyArguments:
             **self.options.keywords,
         }
         return self.proxy_class(self.target, self.env_id, **{**arguments, **overrides})
-
-    def _function(self) -> Callable[..., Any]:
-        # A function rather than the class: `make` would read a class's metadata.
-        def make_remote(**kwargs: Any) -> Any:
-            return self._remake(**kwargs)
-
-        return make_remote

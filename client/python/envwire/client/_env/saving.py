@@ -48,14 +48,11 @@ def save(handle: BaseSessionHandle[Any], random: MirroredRandom) -> Flow[SavedSt
         InvalidRequestError: UNSUPPORTED: the environment cannot save its state and is not recorded.
         ReplayError: The recording cannot be replayed.
     """
-    recording = handle.strategy.recording
-    number = 0
+    number, recording = 0, None
     try:
         number = yield Ask(SaveState(), recover=True)
     except InvalidRequestError as error:
-        recording = _instead(recording, error)
-    else:
-        recording = None
+        recording = _instead(handle.strategy.recording, error)
     return SavedState(handle.lineage, number, recording, random.changed())
 
 
@@ -100,7 +97,13 @@ def fork(handle: BaseSessionHandle[Any], clone: BaseSessionHandle[Any]) -> Flow[
         ReplayError: The recording cannot be replayed, or the copy gave other answers.
     """
     try:
-        yield from _copied(handle, clone)
+        try:
+            yield CopyTo(clone)
+        except RemoteError as error:
+            if not handle.is_loss(error):
+                raise
+            yield from handle.serve_again(HasAttribute("spec"), error)
+            yield CopyTo(clone)
     except InvalidRequestError as error:
         _instead(clone.strategy.recording, error)
         return False
@@ -118,16 +121,6 @@ def catch_up(clone: BaseSessionHandle[Any]) -> Flow[None]:
     except RemoteError:
         yield Kill(close=True)
         raise
-
-
-def _copied(handle: BaseSessionHandle[Any], clone: BaseSessionHandle[Any]) -> Flow[None]:
-    try:
-        yield CopyTo(clone)
-    except RemoteError as error:
-        if not handle.is_loss(error):
-            raise
-        yield from handle.serve_again(HasAttribute("spec"), error)
-        yield CopyTo(clone)
 
 
 def _instead(recording: Recording | None, error: InvalidRequestError) -> Recording:

@@ -53,7 +53,7 @@ class Departure:
 
     def __init__(self, make: Callable[[], Made]) -> None:
         self._made: Future[Made] = Future()
-        self._finalizer = weakref.finalize(self, _close_when_made, self._made)
+        self._finalizer = weakref.finalize(self, self._made.add_done_callback, close_unwanted)
         self._finalizer.atexit = False  # at exit, the keeper closes all open sessions
         args = (make, self._made)
         threading.Thread(target=_run, args=args, name="envwire-departure", daemon=True).start()
@@ -82,10 +82,6 @@ def _run(make: Callable[[], Made], outcome: Future[Made]) -> None:
     else:
         keeper.keep(made.driver)
         outcome.set_result(made)
-
-
-def _close_when_made(outcome: Future[Made]) -> None:
-    outcome.add_done_callback(close_unwanted)
 
 
 def close_unwanted(outcome: Future[Made] | asyncio.Future[Made]) -> None:

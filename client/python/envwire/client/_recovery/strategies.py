@@ -227,24 +227,12 @@ def _copied(observation: Any) -> Any:
 
 Maker = Callable[[ConnectionOptions, "str | None"], RecoveryStrategy]
 
-
-def _replay(options: ConnectionOptions, render_mode: str | None) -> RecoveryStrategy:
-    return Replay(Recording(options.replay_limit, render_mode))
-
-
 #: Makes the strategies of single environments, by name, from the options and the render mode.
 STRATEGIES: dict[str, Maker] = {
     "raise": lambda _, __: RecoveryStrategy(),
     "truncate": lambda _, __: Truncate(),
-    "replay": _replay,
+    "replay": lambda options, mode: Replay(Recording(options.replay_limit, mode)),
 }
-
-
-def _replay_members(
-    options: ConnectionOptions, render_mode: str | None, size: int
-) -> RecoveryStrategy:
-    return Replay(MemberRecording(options.replay_limit, size, render_mode))
-
 
 ShardMaker = Callable[[ConnectionOptions, "str | None", int], RecoveryStrategy]
 
@@ -253,5 +241,5 @@ ShardMaker = Callable[[ConnectionOptions, "str | None", int], RecoveryStrategy]
 SHARD_STRATEGIES: dict[str, ShardMaker] = {
     "raise": lambda _, __, ___: RaiseUnreachable(moves=False),
     "truncate": lambda _, __, ___: RaiseUnreachable(moves=True),
-    "replay": _replay_members,
+    "replay": lambda options, mode, size: Replay(MemberRecording(options.replay_limit, size, mode)),
 }

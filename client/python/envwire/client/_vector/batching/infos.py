@@ -17,7 +17,7 @@ from envwire.envs.type_guards import is_array, is_dict
 Infos = dict[Any, Any]
 _NUMBERS = (bool, int, float)
 #: Array types whose elements were numbers of Python's, most probably.
-_PYTHONS = frozenset(map(np.dtype, _NUMBERS))
+PYTHONS = frozenset(map(np.dtype, _NUMBERS))
 
 
 def merge_infos(parts: Iterable[tuple[int, int, Infos]], num_envs: int) -> Infos:
@@ -122,6 +122,6 @@ def _put_array(
     if whole.dtype == column.dtype and whole.shape[1:] == column.shape[1:]:
         whole[start : start + len(column)] = column
         return
-    numbers = column.dtype in _PYTHONS and column.ndim == 1
+    numbers = column.dtype in PYTHONS and column.ndim == 1
     values = column.astype(object) if numbers else column
     _put_values(merged, key, values, mask, start, num_envs)

@@ -6,11 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from envwire.client._vector.batching.infos import PYTHONS, Infos
 from envwire.envs.type_guards import is_array, is_dict
-
-Infos = dict[Any, Any]
-#: Array types whose elements were numbers of Python's, most probably.
-_PYTHONS = frozenset(map(np.dtype, (bool, int, float)))
 
 
 def rows(infos: Infos, size: int) -> list[Infos]:
@@ -35,6 +32,6 @@ def rows(infos: Infos, size: int) -> list[Infos]:
 def _values(column: Any, size: int) -> Any:
     if is_dict(column):
         return rows(column, size)
-    if is_array(column) and column.ndim == 1 and column.dtype in _PYTHONS:
+    if is_array(column) and column.ndim == 1 and column.dtype in PYTHONS:
         return column.tolist()
     return column
