@@ -11,11 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envwire.v1 import environment_pb2 as pb
+from envwire.v1.values_pb2 import Value
 from envwire.wire.envelope import (
     REQUESTS,
     RESPONSES,
     Envelope,
+    cut_header,
     detached,
+    locate_header,
     session_header,
     with_header,
     without_header,
@@ -103,6 +106,18 @@ def test_a_header_is_put_in_and_taken_off(
     assert without_header(addressed) == without_header(with_header(bare, written(another))) == bare
 
 
+@PROFILE
+@given(st.binary(min_size=16, max_size=16), st.text("0123456789abcdef-", min_size=1, max_size=64))
+def test_the_header_of_a_step_is_located_without_parsing(secret: bytes, session_id: str) -> None:
+    header = session_header(session_id, secret)
+    for bare in (BARE, LARGE):
+        step = with_header(bare, header)
+        named, start, end = locate_header(step)
+        assert (named, step[start:end], cut_header(step, end)) == (session_id, header, bare)
+        for cut in range(len(step) - 1, 0, -97):
+            assert locate_header(step[:cut]) == ("", 0, 0)
+
+
 def test_every_request_of_a_session_has_its_header_and_number_in_the_same_fields() -> None:
     fields = pb.InteractRequest.DESCRIPTOR.fields_by_name
     for name in OF_A_SESSION:
@@ -121,6 +136,9 @@ def test_without_a_header_nothing_is_put_in() -> None:
 
 HEADER = session_header("s" * 32, b"k" * 16)
 BARE = pb.InteractRequest(step=pb.StepRequest(sequence=3)).SerializeToString()
+LARGE = pb.InteractRequest(
+    step=pb.StepRequest(action=Value(bytes_value=b"x" * 1000))
+).SerializeToString()
 STEP = with_header(BARE, HEADER)
 CLOSE = pb.InteractRequest(close=pb.CloseRequest(sequence=3)).SerializeToString()
 BEHIND = STEP[:1] + bytes((len(STEP) - 2,)) + BARE[2:] + HEADER

@@ -10,23 +10,25 @@ from envwire.server._auth.scopes import EVERYTHING, Scope
 from envwire.server._auth.server_patterns import ANY_SERVER, ServerPatterns
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 
+_ADMINS = frozenset({Scope.ADMIN})
+_PLAYERS = _ADMINS | {Scope.PLAY}
+_OBSERVERS = _ADMINS | {Scope.OBSERVE}
+
 #: Scopes of which a request needs one. What is not listed here is for admins only. The last ones are those of farms
 #: and of watchers.
 _SUFFICIENT: dict[str, frozenset[Scope]] = {
-    "list_environments": frozenset({Scope.PLAY, Scope.OBSERVE}),
-    "get_server_info": frozenset({Scope.PLAY, Scope.OBSERVE}),
-    **dict.fromkeys(
-        ("make", "renew_lease", "get_session_stats", *SESSION_REQUESTS), frozenset({Scope.PLAY})
-    ),
-    "metrics": frozenset({Scope.OBSERVE}),
-    "register": frozenset({Scope.JOIN}),
-    "allocate": frozenset({Scope.PLAY}),
-    "locate": frozenset({Scope.PLAY, Scope.OBSERVE}),
-    "list_servers": frozenset({Scope.OBSERVE}),
-    "list_sessions": frozenset({Scope.INSPECT}),
-    "watch": frozenset({Scope.OBSERVE, Scope.INSPECT}),
-    "describe_session": frozenset({Scope.WATCH}),
-    "watch_frames": frozenset({Scope.WATCH}),
+    "list_environments": _PLAYERS | _OBSERVERS,
+    "get_server_info": _PLAYERS | _OBSERVERS,
+    **dict.fromkeys(("make", "renew_lease", "get_session_stats", *SESSION_REQUESTS), _PLAYERS),
+    "metrics": _OBSERVERS,
+    "register": _ADMINS | {Scope.JOIN},
+    "allocate": _PLAYERS,
+    "locate": _PLAYERS | _OBSERVERS,
+    "list_servers": _OBSERVERS,
+    "list_sessions": _ADMINS | {Scope.INSPECT},
+    "watch": _OBSERVERS | {Scope.INSPECT},
+    "describe_session": _ADMINS | {Scope.WATCH},
+    "watch_frames": _ADMINS | {Scope.WATCH},
 }
 
 
@@ -75,7 +77,7 @@ class Client:
         Raises:
             FaultError: SCOPE_MISSING.
         """
-        sufficient = _SUFFICIENT.get(kind, frozenset()) | {Scope.ADMIN}
+        sufficient = _SUFFICIENT.get(kind, _ADMINS)
         if self.scopes.isdisjoint(sufficient):
             raise FaultError(
                 Reason.SCOPE_MISSING,

@@ -75,24 +75,12 @@ def pack_header(kind: Kind, session: int, length: int = 0, where: int = 0) -> by
     return _HEADER.pack(length, where, session, kind)
 
 
-def _end(data: bytes, start: int) -> int:
-    """Returns where the frame that begins at `start` ends, or its header, when that is not complete."""
-    end = start + HEADER_BYTES
-    if end <= len(data):
-        length, where, _, _ = _HEADER.unpack_from(data, start)
-        end += 0 if where else length
-    return end
-
-
-def _frame(data: bytes, start: int, end: int, message_slots: MessageSlots | None) -> Frame:
-    """Returns the frame, with its message from the stream or from the message slots."""
-    length, where, session, kind = _HEADER.unpack_from(data, start)
-    if not where:
-        return Frame(kind, session, data[start + HEADER_BYTES : end])
+def _take(message_slots: MessageSlots | None, where: int, length: int) -> bytes:
+    """Returns a message from the message slots."""
     if message_slots is None:
         raise FrameError("a message in shared memory that this link has not")
     try:
-        return Frame(kind, session, message_slots.take(where, length))
+        return message_slots.take(where, length)
     except MessageSlotsError as error:
         raise FrameError(str(error)) from error
 
@@ -123,24 +111,23 @@ class FrameReader:
             return []
         if self._parts:
             data = b"".join((*self._parts, data))
-        return self._cut(data)
-
-    def _cut(self, data: bytes) -> list[Frame]:
         frames: list[Frame] = []
-        start = 0
-        while (end := self._checked_end(data, start)) <= len(data):
-            frames.append(_frame(data, start, end, self._message_slots))
-            start = end
-        self._parts = [data[start:]] if start < len(data) else []
-        self._missing = end - len(data)
-        return frames
-
-    def _checked_end(self, data: bytes, start: int) -> int:
-        if len(data) - start >= HEADER_BYTES:
-            length = _HEADER.unpack_from(data, start)[0]
+        start, available = 0, len(data)
+        while (end := start + HEADER_BYTES) <= available:
+            length, where, session, kind = _HEADER.unpack_from(data, start)
             if length > self._limit:
                 raise FrameError(f"a frame of {length} bytes exceeds the limit of {self._limit}")
-        return _end(data, start)
+            if where:
+                message = _take(self._message_slots, where, length)
+            elif (end := end + length) > available:
+                break
+            else:
+                message = data[start + HEADER_BYTES : end]
+            frames.append(Frame(kind, session, message))
+            start = end
+        self._parts = [data[start:]] if start < available else []
+        self._missing = end - available
+        return frames
 
 
 class FrameSocket:
@@ -190,11 +177,15 @@ class FrameSocket:
             return None
         while len(data) < HEADER_BYTES:
             data += self._more(HEADER_BYTES - len(data))
-        end = _end(data, 0)
+        length, where, session, kind = _HEADER.unpack_from(data)
+        if where:
+            self._rest = data[HEADER_BYTES:]
+            return Frame(kind, session, _take(self._message_slots, where, length))
+        end = HEADER_BYTES + length
         if len(data) < end:
             data += self._more_exactly(end - len(data))
         self._rest = data[end:]
-        return _frame(data, 0, end, self._message_slots)
+        return Frame(kind, session, data[HEADER_BYTES:end])
 
     def _more_exactly(self, length: int) -> bytes:
         buffer = bytearray(length)

@@ -23,8 +23,7 @@ _log = logging.getLogger("envwire.server")
 #: Trailing metadata in which a call that fails carries its ErrorStatus.
 STATUS_KEY = "grpc-status-details-bin"
 #: Metadata of a client that comes from a farm's gateway.
-RESERVATION_KEY = "envwire-reservation-bin"
-_SHOWN = "envwire-ticket-bin", RESERVATION_KEY
+RESERVATION_KEY, TICKET_KEY = "envwire-reservation-bin", "envwire-ticket-bin"
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
 #: Time between pings to a silent client, and time to wait for the answer. A dead client is detected after their sum.
@@ -58,16 +57,17 @@ def options(config: Listening) -> list[tuple[str, int]]:
 
 def peer_identity(context: Context) -> PeerIdentity:
     """Returns a caller's address and certificate, and what it shows in metadata."""
-    shown: dict[str, Any] = dict.fromkeys(_SHOWN, b"") | {"authorization": ""}
-    for key, value in context.invocation_metadata() or ():
-        if key in shown:
-            shown[key] = value
+    shown: dict[str, Any] = dict(context.invocation_metadata() or ())
     certificate = b"".join(context.auth_context().get("x509_subject", ()))
     peer = unquote(context.peer())
     address = "" if peer.startswith("unix") else peer.partition(":")[2].rpartition(":")[0]
     subject = certificate.decode(errors="replace")
     return PeerIdentity(
-        address.strip("[]"), subject, shown["authorization"], *(shown[key] for key in _SHOWN)
+        address.strip("[]"),
+        subject,
+        shown.get("authorization", ""),
+        shown.get(TICKET_KEY, b""),
+        shown.get(RESERVATION_KEY, b""),
     )
 
 

@@ -18,7 +18,7 @@ from envwire.server._front.sessions.reservations import Reservations
 from envwire.server._front.sessions.served import Served
 from envwire.server._front.tally import Tally
 from envwire.server._ipc.fault_replies import afresh
-from envwire.wire.envelope import STEP_REQUEST, detached
+from envwire.wire.envelope import STEP_REQUEST, cut_header, locate_header
 
 #: Ended sessions that are remembered, so that their clients learn why they ended: 1.4 kB each. The last ones are
 #: remembered with what they printed last: up to 16 kB each.
@@ -247,13 +247,13 @@ class Sessions:
         The step is all there is: nothing follows it that could make another request of the message. Whatever follows
         the header inside of it is for the session to read. None means only that the request has to be parsed.
         """
-        parts = detached(raw) if raw and raw[0] == STEP_REQUEST else None
-        if parts is None:
+        if not raw or raw[0] != STEP_REQUEST:
             return None
-        session = self._live.get(parts.session_id)
-        if session is None or not hmac.compare_digest(parts.header, session.header):
+        session_id, start, end = locate_header(raw)
+        session = self._live.get(session_id)
+        if session is None or not hmac.compare_digest(raw[start:end], session.header):
             return None
-        return session, parts.request
+        return session, cut_header(raw, end)
 
     def _unknown(self, session_id: str) -> FaultError:
         return FaultError(
