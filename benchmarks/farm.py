@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,9 @@ def makes_per_second(target: str, count: int, at_once: int = 8) -> float:
     return count / taken
 
 
-def steps_per_second(target: str, count: int) -> float:
+def steps_per_second(target: str, count: int, transport: str | None = None) -> float:
     """Steps an environment; returns steps a second."""
-    env = RemoteEnv(target, ENV)
+    env = RemoteEnv(target, ENV, transport=transport)
     env.reset(seed=1)
     begun = time.perf_counter()
     for number in range(count):
@@ -262,6 +263,24 @@ def real(rounds: int) -> None:
             "steps, made through the gateway and without", "a second", rounds,
             lambda: steps_per_second(target, 5000), lambda: steps_per_second(server.target, 5000),
         )  # fmt: skip
+
+
+def tunnel(rounds: int) -> None:
+    """Steps through a tunnel, beside a server that clients reach."""
+    settings: dict[str, Any] = {"sessions_per_process": 64}
+    with (
+        gateway() as target,
+        Server([ENV], join=[target], tunnel=True, **settings),
+        Server([ENV], **settings) as near,
+    ):
+        await_servers(target, 1)
+        steps_per_second(target, 500)
+        for transport in ("direct", "stream"):
+            beside(
+                f"steps through a tunnel and by {transport} without", "a second", rounds,
+                lambda: steps_per_second(target, 2000),
+                partial(steps_per_second, near.target, 2000, transport),
+            )  # fmt: skip
 
 
 def whole(servers: int, num_envs: int, sessions: int, rounds: int) -> None:
@@ -452,6 +471,7 @@ def main() -> None:
     parser.add_argument("--servers", type=int, nargs="*", default=[4, 100, 1000])
     arguments = parser.parse_args()
     real(arguments.rounds)
+    tunnel(arguments.rounds)
     whole(4, 10_000, 1000, arguments.rounds)
     for servers in arguments.servers:
         alone(servers, 1_000_000 // servers, arguments.rounds)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import grpc
+import numpy as np
 
 from envwire.client import Credentials
 from envwire.client._transports.grpc.grpc_connection import open_channel
@@ -39,9 +40,11 @@ def free_port() -> int:
 class Gateway:
     """A gateway in a process of its own, at the same port however often it is started."""
 
-    def __init__(self, *options: str, credentials: Credentials | None = None) -> None:
+    def __init__(
+        self, *options: str, credentials: Credentials | None = None, host: str = "127.0.0.1"
+    ) -> None:
         self._port = free_port()
-        self.target = f"127.0.0.1:{self._port}"
+        self.target = f"{host}:{self._port}"
         self._options = options
         self._credentials = credentials or Credentials()
 
@@ -135,3 +138,22 @@ def kill(server: Server) -> None:
 
 def header(made: pb.MakeResponse) -> pb.SessionHeader:
     return pb.SessionHeader(session_id=made.session_id, secret=made.secret)
+
+
+def step(local: Any, remote: Any) -> None:
+    """Steps an environment here and there, with a reset where one is due: both give the same."""
+    action = local.action_space.sample()
+    ours, theirs = remote.step(action), local.step(action)
+    for one, other in zip(ours[:4], theirs[:4], strict=True):
+        np.testing.assert_array_equal(one, other)
+    if np.ndim(ours[2]) == 0 and (ours[2] or ours[3]):  # a vector environment resets by itself
+        np.testing.assert_array_equal(remote.reset()[0], local.reset()[0])
+
+
+def step_until_recovered(local: Any, remote: Any) -> None:
+    """Steps both until a loss was noticed and recovered from."""
+    deadline = time.monotonic() + SECONDS
+    while not remote.connection_stats.recovered:
+        assert time.monotonic() < deadline, remote.connection_stats
+        step(local, remote)
+    assert remote.connection_stats.lost == remote.connection_stats.recovered

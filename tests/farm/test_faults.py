@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import threading
-import time
 from collections.abc import Iterator
 from queue import SimpleQueue
 from typing import Any
@@ -19,7 +18,7 @@ from envwire.client import RemoteEnv, RemoteVectorEnv
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
-from tests.farm.scene import ENV, SECONDS, Gateway, farm, header, kill
+from tests.farm.scene import ENV, SECONDS, Gateway, farm, header, kill, step_until_recovered
 
 
 @pytest.fixture
@@ -39,16 +38,7 @@ def busiest(gateway: Gateway) -> str:
 def step_until_lost(local: Any, remote: Any, servers: list[Server], address: str) -> None:
     """Kills a server and steps both until the loss was noticed and recovered from: they give the same."""
     kill(server_at(servers, address))
-    deadline = time.monotonic() + SECONDS
-    while not remote.connection_stats.recovered:
-        assert time.monotonic() < deadline, remote.connection_stats
-        action = local.action_space.sample()
-        ours, theirs = remote.step(action), local.step(action)
-        for one, other in zip(ours[:4], theirs[:4], strict=True):
-            np.testing.assert_array_equal(one, other)
-        if np.ndim(ours[2]) == 0 and (ours[2] or ours[3]):  # a vector environment resets by itself
-            np.testing.assert_array_equal(remote.reset()[0], local.reset()[0])
-    assert remote.connection_stats.lost == remote.connection_stats.recovered
+    step_until_recovered(local, remote)
 
 
 def test_sessions_of_a_server_that_is_killed_are_placed_anew(

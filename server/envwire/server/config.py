@@ -54,6 +54,7 @@ class ServerConfig(
                 "nothing to serve: name at least one environment id or pattern, such as CartPole-v1"
             )
         check_listening(self)
+        self.check_tunnel(insecure=self.insecure)
         if self.openenv and self.tls_client_ca:
             raise ValueError(
                 "--openenv does not go with --tls-client-ca: OpenEnv's clients show no certificate; give --tokens"
@@ -69,7 +70,7 @@ class ServerConfig(
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        return is_loopback(self.host)
+        return is_loopback(self.host) and not self.tunnel
 
     @property
     def episodes_counted(self) -> bool:

@@ -97,6 +97,7 @@ class ServerHello(google.protobuf.message.Message):
     FINGERPRINT_FIELD_NUMBER: builtins.int
     KEEPS_SLOTS_FIELD_NUMBER: builtins.int
     TAKES_ADMIN_ORDERS_FIELD_NUMBER: builtins.int
+    TUNNELLED_FIELD_NUMBER: builtins.int
     server_id: builtins.str
     """Names the server in the farm, the same after a restart: most often its address. A server that registers under the
     name of one that was there takes its place; the sessions of the earlier run are gone.
@@ -111,6 +112,8 @@ class ServerHello(google.protobuf.message.Message):
     """True for a server that obeys SlotOrder and takes tickets."""
     takes_admin_orders: builtins.bool
     """True for a server that obeys AdminOrder."""
+    tunnelled: builtins.bool
+    """True for a server that is reached by Tunnel only. `address` names it then, for people and for its certificate."""
     @property
     def info(self) -> envwire.v1.environment_pb2.GetServerInfoResponse:
         """Its version, capacity and limits, and the run of the server as `incarnation`."""
@@ -134,9 +137,10 @@ class ServerHello(google.protobuf.message.Message):
         fingerprint: builtins.str = ...,
         keeps_slots: builtins.bool = ...,
         takes_admin_orders: builtins.bool = ...,
+        tunnelled: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["info", b"info"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "server_id", b"server_id", "takes_admin_orders", b"takes_admin_orders"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["address", b"address", "environments", b"environments", "fingerprint", b"fingerprint", "info", b"info", "keeps_slots", b"keeps_slots", "labels", b"labels", "server_id", b"server_id", "takes_admin_orders", b"takes_admin_orders", "tunnelled", b"tunnelled"]) -> None: ...
 
 global___ServerHello = ServerHello
 
@@ -223,6 +227,7 @@ class RegisterResponse(google.protobuf.message.Message):
     SLOT_ORDER_FIELD_NUMBER: builtins.int
     TICKET_CLOCK_FIELD_NUMBER: builtins.int
     ADMIN_ORDER_FIELD_NUMBER: builtins.int
+    TUNNEL_KEY_FIELD_NUMBER: builtins.int
     incarnation: builtins.str
     """Names this run of the gateway; another after every start."""
     ticket_key: builtins.bytes
@@ -230,6 +235,10 @@ class RegisterResponse(google.protobuf.message.Message):
     ticket_clock: builtins.int
     """What the gateway's clock says now, in seconds: tickets expire by it, so that no two machines need the same time. In
     the answer to the hello.
+    """
+    tunnel_key: builtins.bytes
+    """Secret that opens the tunnel of this registration, 16 bytes; in the answer to the hello of a tunnelled server. A
+    gateway that sends none knows no tunnels, and cannot reach the server.
     """
     @property
     def heartbeat(self) -> google.protobuf.duration_pb2.Duration:
@@ -252,11 +261,48 @@ class RegisterResponse(google.protobuf.message.Message):
         slot_order: global___SlotOrder | None = ...,
         ticket_clock: builtins.int = ...,
         admin_order: global___AdminOrder | None = ...,
+        tunnel_key: builtins.bytes = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["admin_order", b"admin_order", "heartbeat", b"heartbeat", "slot_order", b"slot_order"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["admin_order", b"admin_order", "heartbeat", b"heartbeat", "incarnation", b"incarnation", "slot_order", b"slot_order", "ticket_clock", b"ticket_clock", "ticket_key", b"ticket_key"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["admin_order", b"admin_order", "heartbeat", b"heartbeat", "incarnation", b"incarnation", "slot_order", b"slot_order", "ticket_clock", b"ticket_clock", "ticket_key", b"ticket_key", "tunnel_key", b"tunnel_key"]) -> None: ...
 
 global___RegisterResponse = RegisterResponse
+
+@typing.final
+class TunnelRequest(google.protobuf.message.Message):
+    """What a server answers over a tunnel."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: builtins.int
+    data: builtins.bytes
+    """The bytes that come next."""
+    def __init__(
+        self,
+        *,
+        data: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["data", b"data"]) -> None: ...
+
+global___TunnelRequest = TunnelRequest
+
+@typing.final
+class TunnelResponse(google.protobuf.message.Message):
+    """What a gateway sends over a tunnel."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DATA_FIELD_NUMBER: builtins.int
+    data: builtins.bytes
+    """The bytes that come next."""
+    def __init__(
+        self,
+        *,
+        data: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["data", b"data"]) -> None: ...
+
+global___TunnelResponse = TunnelResponse
 
 @typing.final
 class AdminOrder(google.protobuf.message.Message):
@@ -628,7 +674,7 @@ global___Allocation = Allocation
 
 @typing.final
 class AllocateResponse(google.protobuf.message.Message):
-    """The slots. Make the environments at these addresses."""
+    """The slots. Make the environments at these addresses. Servers that clients reach through the gateway only are left out."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -713,7 +759,7 @@ class LocateResponse(google.protobuf.message.Message):
     liveness: global___LocateResponse.Liveness.ValueType
     """What is known of the server."""
     address: builtins.str
-    """HOST:PORT of the server; empty when it is not known."""
+    """HOST:PORT of the server; empty when it is not known, and when clients reach it through the gateway only."""
     def __init__(
         self,
         *,
@@ -807,6 +853,7 @@ class ServerStatus(google.protobuf.message.Message):
     FINGERPRINT_FIELD_NUMBER: builtins.int
     LABELS_FIELD_NUMBER: builtins.int
     SILENCE_FIELD_NUMBER: builtins.int
+    TUNNELLED_FIELD_NUMBER: builtins.int
     server_id: builtins.str
     """Names it in the farm."""
     address: builtins.str
@@ -823,6 +870,8 @@ class ServerStatus(google.protobuf.message.Message):
     """Version of the server."""
     fingerprint: builtins.str
     """Its fingerprint."""
+    tunnelled: builtins.bool
+    """True for a server that is reached by Tunnel only."""
     @property
     def labels(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
         """Its labels."""
@@ -844,9 +893,10 @@ class ServerStatus(google.protobuf.message.Message):
         fingerprint: builtins.str = ...,
         labels: collections.abc.Mapping[builtins.str, builtins.str] | None = ...,
         silence: google.protobuf.duration_pb2.Duration | None = ...,
+        tunnelled: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["silence", b"silence"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "address", b"address", "environment_count", b"environment_count", "fingerprint", b"fingerprint", "labels", b"labels", "max_sessions", b"max_sessions", "server_id", b"server_id", "silence", b"silence", "state", b"state", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["active_sessions", b"active_sessions", "address", b"address", "environment_count", b"environment_count", "fingerprint", b"fingerprint", "labels", b"labels", "max_sessions", b"max_sessions", "server_id", b"server_id", "silence", b"silence", "state", b"state", "tunnelled", b"tunnelled", "version", b"version"]) -> None: ...
 
 global___ServerStatus = ServerStatus
 

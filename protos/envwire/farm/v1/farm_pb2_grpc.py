@@ -40,6 +40,11 @@ class FarmServiceStub(object):
                 request_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.RegisterRequest.SerializeToString,
                 response_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.RegisterResponse.FromString,
                 _registered_method=True)
+        self.Tunnel = channel.stream_stream(
+                '/envwire.farm.v1.FarmService/Tunnel',
+                request_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.TunnelRequest.SerializeToString,
+                response_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.TunnelResponse.FromString,
+                _registered_method=True)
         self.Allocate = channel.unary_unary(
                 '/envwire.farm.v1.FarmService/Allocate',
                 request_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.AllocateRequest.SerializeToString,
@@ -64,6 +69,15 @@ class FarmServiceServicer(object):
     def Register(self, request_iterator, context):
         """A server joins the farm: a hello, then a report of its load at each change and at each heartbeat. The server is in
         the farm while the stream is open. With tokens it takes scope "join".
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Tunnel(self, request_iterator, context):
+        """Carries the bytes of one connection to a server that the gateway cannot dial: the server calls, and hands what comes
+        to its own port once something comes. It shows RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
+        what it shows Register, and calls again when the connection ends. Of two calls with one key the later one counts.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -98,6 +112,11 @@ def add_FarmServiceServicer_to_server(servicer, server):
                     servicer.Register,
                     request_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.RegisterRequest.FromString,
                     response_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.RegisterResponse.SerializeToString,
+            ),
+            'Tunnel': grpc.stream_stream_rpc_method_handler(
+                    servicer.Tunnel,
+                    request_deserializer=envwire_dot_farm_dot_v1_dot_farm__pb2.TunnelRequest.FromString,
+                    response_serializer=envwire_dot_farm_dot_v1_dot_farm__pb2.TunnelResponse.SerializeToString,
             ),
             'Allocate': grpc.unary_unary_rpc_method_handler(
                     servicer.Allocate,
@@ -143,6 +162,33 @@ class FarmService(object):
             '/envwire.farm.v1.FarmService/Register',
             envwire_dot_farm_dot_v1_dot_farm__pb2.RegisterRequest.SerializeToString,
             envwire_dot_farm_dot_v1_dot_farm__pb2.RegisterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Tunnel(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/envwire.farm.v1.FarmService/Tunnel',
+            envwire_dot_farm_dot_v1_dot_farm__pb2.TunnelRequest.SerializeToString,
+            envwire_dot_farm_dot_v1_dot_farm__pb2.TunnelResponse.FromString,
             options,
             channel_credentials,
             insecure,

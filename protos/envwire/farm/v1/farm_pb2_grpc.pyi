@@ -33,6 +33,15 @@ class FarmServiceStub:
     the farm while the stream is open. With tokens it takes scope "join".
     """
 
+    Tunnel: grpc.StreamStreamMultiCallable[
+        envwire.farm.v1.farm_pb2.TunnelRequest,
+        envwire.farm.v1.farm_pb2.TunnelResponse,
+    ]
+    """Carries the bytes of one connection to a server that the gateway cannot dial: the server calls, and hands what comes
+    to its own port once something comes. It shows RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
+    what it shows Register, and calls again when the connection ends. Of two calls with one key the later one counts.
+    """
+
     Allocate: grpc.UnaryUnaryMultiCallable[
         envwire.farm.v1.farm_pb2.AllocateRequest,
         envwire.farm.v1.farm_pb2.AllocateResponse,
@@ -62,6 +71,15 @@ class FarmServiceAsyncStub:
     ]
     """A server joins the farm: a hello, then a report of its load at each change and at each heartbeat. The server is in
     the farm while the stream is open. With tokens it takes scope "join".
+    """
+
+    Tunnel: grpc.aio.StreamStreamMultiCallable[
+        envwire.farm.v1.farm_pb2.TunnelRequest,
+        envwire.farm.v1.farm_pb2.TunnelResponse,
+    ]
+    """Carries the bytes of one connection to a server that the gateway cannot dial: the server calls, and hands what comes
+    to its own port once something comes. It shows RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
+    what it shows Register, and calls again when the connection ends. Of two calls with one key the later one counts.
     """
 
     Allocate: grpc.aio.UnaryUnaryMultiCallable[
@@ -95,6 +113,17 @@ class FarmServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[collections.abc.Iterator[envwire.farm.v1.farm_pb2.RegisterResponse], collections.abc.AsyncIterator[envwire.farm.v1.farm_pb2.RegisterResponse]]:
         """A server joins the farm: a hello, then a report of its load at each change and at each heartbeat. The server is in
         the farm while the stream is open. With tokens it takes scope "join".
+        """
+
+    @abc.abstractmethod
+    def Tunnel(
+        self,
+        request_iterator: _MaybeAsyncIterator[envwire.farm.v1.farm_pb2.TunnelRequest],
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[envwire.farm.v1.farm_pb2.TunnelResponse], collections.abc.AsyncIterator[envwire.farm.v1.farm_pb2.TunnelResponse]]:
+        """Carries the bytes of one connection to a server that the gateway cannot dial: the server calls, and hands what comes
+        to its own port once something comes. It shows RegisterResponse.tunnel_key as the metadata `envwire-tunnel-bin`, and
+        what it shows Register, and calls again when the connection ends. Of two calls with one key the later one counts.
         """
 
     @abc.abstractmethod

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Annotated
 
 from envwire.server._settings.checks import LIMIT, OPTIONAL_PORT, PORT, POSITIVE, FilePath
-from envwire.server._settings.listening import check_listening
+from envwire.server._settings.listening import check_listening, is_loopback
 from envwire.server._settings.setting import About, check_all, settings_of
 
 _gateway = partial(About, "Gateway")
@@ -80,6 +80,11 @@ class GatewayConfig:
         check_listening(self)
         if self.quota and not self.tokens:
             raise ValueError("--quota counts by token; give --tokens as well")
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the gateway."""
+        return is_loopback(self.host)
 
 
 #: All that an operator sets, by name.

@@ -23,7 +23,7 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.registry.summaries import describe, list_environments
 from envwire.farm.gateway.relaying.links import Answer, Metadata, RefusedError, ServerGoneError
 from envwire.farm.gateway.relaying.routing import ROUTED, Routes
-from envwire.farm.gateway.relaying.streaming import Upstreams
+from envwire.farm.gateway.relaying.streaming import Upstreams, redirect
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import (
@@ -117,7 +117,7 @@ class EnvironmentService:
 
         async def make(member: Member) -> Answer:
             made = await send(member)
-            return Answer(made.message + member.address_field, made.trailers)
+            return Answer(_redirected(made.message, member), made.trailers)
 
         if kind == "make":
             self._check_size(message)
@@ -207,6 +207,14 @@ def _forwarded(context: Context) -> tuple[tuple[str, str], ...]:
     return tuple(
         (key, str(value)) for key, value in context.invocation_metadata() or () if key in _FORWARDED
     )
+
+
+def _redirected(made: bytes, member: Member) -> bytes:
+    if address := member.client_address:  # appended to a message it is merged with it, unparsed
+        return made + pb.MakeResponse(address=address).SerializeToString()
+    response = pb.MakeResponse.FromString(made)
+    redirect(response, member)
+    return response.SerializeToString()
 
 
 def _time_left(context: Context) -> float:

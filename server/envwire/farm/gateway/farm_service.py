@@ -74,6 +74,9 @@ class FarmService:
             scoped_call(self._access, _SCOPED["Allocate"], self._allocate, "envwire/farm/v1")
         )
         handlers["Register"] = grpc.stream_stream_rpc_method_handler(self._registering.serve)
+        handlers["Tunnel"] = grpc.stream_stream_rpc_method_handler(
+            self._registering.serve_tunnel, _data, _tunnel_response
+        )
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     async def _allocate(self, raw: bytes, client: Client) -> pb.AllocateResponse:
@@ -86,6 +89,7 @@ class FarmService:
             dict(request.labels),
             request.fingerprint,
             request.strategy,
+            direct=True,
         )
         wait = to_seconds(request.wait)
         with self._quotas.claim(client, request.count) as claim:
@@ -135,7 +139,16 @@ def _status(member: Member, now: float) -> pb.ServerStatus:
         fingerprint=member.hello.fingerprint,
         labels=member.hello.labels,
         silence=to_duration(member.silence(now)),
+        tunnelled=member.hello.tunnelled,
     )
+
+
+def _data(request: bytes) -> bytes:
+    return pb.TunnelRequest.FromString(request).data
+
+
+def _tunnel_response(data: bytes) -> bytes:
+    return pb.TunnelResponse(data=data).SerializeToString()
 
 
 def _malformed(text: str) -> FaultError:

@@ -1,4 +1,4 @@
-"""Registrations of servers: their hello, their reports, and the orders that they get."""
+"""Registrations of servers: their hello, their reports, the orders that they get, and tunnels to them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from envwire.farm.gateway.orders.registrations import Registration, Registration
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.gateway.registry.succession import TakenError
+from envwire.farm.gateway.relaying.tunnels import Tunnels
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
+from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
 
 #: Longest time between two reports of a server.
@@ -33,7 +35,7 @@ _UNANSWERED_SECONDS = 5.0
 
 
 class Registering:
-    """Serves FarmService.Register.
+    """Serves FarmService.Register and Tunnel.
 
     Args:
         config: The gateway's settings.
@@ -60,6 +62,7 @@ class Registering:
         self._open = config.insecure and not config.tokens and not config.tls_client_ca
         self._registry = registry
         self._registrations = registrations
+        self._tunnels = Tunnels()
         self._signer = signer
         self._incarnation = incarnation
         self._clock = clock
@@ -72,20 +75,45 @@ class Registering:
             await turn_away(context, fault)
         except TakenError as error:
             await context.abort(grpc.StatusCode.ALREADY_EXISTS, str(error))
-        answer = pb.RegisterResponse(
+        try:
+            with self._tunnels.opened(member) as tunnel_key:
+                answer = self._answer(tunnel_key)
+                await context.write(answer)
+                await self._carry(member, context)
+                # A connection that broke ends the requests as well, but only who says goodbye can be answered.
+                await context.write(answer)
+            self._registry.leave(member, self._clock())
+        finally:
+            self._registry.disconnect(member, self._clock())
+
+    async def serve_tunnel(self, _: Any, context: Context) -> None:
+        """Serves one call of Tunnel: one connection."""
+        try:
+            tunnel = self._tunnels.find(self._identify(peer_identity(context)).name, context)
+        except FaultError as fault:
+            await turn_away(context, fault)
+        await tunnel.carry(context)
+        await context.abort(grpc.StatusCode.UNAVAILABLE, "the connection ended; call again")
+
+    def _answer(self, tunnel_key: bytes) -> bytes:
+        return pb.RegisterResponse(
             incarnation=self._incarnation,
             heartbeat=to_duration(HEARTBEAT_SECONDS),
             ticket_key=self._signer.public_key,
             ticket_clock=self._signer.now,
-        )
-        try:
-            await context.write(answer.SerializeToString())
-            await self._carry(member, context)
-            # A connection that broke ends the requests as well, but only a server that says goodbye can be answered.
-            await context.write(answer.SerializeToString())
-            self._registry.leave(member, self._clock())
-        finally:
-            self._registry.disconnect(member, self._clock())
+            tunnel_key=tunnel_key,
+        ).SerializeToString()
+
+    def _identify(self, peer: PeerIdentity) -> Client:
+        """Returns who a server is.
+
+        Raises:
+            FaultError: It may not join.
+        """
+        client = self._access.identify(peer)
+        if not self._open:
+            client.check("register")
+        return client
 
     async def _admit(self, context: Context) -> Member:
         """Enters a server in the registry.
@@ -95,9 +123,7 @@ class Registering:
             TakenError: It takes the place of another one.
         """
         peer = peer_identity(context)
-        client = self._access.identify(peer)
-        if not self._open:
-            client.check("register")
+        client = self._identify(peer)
         hello = await _read_hello(context)
         address = _address(hello, peer)
         client.check_server(hello.server_id, address)

@@ -13,7 +13,7 @@ from envwire.server._auth.client import BY_TOKEN, OF_THE_FARM, Client
 from envwire.server._auth.scopes import LOCAL, ORDINARY, PLAYING, Scope
 from envwire.server._auth.tickets import Tickets
 from envwire.server._auth.tokens import Token, TokenFile
-from envwire.server._settings.listening import Listening, is_loopback
+from envwire.server._settings.listening import Listening
 
 _LOCAL = "of this machine"
 _ASK_FOR_TOKENS = (
@@ -62,7 +62,7 @@ class Access:
 
     def __init__(self, config: Listening, clock: Callable[[], float] = time.monotonic) -> None:
         self._tokens = TokenFile(config.tokens, clock) if config.tokens else None
-        self._scopes = LOCAL if is_loopback(config.host) else ORDINARY
+        self._scopes = LOCAL if config.loopback else ORDINARY
         self.tickets = Tickets()
         self._listed: tuple[Token, ...] = ()
         self._players: set[str] = set()

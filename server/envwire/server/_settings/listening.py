@@ -17,6 +17,11 @@ class Listening(Protocol):
         ...
 
     @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        ...
+
+    @property
     def port(self) -> int:
         """Port to bind; 0 for any free one."""
         ...

@@ -146,3 +146,17 @@ def test_help_teaches_in_groups() -> None:
         assert setting.about.theme in shown
     assert "--config" in shown
     assert "ENVWIRE_MAX_SESSIONS" in shown
+
+
+def test_a_tunnel_takes_a_gateway_and_tls_on_the_way_there() -> None:
+    with pytest.raises(ValueError, match="--join"):
+        ServerConfig(("a",), tunnel=True)
+    with pytest.raises(ValueError, match=r"farm\.example:1 without TLS"):
+        ServerConfig(("a",), tunnel=True, join=("[::1]:1,farm.example:1",))
+    for protected in ({"join_ca": "ca.pem"}, {"insecure": True}):
+        ServerConfig(("a",), tunnel=True, join=("farm.example:1",), **protected)  # type: ignore[arg-type]
+
+
+def test_through_a_tunnel_others_than_this_machine_reach_a_server() -> None:
+    assert ServerConfig(("a",), join=("localhost:1",)).loopback
+    assert not ServerConfig(("a",), join=("localhost:1",), tunnel=True).loopback

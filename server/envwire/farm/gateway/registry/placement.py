@@ -32,6 +32,7 @@ class Want:
         labels: Labels that the server must have.
         fingerprint: Servers to prefer; empty for any.
         strategy: How servers are ordered.
+        direct: Whether clients make at the servers themselves.
     """
 
     env_id: str
@@ -39,9 +40,12 @@ class Want:
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     fingerprint: str = ""
     strategy: Strategy.ValueType = Strategy.STRATEGY_SPREAD
+    direct: bool = False
 
     def suits(self, member: Member) -> bool:
-        """Returns whether a server makes the environment and has the labels."""
+        """Returns whether a server makes the environment, has the labels, and is reached as it has to be."""
+        if self.direct and not member.client_address:
+            return False
         served = (
             (self.library, self.env_id) in member.served
             if self.library

@@ -254,12 +254,12 @@ class Registry:
         return self._by_run.get(_run_of(session_id))
 
     def locate(self, session_id: str, now: float) -> tuple[Liveness.ValueType, str]:
-        """Returns the state and the address of a session's server; an empty address for an unknown one."""
+        """Returns the state of a session's server, and the address where clients find it; empty if they cannot."""
         self.advance(now)
         run = _run_of(session_id)
         member = self._by_run.get(run)
         if member is not None:
-            return LIVENESS[member.state(now)], member.address
+            return LIVENESS[member.state(now)], member.client_address
         return (Liveness.LIVENESS_DEAD if run in self._over else Liveness.LIVENESS_UNKNOWN), ""
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from envwire.farm.v1 import farm_pb2 as pb
-from envwire.v1 import environment_pb2
 
 State = pb.ServerStatus.State
 Liveness = pb.LocateResponse.Liveness
@@ -29,6 +28,7 @@ class Member:
         address: HOST:PORT at which it is reached.
         reported_at: Time of its last report, in seconds.
         owner: Name of the client that registered it.
+        target: Where the gateway dials it, as gRPC names it: the address, or the end of its tunnel.
         active: Sessions that it reported, and those made through the gateway since.
         pending: Makes that it has not answered yet.
         held: Slots that Allocate set aside, where the server keeps none.
@@ -42,7 +42,6 @@ class Member:
         turn: Number of the last Make that went to it: of equally busy servers, the one with the lowest is next.
         ids: Ids that it makes, whatever the library.
         served: The same as (library, id).
-        address_field: A MakeResponse that sets the address. Appended to another one it is merged with it, unparsed.
         kind: Equal for servers that differ in nothing that a Make asks for.
     """
 
@@ -50,6 +49,7 @@ class Member:
     address: str
     reported_at: float
     owner: str = ""
+    target: str = ""
     active: int = 0
     pending: int = 0
     held: int = 0
@@ -63,7 +63,6 @@ class Member:
     turn: int = 0
     ids: frozenset[str] = field(init=False)
     served: frozenset[tuple[str, str]] = field(init=False)
-    address_field: bytes = field(init=False)
     kind: tuple[object, ...] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,10 +71,15 @@ class Member:
         self.served = frozenset((each.library, each.spec.id) for each in listed)
         self.ids = frozenset(env_id for _, env_id in self.served)
         labels = frozenset(self.hello.labels.items())
-        self.kind = self.served, labels, self.hello.fingerprint
-        self.address_field = environment_pb2.MakeResponse(address=self.address).SerializeToString()
+        self.kind = self.served, labels, self.hello.fingerprint, self.hello.tunnelled
+        self.target = self.target or self.address
         self.capacity = self.hello.info.max_sessions
         self.incarnation = self.hello.info.incarnation
+
+    @property
+    def client_address(self) -> str:
+        """HOST:PORT at which clients go on; empty where they stay at the gateway."""
+        return "" if self.hello.tunnelled else self.address
 
     @property
     def load(self) -> int:

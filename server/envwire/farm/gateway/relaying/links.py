@@ -15,6 +15,7 @@ from envwire.codec import Reason
 from envwire.codec.errors.statuses import reason_of
 from envwire.codec.notices import TRAILER
 from envwire.farm.gateway.config import GatewayConfig
+from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.grpc.edge import STATUS_KEY
 from envwire.v1 import environment_pb2, status_pb2
 
@@ -66,27 +67,34 @@ class Link:
     """The connection to one server, shared by all relayed requests.
 
     Args:
-        address: HOST:PORT of the server.
+        member: The server.
         config: The gateway's settings.
+
+    Attributes:
+        address: HOST:PORT of the server.
+        target: Where it is dialled.
     """
 
-    def __init__(self, address: str, config: GatewayConfig) -> None:
-        options = (
+    def __init__(self, member: Member, config: GatewayConfig) -> None:
+        self.address, self.target = member.address, member.target
+        options: tuple[tuple[str, Any], ...] = (
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.max_receive_message_length", config.max_message_bytes),
             ("grpc.max_send_message_length", config.max_message_bytes),
             ("grpc.initial_reconnect_backoff_ms", 100),
             ("grpc.max_reconnect_backoff_ms", 1000),
         )
-        self.address = address
+        if member.hello.tunnelled:  # its certificate is for the address, wherever the tunnel ends
+            name = self.address.rpartition(":")[0].strip("[]")
+            options += (("grpc.ssl_target_name_override", name),)
         self._channel: Any = (
             grpc.aio.secure_channel(
-                address,
+                self.target,
                 grpc.ssl_channel_credentials(Path(config.server_ca).read_bytes()),
                 options,
             )
             if config.server_ca
-            else grpc.aio.insecure_channel(address, options)
+            else grpc.aio.insecure_channel(self.target, options)
         )
         self._methods: dict[str, Any] = {}
         self._calls: set[Any] = set()

@@ -27,11 +27,11 @@ class Routes:
     Args:
         registry: The servers.
         clock: Monotonic time, in seconds.
-        open_link: Opens the connection to an address.
+        open_link: Opens the connection to a server.
     """
 
     def __init__(
-        self, registry: Registry, clock: Callable[[], float], open_link: Callable[[str], Link]
+        self, registry: Registry, clock: Callable[[], float], open_link: Callable[[Member], Link]
     ) -> None:
         self._registry = registry
         self._clock = clock
@@ -40,11 +40,11 @@ class Routes:
         self._closing: set[asyncio.Task[None]] = set()
 
     def link(self, member: Member) -> Link:
-        """Returns the connection to a server; a new one when its address changed."""
+        """Returns the connection to a server; a new one when it is dialled elsewhere now."""
         link = self._links.get(member.incarnation)
-        if link is None or link.address != member.address:
+        if link is None or link.target != member.target:
             self.cut(member)
-            link = self._links[member.incarnation] = self._open_link(member.address)
+            link = self._links[member.incarnation] = self._open_link(member)
         return link
 
     def cut(self, member: Member) -> None:

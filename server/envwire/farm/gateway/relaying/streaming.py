@@ -52,7 +52,7 @@ class Upstreams:
             raise
 
     async def make(self, request: bytes, member: Member) -> bytes:
-        """Sends a Make and returns its reply, with the address of the server.
+        """Sends a Make and returns its reply, redirected.
 
         Raises:
             RefusedError: The server refused it.
@@ -61,7 +61,7 @@ class Upstreams:
         reply = pb.InteractResponse.FromString(await self.ask(member, request))
         if reply.HasField("error"):
             raise RefusedError(reply.error)
-        reply.make.address = member.address
+        redirect(reply.make, member)
         return reply.SerializeToString()
 
     def end(self) -> None:
@@ -69,6 +69,13 @@ class Upstreams:
         for stream in self._streams.values():
             stream.cancel()
         self._streams.clear()
+
+
+def redirect(made: pb.MakeResponse, member: Member) -> None:
+    """Sets where the client of a new session goes on: at its server, or here if it can reach only the gateway."""
+    made.address = member.client_address
+    if not made.address:
+        made.ClearField("direct")
 
 
 async def _exchange(stream: Any, request: bytes, link: Link) -> bytes:

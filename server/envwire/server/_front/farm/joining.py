@@ -8,8 +8,9 @@ import ipaddress
 import logging
 import random
 import socket
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.farm.admin_orders import AdminOrders, gateway_client
 from envwire.server._front.farm.fingerprint import fingerprint
+from envwire.server._front.farm.tunnelling import carry_connection
 from envwire.server._front.front import Front
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
@@ -42,6 +44,10 @@ _OPTIONS = (
 )
 
 
+class _OutdatedGatewayError(Exception):
+    """A gateway that knows no tunnels, by which alone it could reach the server."""
+
+
 @asynccontextmanager
 async def joined(config: ServerConfig, front: Front, target: str) -> AsyncGenerator[None]:
     """Keeps a server registered with its gateways.
@@ -54,9 +60,8 @@ async def joined(config: ServerConfig, front: Front, target: str) -> AsyncGenera
     Raises:
         OSError: A file of the settings cannot be read.
     """
-    gateways = [name for names in config.join for name in names.split(",") if name]
-    joiner = Joiner(config, front, target) if gateways else None
-    tasks = [asyncio.ensure_future(joiner.stay(name)) for name in gateways if joiner]
+    joiner = Joiner(config, front, target) if config.gateways else None
+    tasks = [asyncio.ensure_future(joiner.stay(name)) for name in config.gateways if joiner]
     try:
         yield
     finally:
@@ -83,6 +88,8 @@ class Joiner:
     def __init__(self, config: ServerConfig, front: Front, target: str) -> None:
         self._front = front
         self._address = config.advertise or _address_to_register(target)
+        self._own_port = _own_port(target)
+        self._tunnelled = config.tunnel
         self._name = config.advertise or f"{socket.gethostname()}:{target.rpartition(':')[2]}"
         self._labels = dict(label.split("=", 1) for label in config.labels)
         ca, token = config.join_ca, config.join_token
@@ -97,16 +104,29 @@ class Joiner:
 
     async def stay(self, gateway: str) -> None:
         """Keeps the server registered with one gateway until it leaves."""
-        pause, said = _FIRST_PAUSE, ""
+        await self._repeat(
+            partial(self._register, gateway), f"not registered with gateway {gateway}"
+        )
+
+    async def _repeat(self, attempt: Callable[[], Awaitable[None]], failure: str) -> None:
+        """Attempts something again and again until the server leaves.
+
+        Args:
+            attempt: Returns or raises when it is over.
+            failure: What to log when it raises.
+        """
+        pause, said, clock = _FIRST_PAUSE, "", asyncio.get_running_loop().time
         while not self._leaving.is_set():
+            begun = clock()
             try:
-                await self._register(gateway)
-                pause, said = _FIRST_PAUSE, ""
-            except (grpc.RpcError, asyncio.TimeoutError, asyncio.InvalidStateError) as error:
+                await attempt()
+            except _FAILURES as error:
                 reason = _told(error)
                 if reason != said:  # once, and not with each attempt
-                    _log.warning("not registered with gateway %s: %s", gateway, reason)
+                    _log.warning("%s: %s", failure, reason)
                 said = reason
+            if clock() - begun > _LONGEST_PAUSE:  # it was well for a while
+                pause, said = _FIRST_PAUSE, ""
             await self._rest(pause * random.uniform(0.5, 1.0))  # noqa: S311
             pause = min(2 * pause, _LONGEST_PAUSE)
 
@@ -122,6 +142,7 @@ class Joiner:
             grpc.RpcError: The gateway is not there, or refuses.
             asyncio.InvalidStateError: It ended the registration.
             asyncio.TimeoutError: It says nothing.
+            _OutdatedGatewayError: It knows no tunnels, and the server needs one.
         """
         async with self._channel(gateway) as channel:
             call: Any = channel.stream_stream(
@@ -134,6 +155,8 @@ class Joiner:
             answer = await asyncio.wait_for(call.read(), _ANSWER_SECONDS)
             if answer is grpc.aio.EOF:
                 raise asyncio.TimeoutError
+            if self._tunnelled and not answer.tunnel_key:
+                raise _OutdatedGatewayError("it is too old to know --tunnel; update it")
             _log.info("registered with gateway %s as %s", gateway, self._name)
             self._front.access.tickets.trust(
                 gateway, answer.ticket_key, hello.info.incarnation, answer.ticket_clock
@@ -143,10 +166,27 @@ class Joiner:
             client = gateway_client(gateway, shown_token=bool(self._metadata))
             admin = AdminOrders(self._front.admin_service, client)
             obeying = asyncio.ensure_future(self._obey(call, writing, admin))
+            tunnelling = asyncio.ensure_future(self._keep_tunnel(gateway, answer.tunnel_key))
             try:
                 await self._report(call, writing, max(beat, _LOOK_SECONDS), obeying)
             finally:
                 obeying.cancel()
+                tunnelling.cancel()
+
+    async def _keep_tunnel(self, gateway: str, key: bytes) -> None:
+        """Keeps the tunnel of a registration open, if it has one."""
+        if key:
+            await self._repeat(
+                partial(self._tunnel, gateway, key), f"no tunnel to gateway {gateway}"
+            )
+
+    async def _tunnel(self, gateway: str, key: bytes) -> None:
+        """Carries one connection of a gateway.
+
+        On a channel of its own: behind observations on a slow line, reports would come too late.
+        """
+        async with self._channel(gateway) as channel:
+            await carry_connection(channel, self._metadata, key, self._own_port)
 
     def _channel(self, gateway: str) -> grpc.aio.Channel:
         if self._tls is None:
@@ -168,6 +208,7 @@ class Joiner:
             fingerprint=fingerprint(info.libraries, self._front.packages),
             keeps_slots=True,
             takes_admin_orders=True,
+            tunnelled=self._tunnelled,
         )
 
     async def _info(self) -> pb.GetServerInfoResponse:
@@ -217,19 +258,39 @@ class Joiner:
 def _address_to_register(target: str) -> str:
     """Returns where a gateway reaches a server; ":PORT" when only the gateway can tell on which host that is."""
     host, _, port = target.rpartition(":")
+    return f":{port}" if _is_unspecified(host.strip("[]")) else target
+
+
+def _own_port(target: str) -> tuple[str, int]:
+    """Returns where this machine reaches the server."""
+    host, _, port = target.rpartition(":")
+    host = host.strip("[]")
+    local = "::1" if ":" in host else "127.0.0.1"
+    return local if _is_unspecified(host) else host, int(port)
+
+
+def _is_unspecified(host: str) -> bool:
     try:
-        anywhere = ipaddress.ip_address(host.strip("[]")).is_unspecified
+        return ipaddress.ip_address(host).is_unspecified
     except ValueError:
-        anywhere = False
-    return f":{port}" if anywhere else target
+        return False
+
+
+#: How an attempt ends that is to be repeated.
+_FAILURES = (
+    *(grpc.RpcError, asyncio.TimeoutError, asyncio.InvalidStateError),
+    *(OSError, _OutdatedGatewayError),
+)
 
 
 def _told(error: Exception) -> str:
-    """Returns why a gateway refused a registration."""
+    """Returns why a gateway refused, or could not be reached."""
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name}: {error.details()}"
     if isinstance(
         error, asyncio.InvalidStateError
     ):  # also raised by gRPC for a write to a call that has ended
         return "it ended the registration"
-    return f"no answer within {_ANSWER_SECONDS:g} s"
+    if isinstance(error, asyncio.TimeoutError):
+        return f"no answer within {_ANSWER_SECONDS:g} s"
+    return str(error)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Annotated
 
 from envwire.server._settings.checks import PAIRS, FilePath
+from envwire.server._settings.listening import is_loopback
 from envwire.server._settings.setting import About
 
 _about = partial(About, "Farm")
@@ -21,6 +22,13 @@ class FarmSettings:
         Sequence[str],
         _about("HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."),
     ] = ()
+    tunnel: Annotated[
+        bool,
+        _about(
+            "For servers that the gateways cannot connect to: the server connects to them, and they relay all that "
+            "clients do there, which is slower."
+        ),
+    ] = False
     join_token: Annotated[
         FilePath, _about("File with the token, of scope join, for the gateways.")
     ] = ""
@@ -31,3 +39,30 @@ class FarmSettings:
         Sequence[str],
         _about("NAME=VALUE that allocations in the farm can ask for.", PAIRS, option="--label"),
     ] = ()
+
+    @property
+    def gateways(self) -> list[str]:
+        """HOST:PORT of each gateway."""
+        return [name for names in self.join for name in names.split(",") if name]
+
+    def check_tunnel(self, *, insecure: bool) -> None:
+        """Refuses a tunnel to nowhere, and one that others could read.
+
+        Args:
+            insecure: Whether the network is trusted.
+
+        Raises:
+            ValueError: What is missing.
+        """
+        if self.tunnel and not self.gateways:
+            raise ValueError("--tunnel is for servers of a farm; name its gateway with --join")
+        far = [name for name in self.gateways if not is_loopback(_host(name))]
+        if self.tunnel and far and not (self.join_ca or insecure):
+            raise ValueError(
+                f"refusing a tunnel to {far[0]} without TLS: anybody on the way could read what clients do, and their "
+                "tokens. Give --join-ca; or say --insecure when the network is trusted"
+            )
+
+
+def _host(target: str) -> str:
+    return target.rpartition(":")[0].strip("[]")

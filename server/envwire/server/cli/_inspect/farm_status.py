@@ -52,7 +52,7 @@ def cells(server: farm_pb2.ServerStatus) -> list[str]:
 
     labels = ",".join(f"{name}={value}" for name, value in sorted(server.labels.items()))
     return [
-        server.address,
+        f"{server.server_id} (tunnel)" if server.tunnelled else server.address,
         state_name(farm_pb2.ServerStatus.State.Name(server.state)),
         str(server.active_sessions),
         str(server.max_sessions),
@@ -68,4 +68,6 @@ def summary(answer: farm_pb2.ListServersResponse) -> str:
     active = sum(server.active_sessions for server in answer.servers)
     slots = sum(server.max_sessions for server in answer.servers)
     waiting = f", {answer.waiting} Makes wait" if answer.waiting else ""
-    return f"{len(answer.servers)} servers: {active} of {slots} sessions in use{waiting}"
+    tunnelled = sum(server.tunnelled for server in answer.servers)
+    slower = f"; {tunnelled} through tunnels, where steps take longer" if tunnelled else ""
+    return f"{len(answer.servers)} servers: {active} of {slots} sessions in use{waiting}{slower}"

@@ -22,7 +22,7 @@ from envwire.server.config import SETTINGS
 #: Settings that the farm chooses, or that make no sense for servers of which nobody knows the machine beforehand.
 _NOT_HERE = {
     *("host", "port", "advertise", "direct_port", "http_port", "openenv"),
-    *("join", "join_token", "join_ca"),
+    *("join", "join_token", "join_ca", "tunnel"),
     *("tls_cert", "tls_key", "tls_client_ca", "tokens", "insecure"),
 }
 

@@ -344,3 +344,13 @@ def test_a_dead_server_is_listed_for_a_while(farm: Farm) -> None:
     assert [each.state(farm.now) for each in farm.registry] == [State.STATE_DEAD]
     farm.wait(700.0)
     assert list(farm.registry) == []
+
+
+def test_makes_go_through_tunnels_and_allocations_do_not(farm: Farm) -> None:
+    far = farm.add("far", tunnelled=True)
+    assert farm.registry.divide(Want("CartPole-v1", direct=True), 1, farm.now) is None
+    near = farm.add("near")
+    assert farm.registry.divide(Want("CartPole-v1", direct=True), 2, farm.now) == {near: 2}
+    assert farm.registry.claim(POLE, farm.now) is far
+    assert farm.registry.locate("x-far1", farm.now) == (Liveness.LIVENESS_ALIVE, "")
+    assert farm.registry.locate("x-near1", farm.now) == (Liveness.LIVENESS_ALIVE, "near:1")

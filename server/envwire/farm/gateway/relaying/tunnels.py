@@ -1,0 +1,119 @@
+"""Tunnels to servers that the gateway cannot dial.
+
+Such a server calls, and the call carries the bytes of one connection: that of the gateway's `Link`, which dials a Unix
+socket here instead of the server's address. So nothing else of the gateway knows of tunnels, and all that a server can
+send through its own is answers to what it was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import secrets
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.registry.states import Member
+from envwire.server._front.farm.splicing import PIECE_BYTES, splice
+from envwire.server._front.grpc.edge import Context
+
+#: Metadata by which a call shows the key of its tunnel.
+KEY = "envwire-tunnel-bin"
+
+
+class _Tunnel:
+    """The tunnel of one registration.
+
+    Args:
+        path: Of its Unix socket.
+        owner: Name of the client that registered the server.
+    """
+
+    def __init__(self, path: str, owner: str) -> None:
+        self.owner = owner
+        self.key = secrets.token_bytes(16)
+        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._listener.bind(path)
+        self._listener.listen()
+        self._listener.setblocking(False)
+        self._carrier: asyncio.Task[None] | None = None
+
+    async def carry(self, context: Context) -> None:
+        """Carries the next connection until it ends.
+
+        The call before, if there is one, ends: the server makes a new one when the earlier one broke, which the gateway
+        may not have noticed yet.
+        """
+        self._stop()
+        carrier = self._carrier = asyncio.ensure_future(self._carry(context))
+        try:
+            await asyncio.wait({carrier})
+        finally:
+            carrier.cancel()
+
+    async def _carry(self, context: Context) -> None:
+        connection, _ = await asyncio.get_running_loop().sock_accept(self._listener)
+        streams = await asyncio.open_unix_connection(sock=connection, limit=PIECE_BYTES)
+        await splice(*streams, context.read, context.write)
+
+    def _stop(self) -> None:
+        if self._carrier is not None:
+            self._carrier.cancel()
+
+    def close(self) -> None:
+        """Ends it, and the connection that it carries."""
+        self._stop()
+        self._listener.close()
+
+
+class Tunnels:
+    """The tunnels of one gateway, one for each registration of a server that needs one."""
+
+    def __init__(self) -> None:
+        self._open: set[_Tunnel] = set()
+
+    @contextmanager
+    def opened(self, member: Member) -> Generator[bytes]:
+        """Opens the tunnel of a registration, and has the gateway dial it.
+
+        Args:
+            member: The server.
+
+        Yields:
+            Its key; empty for a server that the gateway can dial.
+        """
+        if not member.hello.tunnelled:
+            yield b""
+            return
+        with TemporaryDirectory(prefix="envwire-") as private:  # nobody else enters it
+            tunnel = _Tunnel(f"{private}/tunnel", member.owner)
+            member.target = f"unix:{private}/tunnel"
+            self._open.add(tunnel)
+            try:
+                yield tunnel.key
+            finally:
+                self._open.remove(tunnel)
+                tunnel.close()
+
+    def find(self, owner: str, context: Context) -> _Tunnel:
+        """Returns the tunnel whose key a call shows.
+
+        Args:
+            owner: Name of the client that calls.
+            context: The call.
+
+        Raises:
+            FaultError: UNAUTHENTICATED: there is none, or another client registered its server.
+        """
+        shown: Any = dict(context.invocation_metadata() or ()).get(KEY, b"")
+        for tunnel in self._open:
+            if hmac.compare_digest(tunnel.key, shown) and tunnel.owner == owner:
+                return tunnel
+        raise FaultError(
+            Reason.UNAUTHENTICATED,
+            f"no server that {owner} registered has this tunnel key; register, and show the key of the answer",
+        )

@@ -1,0 +1,330 @@
+"""Servers that the gateway cannot dial: they call it, and it reaches them over their calls."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import grpc
+import gymnasium
+import numpy as np
+import pytest
+
+from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
+from envwire.server import Server
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import specs_pb2
+from tests.conftest import SETTINGS
+from tests.farm.scene import (
+    ENV,
+    SECONDS,
+    Gateway,
+    header,
+    kill,
+    server,
+    step,
+    step_until_recovered,
+)
+from tests.faults.network import HERE, Network, why_not
+from tests.secured import write_tokens
+
+#: Where nobody listens, as on the other side of a NAT.
+NOWHERE = ("127.0.0.1:1", "127.0.0.1:2")
+
+
+def behind_nat(gateway: Gateway, address: str = NOWHERE[0], **settings: Any) -> Server:
+    return server(gateway, tunnel=True, advertise=address, **settings)
+
+
+def await_free(gateway: Gateway, count: int) -> None:
+    gateway.wait_until(lambda: list(gateway.states().values()).count("FREE") == count)
+
+
+@contextlib.contextmanager
+def tunnelled(count: int, **settings: Any) -> Iterator[tuple[Gateway, dict[str, Server]]]:
+    """Runs a gateway and servers behind tunnels, by their addresses."""
+    gateway = Gateway().start()
+    with contextlib.ExitStack() as stack:
+        stack.callback(gateway.kill)
+        servers = {
+            each: stack.enter_context(behind_nat(gateway, each, **settings))
+            for each in NOWHERE[:count]
+        }
+        await_free(gateway, count)
+        yield gateway, servers
+
+
+@pytest.fixture
+def two() -> Iterator[tuple[Gateway, dict[str, Server]]]:
+    with tunnelled(2) as running:
+        yield running
+
+
+def both(gateway: Gateway, envs: int = 0, **options: Any) -> tuple[Any, Any]:
+    """Makes an environment here and there, both reset."""
+    if envs:
+        local: Any = gymnasium.make_vec(ENV, num_envs=envs, vectorization_mode="sync")
+        remote: Any = RemoteVectorEnv(gateway.target, ENV, num_envs=envs, **options)
+    else:
+        local, remote = gymnasium.make(ENV), RemoteEnv(gateway.target, ENV, **options)
+    np.testing.assert_array_equal(remote.reset(seed=3)[0], local.reset(seed=3)[0])
+    local.action_space.seed(0)
+    return local, remote
+
+
+def steps(count: int, *environments: Any) -> None:
+    for _ in range(count):
+        step(*environments)
+
+
+@pytest.mark.skipif(bool(why_not()), reason=why_not())
+def test_a_server_on_the_loopback_of_another_machine_is_played() -> None:
+    with Network() as network, contextlib.ExitStack() as stack:
+        gateway = Gateway("--host", HERE, "--insecure", host=HERE).start()
+        stack.callback(gateway.kill)
+        there = server(gateway, tunnel=True, insecure=True)
+        network.over_there(there.__enter__)
+        stack.push(there)
+        await_free(gateway, 1)
+        for envs, transport in ((0, "direct"), (0, "stream"), (0, "unary"), (16, "direct")):
+            local, remote = both(gateway, envs, transport=transport)
+            steps(100, local, remote)
+            remote.close()
+
+
+@pytest.mark.parametrize("envs", [0, 16])
+def test_sessions_of_a_server_that_is_killed_are_placed_anew(
+    two: tuple[Gateway, dict[str, Server]], envs: int
+) -> None:
+    gateway, servers = two
+    local, remote = both(gateway, envs, on_lost="replay")
+    steps(20, local, remote)
+    busy = max(gateway.servers().values(), key=lambda each: each.active_sessions)
+    kill(servers[busy.address])
+    step_until_recovered(local, remote)
+    steps(20, local, remote)
+    remote.close()
+
+
+@pytest.mark.parametrize("envs", [0, 16])
+def test_stepping_goes_on_when_the_gateway_is_back(
+    two: tuple[Gateway, dict[str, Server]], envs: int
+) -> None:
+    gateway, _ = two
+    local, remote = both(gateway, envs, on_lost="replay")
+    steps(20, local, remote)
+    gateway.kill()
+    stepping = threading.Thread(target=steps, args=(20, local, remote))
+    stepping.start()
+    gateway.start()
+    stepping.join(30.0)
+    assert not stepping.is_alive()
+    assert not remote.connection_stats.lost
+    remote.close()
+
+
+def test_each_of_two_gateways_has_a_tunnel_of_its_own() -> None:
+    first, second = Gateway().start(), Gateway().start()
+    with contextlib.ExitStack() as stack:
+        stack.callback(second.kill)
+        stack.enter_context(behind_nat(first, join=[first.target, second.target]))
+        await_free(first, 1)
+        await_free(second, 1)
+        local, remote = both(second)
+        made = first.make()
+        first.kill()
+        steps(50, local, remote)
+        close = pb.CloseRequest(header=header(made), sequence=1)
+        second.environments.Close(close)
+        remote.close()
+
+
+def test_clients_are_told_to_stay_at_the_gateway() -> None:
+    with tunnelled(1) as (gateway, servers):
+        made = gateway.make()
+        assert not made.address
+        assert not made.direct.addresses
+        assert gateway.locate(made.session_id) == "ALIVE"
+        located = gateway.farm.Locate(farm_pb2.LocateRequest(session_id=made.session_id))
+        assert not located.address
+        with pytest.raises(grpc.RpcError, match="1 free slots"):
+            gateway.farm.Allocate(farm_pb2.AllocateRequest(count=1, env_id=ENV))
+        (status,) = gateway.servers().values()
+        assert status.tunnelled
+        kill(servers[NOWHERE[0]])
+        gateway.wait_until(lambda: gateway.locate(made.session_id) == "DEAD")
+
+
+def test_allocations_take_the_servers_that_clients_reach() -> None:
+    with tunnelled(1) as (gateway, _), server(gateway) as near:
+        gateway.await_servers(near)
+        answer = gateway.farm.Allocate(farm_pb2.AllocateRequest(count=8, env_id=ENV))
+        assert [each.address for each in answer.allocations] == [near.target]
+
+
+def test_a_server_that_drains_finishes_its_sessions() -> None:
+    with tunnelled(1, drain_timeout=60.0) as (gateway, servers):
+        local, remote = both(gateway)
+        os.kill(servers[NOWHERE[0]].pid, signal.SIGTERM)
+        gateway.wait_until(lambda: gateway.states() == {NOWHERE[0]: "DRAINING"})
+        steps(50, local, remote)
+        assert not remote.connection_stats.lost
+        remote.close()
+        gateway.wait_until(lambda: not gateway.states())
+
+
+class FakeServer:
+    """A registration of a server that is none, and the calls that are its tunnel.
+
+    Args:
+        gateway: Where it registers.
+        token: What it shows.
+    """
+
+    def __init__(self, gateway: Gateway, token: str = "", name: str = "fake") -> None:
+        self._gateway = gateway
+        self._shown = (("authorization", f"Bearer {token}"),) if token else ()
+        hello = farm_pb2.ServerHello(
+            server_id=name,
+            address=f"{name}:1",
+            info=pb.GetServerInfoResponse(incarnation=name, max_sessions=1000),
+            environments=[
+                pb.EnvironmentListing(library="gymnasium", spec=specs_pb2.EnvSpec(id=ENV))
+            ],
+            tunnelled=True,
+        )
+        self._reports: SimpleQueue[Any] = SimpleQueue()
+        self._reports.put(farm_pb2.RegisterRequest(hello=hello))
+        register = gateway.farm.Register(iter(self._reports.get, None), metadata=self._shown)
+        self.key: bytes = next(register).tunnel_key
+        self._register = register
+
+    def call(self, key: bytes | None = None, shown: Any = None) -> Any:
+        """Opens the tunnel; nothing is sent over it."""
+        key = self.key if key is None else key
+        metadata = (*(self._shown if shown is None else shown), ("envwire-tunnel-bin", key))
+        nothing: SimpleQueue[Any] = SimpleQueue()
+        return self._gateway.farm.Tunnel(iter(nothing.get, None), metadata=metadata, timeout=10.0)
+
+    def leave(self) -> None:
+        self._register.cancel()
+
+
+def refusal(call: Any) -> grpc.StatusCode:
+    with pytest.raises(grpc.RpcError) as refused:
+        next(call)
+    code: grpc.StatusCode = refused.value.code()
+    return code
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> dict[str, str]:
+    from envwire.server._auth.scopes import Scope
+
+    scopes = {"agent": [Scope.PLAY], "node": [Scope.JOIN], "another": [Scope.JOIN]}
+    return write_tokens(tmp_path / "tokens", scopes)
+
+
+def test_a_tunnel_takes_scope_join_and_the_key_of_ones_own_registration(
+    tmp_path: Path, tokens: dict[str, str]
+) -> None:
+    gateway = Gateway("--tokens", str(tmp_path / "tokens")).start()
+    with contextlib.closing(gateway.channel):
+        fake = FakeServer(gateway, tokens["node"])
+        other = FakeServer(gateway, tokens["another"], "other")
+        assert len(fake.key) == 16
+        assert fake.key != other.key
+
+        def shows(name: str) -> Any:
+            return (("authorization", f"Bearer {tokens[name]}"),)
+
+        denied, unknown = grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED
+        assert refusal(fake.call(shown=shows("agent"))) == denied
+        assert refusal(fake.call(shown=())) == unknown
+        assert refusal(fake.call(key=b"")) == unknown
+        assert refusal(fake.call(key=secrets.token_bytes(16))) == unknown
+        assert refusal(fake.call(key=other.key)) == unknown
+        fake.leave()
+        gateway.wait_until(lambda: refusal(fake.call()) == unknown)
+    gateway.kill()
+
+
+def test_a_gateway_that_knows_no_tunnels_is_left_again() -> None:
+    registered: SimpleQueue[bool] = SimpleQueue()
+
+    class Outdated(farm_pb2_grpc.FarmServiceServicer):
+        def Register(self, requests: Iterator[farm_pb2.RegisterRequest], context: Any) -> Any:
+            next(requests)
+            yield farm_pb2.RegisterResponse(incarnation="outdated")
+            registered.put(next(requests, None) is None)
+
+    outdated = grpc.server(ThreadPoolExecutor(2))
+    farm_pb2_grpc.add_FarmServiceServicer_to_server(Outdated(), outdated)
+    port = outdated.add_insecure_port("127.0.0.1:0")
+    outdated.start()
+    try:
+        with Server([ENV], join=[f"127.0.0.1:{port}"], tunnel=True):
+            assert registered.get(timeout=SECONDS), "it said hello, and reported no load"
+    finally:
+        outdated.stop(None).wait()
+
+
+def make_soon(gateway: Gateway) -> Any:
+    return gateway.environments.Make.future(pb.MakeRequest(env_id=ENV), timeout=20.0)
+
+
+def test_a_connection_goes_over_the_last_call_of_its_server_and_ends_with_it() -> None:
+    gateway = Gateway().start()
+    fake = FakeServer(gateway)
+    first = fake.call()
+    making = make_soon(gateway)
+    assert next(first).data.startswith(b"PRI * HTTP/2.0")  # the gateway connects, and speaks first
+    second = fake.call()
+    assert refusal(first) == grpc.StatusCode.UNAVAILABLE
+    assert next(second).data.startswith(b"PRI * HTTP/2.0")  # it connects again
+    fake.leave()
+    assert refusal(second) == grpc.StatusCode.UNAVAILABLE
+    with pytest.raises(grpc.RpcError):
+        making.result()
+    gateway.kill()
+
+
+def resident(gateway: Gateway, line: str = "VmHWM:") -> int:
+    """Returns the most memory that a gateway used, in bytes."""
+    status = Path(f"/proc/{gateway.process.pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(each.split()[1]) * 1024 for each in status if each.startswith(line))
+
+
+def test_what_a_client_does_not_read_is_bounded_and_keeps_nobody_waiting() -> None:
+    imports = [*SETTINGS["imports"], "tests.farm.large_env"]
+    gateway = Gateway().start()
+    with behind_nat(gateway, imports=imports):
+        await_free(gateway, 1)
+        local, remote = both(gateway)
+        large = RemoteEnv(gateway.target, "tests/Large-v0", transport="stream")
+        assert large.reset(seed=1)[0].nbytes == 50_000_000
+        at_first = resident(gateway)
+        requests: SimpleQueue[Any] = SimpleQueue()
+        replies = gateway.environments.Interact(iter(requests.get, None))
+        requests.put(pb.InteractRequest(make=pb.MakeRequest(env_id="tests/Large-v0")))
+        unread = next(replies).make
+        for number in range(1, 21):  # of which nobody reads a reply
+            request = pb.ResetRequest(header=header(unread), sequence=number)
+            requests.put(pb.InteractRequest(reset=request))
+        for number in range(1, 6):
+            assert large.step(0)[0][0] == number
+            steps(10, local, remote)
+        assert resident(gateway) - at_first < 300_000_000  # 25 replies are 1.25 GB
+        replies.cancel()
+        large.close()
+        remote.close()
+    gateway.kill()
