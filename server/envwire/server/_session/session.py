@@ -41,14 +41,14 @@ from envwire.server._session.episodes import (
 )
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.operations import OPERATIONS
-from envwire.server._session.refusals import (
+from envwire.server._session.replay import Replaying
+from envwire.server._session.states import Event, State, move
+from envwire.server._session.unserved import (
     has_header,
     not_for_a_session,
     sequence_gap,
     sequence_reused,
 )
-from envwire.server._session.replay import Replaying
-from envwire.server._session.states import Event, State, move
 from envwire.server._session.warning_log import WarningLog
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Attachments, Packet
