@@ -79,7 +79,7 @@ def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
         client=session.owner,
         state=_state(session),
         age=to_duration(now - session.began),
-        idle=to_duration(0.0 if attached else max(0.0, now - session.attendance.last_used)),
+        idle=to_duration(0.0 if attached else max(0.0, now - session.attendance.lease_runs_from)),
         lease=to_duration(session.attendance.lease),
         process_id=session.process.pid,
         requests=seen.requests,

@@ -99,7 +99,7 @@ def session_status(session: SessionRecord, began: float, frames: bool) -> pb.Ses
     status.state = _state(session)
     status.began = session.began - began
     if not session.attendance.attached:
-        status.idle_since = session.attendance.last_used - began
+        status.idle_since = session.attendance.lease_runs_from - began
     status.process_id = session.process.pid
     status.frames = frames and session.renders
     return status

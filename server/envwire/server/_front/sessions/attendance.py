@@ -23,7 +23,8 @@ class Attendance:
     Attributes:
         lease: The same.
         timeout: The same; it changes when the environment is made.
-        last_used: When the session last served a request or had a stream.
+        lease_runs_from: When the lease began to run anew: at the last request, reply or renewal, or look at a connected
+            client.
         busy_since: When the request that the front waits for began; None when it waits for none.
         streams: Open streams that used the session.
         waited: Seconds in which the front waited for replies of the process.
@@ -39,22 +40,22 @@ class Attendance:
     ) -> None:
         self._process, self._link, self._clock = process, link, clock
         self.lease, self.timeout = lease, timeout
-        self.last_used = clock()
+        self.lease_runs_from = clock()
         self.busy_since: float | None = None
         self.streams = 0
         self.waited = 0.0
         self._presence: Presence | None = None
-        self._signs = SignsOfLife(self.last_used)
+        self._signs = SignsOfLife(self.lease_runs_from)
 
     def touch(self) -> None:
         """Renews the lease."""
-        self.last_used = self._clock()
+        self.lease_runs_from = self._clock()
 
     def asked(self) -> None:
         """Notes that the process was asked for something."""
-        self.last_used = self._clock()
+        self.lease_runs_from = self._clock()
         if self.busy_since is None:
-            self.busy_since = self.last_used
+            self.busy_since = self.lease_runs_from
 
     def answered(self, more: bool) -> None:
         """Notes a reply of the process.
@@ -62,11 +63,11 @@ class Attendance:
         Args:
             more: Whether it owes another one.
         """
-        self.last_used = self._clock()
+        self.lease_runs_from = self._clock()
         if self.busy_since is not None:
-            self.waited += self.last_used - self.busy_since
-        self._signs.heard(self.last_used)
-        self.busy_since = self.last_used if more else None
+            self.waited += self.lease_runs_from - self.busy_since
+        self._signs.heard(self.lease_runs_from)
+        self.busy_since = self.lease_runs_from if more else None
 
     def connect(self, presence: Presence) -> None:
         """Takes over a direct channel in place of the last one."""
@@ -94,12 +95,12 @@ class Attendance:
             return False
         unread = self._presence.unread and not self._process.busy_with_others(self._link)
         self._signs.look(self._process.scoreboard.served(self._link.slot), unread, now)
-        self.last_used = now
+        self.lease_runs_from = now
         return not self.busy and self._signs.are_due(now, self.timeout)
 
     def discount_stall(self, seconds: float) -> None:
         """Excludes time during which the front's own event loop was stalled from lease and request deadlines."""
-        self.last_used += seconds
+        self.lease_runs_from += seconds
         self._signs.discount_stall(seconds)
         if self.busy_since is not None:
             self.busy_since += seconds
@@ -122,7 +123,11 @@ class Attendance:
 
     def expired(self, now: float) -> bool:
         """Whether the lease has run out: no request, stream or direct channel for that long."""
-        return self.streams == 0 and self.busy_since is None and now - self.last_used > self.lease
+        return (
+            self.streams == 0
+            and self.busy_since is None
+            and now - self.lease_runs_from > self.lease
+        )
 
     def _served_for(self) -> float:
         return self._process.scoreboard.busy_for(self._link.slot)
