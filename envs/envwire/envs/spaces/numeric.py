@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 class NumericSpace(Space[T_co]):
     """A space whose elements are arrays or scalars of one shape and one dtype.
 
-    Its batches are arrays: a subclass needs a rule for `batch_space`, which makes a `Tuple` of others. Without one,
-    derive from `Space`.
+    Its batches are arrays of shape (n, *shape): a subclass registers a rule that makes their space, with
+    ``batch_space.register(MySpace)``, without which `batch_space` raises `CustomSpaceError`. A space whose batches are
+    tuples derives from `Space`.
     """
 
     # The base class allows None in both; here they are always known.

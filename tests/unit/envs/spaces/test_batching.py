@@ -13,6 +13,7 @@ import envwire.envs.vector.utils
 from envwire.envs import spaces
 from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Text, Tuple
+from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.vector import utils
 from envwire.testing.equality import identical as same
 from tests.space_catalogue import catalogue, neutral
@@ -150,6 +151,14 @@ def test_a_class_of_space_without_rules():
     assert list(utils.iterate(Tuple([space, space]), (1, 2))) == [1, 2]
     with pytest.raises(CustomSpaceError):
         utils.iterate(Tuple([space, space]), 5)
+
+
+def test_a_class_of_arrays_needs_a_rule():
+    class Own(NumericSpace):
+        pass
+
+    with pytest.raises(CustomSpaceError, match=r"batch_space\.register\(Own\)"):
+        utils.batch_space(Own((2,), np.float32), 3)
 
 
 @pytest.mark.parametrize(

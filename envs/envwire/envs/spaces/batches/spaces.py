@@ -1,7 +1,8 @@
 """Batched spaces: the space of n elements of one space, or of one element from each of n spaces.
 
-A space without a rule of its own batches to a `Tuple` of copies. Register one for your own class
-of space with ``batch_space.register(MySpace)``.
+A space without a rule of its own batches to a `Tuple` of copies; one derived from `NumericSpace`, whose
+batches are arrays, needs a rule. Register one for your own class of space with
+``batch_space.register(MySpace)``.
 """
 # ruff: noqa: ARG001 - each rule takes the arguments of the function that it is registered with
 
@@ -9,15 +10,17 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
+from envwire.envs.error import CustomSpaceError
 from envwire.envs.spaces.box import Box
 from envwire.envs.spaces.dict import Dict
 from envwire.envs.spaces.discrete import Discrete
 from envwire.envs.spaces.multi_binary import MultiBinary
 from envwire.envs.spaces.multi_discrete import MultiDiscrete
+from envwire.envs.spaces.numeric import NumericSpace
 from envwire.envs.spaces.space import Space
 from envwire.envs.spaces.text import Text
 from envwire.envs.spaces.tuple import Tuple
@@ -47,6 +50,7 @@ def batch_space(space: Space[Any], n: int = 1) -> Space[Any]:
 
     Raises:
         TypeError: ``space`` is not a space.
+        CustomSpaceError: The class derives from `NumericSpace` and has no rule.
     """
     raise TypeError(f"batch_space needs a space, got {space!r} of type {type(space).__name__}.")
 
@@ -57,6 +61,15 @@ def _batch_other(space: Space[Any], n: int = 1) -> Tuple:
     batch = Tuple((deepcopy(space) for _ in range(n)), seed=deepcopy(rng))
     batch.seed([int(seed) for seed in rng.integers(0, _SEED_LIMIT, n)])
     return batch
+
+
+@batch_space.register(NumericSpace)
+def _batch_without_rule(space: NumericSpace[Any], n: int = 1) -> NoReturn:
+    name = type(space).__name__
+    raise CustomSpaceError(
+        f"Batches of {name} are arrays, and batch_space has no rule for their space; add one with "
+        f"batch_space.register({name}), or derive {name} from Space, whose batches are tuples."
+    )
 
 
 @batch_space.register(Box)
