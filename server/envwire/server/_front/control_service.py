@@ -34,7 +34,7 @@ class ControlService:
         sessions: Its sessions.
         maker: Makes them.
         admission: Tells whether the server drains.
-        reloading: Keeps what the server makes as its files are.
+        reloading: Keeps what the server makes as its files are; None to leave it as it was loaded.
         direct_addresses: Where direct channels begin.
 
     Attributes:
@@ -48,7 +48,7 @@ class ControlService:
         sessions: Sessions,
         maker: SessionMaker,
         admission: Admission,
-        reloading: Reloading,
+        reloading: Reloading | None,
         direct_addresses: list[str],
     ) -> None:
         self._config = config
@@ -79,7 +79,8 @@ class ControlService:
         return await self._kept.once(client.name, request, making)
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
-        await self._reloading.refresh()
+        if self._reloading is not None:
+            await self._reloading.refresh()
         reply = await self._maker.make(request, client)
         if reply.HasField("make"):
             reply.make.address = self._config.advertise

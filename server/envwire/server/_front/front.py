@@ -29,7 +29,7 @@ from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.notices import Notices
 from envwire.server._front.observing.service import ObserveService
-from envwire.server._front.reloading import reloading
+from envwire.server._front.reloading import Reloading
 from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
@@ -85,7 +85,7 @@ class Front:
         self._direct = DirectListener(config, sessions, makes)
         self._direct.start()
         self._session_service = SessionService(sessions)
-        self._reloading = reloading(config, groups, sessions)
+        self._reloading = Reloading(groups[""], sessions) if config.dev else None
         self._control_service = ControlService(
             config,
             groups.loaded,
@@ -98,9 +98,7 @@ class Front:
         self.notices = Notices(clock)
         self.drain_order = DrainOrder(config.drain_timeout)
         self.admin_service = AdminService(sessions, clock, self.drain_order)
-        self.observe_service = ObserveService(
-            config, sessions, clock, lambda: admission.waiting, lambda: admission.draining
-        )
+        self.observe_service = ObserveService(config, sessions, clock, admission)
         self.slot_orders = SlotOrders(sessions, admission)
         self._upkeep = Upkeep(clock, access, admission, sessions, self._sweep)
 
@@ -147,7 +145,8 @@ class Front:
     async def stop(self) -> None:
         """Ends all sessions, closing their environments, then the fork server. Stopping twice is harmless."""
         self._direct.stop()
-        await self._reloading.stop()
+        if self._reloading is not None:
+            await self._reloading.stop()
         await self._warm_pool.stop()
         await self._upkeep.stop()
         await self._groups.stop()

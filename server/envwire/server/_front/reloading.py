@@ -5,48 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from typing import Protocol
 
 from envwire.codec import FaultError, Reason
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.edits import SourceFiles
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server._processes.groups.group import Group
-from envwire.server._processes.groups.groups import Groups
-from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
 
 _LOOK_SECONDS = 0.5
 
 
-class Reloading(Protocol):
-    """What keeps the environments of a server as their files are."""
-
-    async def refresh(self) -> None:
-        """Loads the environments again if their files were edited.
-
-        Raises:
-            FaultError: ENVIRONMENT_RAISED: a module cannot be imported as it is now.
-        """
-        ...
-
-    async def stop(self) -> None:
-        """Looks no more."""
-        ...
-
-
-class NoReloading:
-    """Environments stay as they were when the server started."""
-
-    async def refresh(self) -> None:
-        """Does nothing."""
-
-    async def stop(self) -> None:
-        """Does nothing."""
-
-
-class ReloadOnEdit:
+class Reloading:
     """Looks for edits before each Make, and every half a second so that the log tells of them at once.
 
     Args:
@@ -64,7 +35,11 @@ class ReloadOnEdit:
         self._watching = asyncio.ensure_future(self._watch())
 
     async def refresh(self) -> None:
-        """Loads the environments again if their files were edited, or could not be imported the last time."""
+        """Loads the environments again if their files were edited, or could not be imported the last time.
+
+        Raises:
+            FaultError: ENVIRONMENT_RAISED: a module cannot be imported as it is now.
+        """
         await self._bring_up_to_date(again=bool(self._broken))
         if self._broken:
             raise FaultError(
@@ -109,8 +84,3 @@ class ReloadOnEdit:
             edited,
             len(self._sessions),
         )
-
-
-def reloading(config: ServerConfig, groups: Groups, sessions: Sessions) -> Reloading:
-    """Returns what the settings ask for; a server for authors has no groups."""
-    return ReloadOnEdit(groups[""], sessions) if config.dev else NoReloading()

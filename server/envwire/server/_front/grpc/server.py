@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -32,7 +33,7 @@ from envwire.server._front.grpc.service import (
     method_handlers,
     read_message,
 )
-from envwire.server._front.grpc.tracing import Tracing, Untraced, tracing
+from envwire.server._front.grpc.tracing import Call, Exchange, tracing
 from envwire.server._front.grpc.watching import SERVICE as WATCHING
 from envwire.server._front.grpc.watching import watching_handlers
 from envwire.server._front.sessions.stream import Stream
@@ -43,14 +44,18 @@ from envwire.wire.envelope import REQUESTS, RESPONSES
 _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 
 
-def _unary(front: Front, tracing: Tracing | Untraced, _: str, kind: str) -> Unary:
+#: Returns what serves the requests of a call.
+_Serving = Callable[[Call], Exchange]
+
+
+def _unary(front: Front, serving: _Serving, _: str, kind: str) -> Unary:
     async def call(__: Any, context: Context) -> bytes:
         try:
             client = front.access.identify(peer_identity(context))
         except FaultError as fault:
             await turn_away(context, fault)
         # The request is not bound to a name: gRPC keeps this frame for a while after an aborted call.
-        reply = await tracing.exchange(context)(
+        reply = await serving(context)(
             REQUESTS.wrap(kind, await read_message(context)), client=client
         )
         answer, response = RESPONSES.unwrap(reply)
@@ -72,12 +77,12 @@ def _is_admitted(front: Front, context: Context) -> bool:
     return True
 
 
-def _interact(front: Front, tracing: Tracing | Untraced) -> Interact:
+def _interact(front: Front, serving: _Serving) -> Interact:
     async def interact(_: Any, context: Context) -> None:
         stream = Stream()
         try:
             identify = front.access.follow(peer_identity(context))
-            exchange = tracing.exchange(context)
+            exchange = serving(context)
             while True:
                 message: Any = await context.read()
                 if message is grpc.aio.EOF:
@@ -90,11 +95,6 @@ def _interact(front: Front, tracing: Tracing | Untraced) -> Interact:
             stream.end()
 
     return interact
-
-
-def _admin_handlers(front: Front) -> grpc.GenericRpcHandler:
-    methods = front.admin_service.methods
-    return scoped_service(_ADMIN, front.access, methods, "envwire/admin/v1")
 
 
 class GrpcServer:
@@ -113,13 +113,17 @@ class GrpcServer:
         self._tls = server_tls(config)
         self._server = grpc.aio.server(options=options(config))
         self._tracing = tracing(front.exchange, config)
-        unary, interact = partial(_unary, front, self._tracing), _interact(front, self._tracing)
-        self._server.add_generic_rpc_handlers((method_handlers(unary, interact),))
-        self._server.add_generic_rpc_handlers((_admin_handlers(front),))
-        watching = watching_handlers(front.observe_service, front.access)
-        self._server.add_generic_rpc_handlers((watching,))
+        serving: _Serving = self._tracing.exchange if self._tracing else lambda _: front.exchange
         self._health = Health(partial(_is_admitted, front))
-        self._server.add_generic_rpc_handlers((self._health.handlers(),))
+        methods = front.admin_service.methods
+        self._server.add_generic_rpc_handlers(
+            (
+                method_handlers(partial(_unary, front, serving), _interact(front, serving)),
+                scoped_service(_ADMIN, front.access, methods, "envwire/admin/v1"),
+                watching_handlers(front.observe_service, front.access),
+                self._health.handlers(),
+            )
+        )
         if not config.tokens:  # unauthenticated callers get health checks only
             names = (SERVICE, _ADMIN, WATCHING, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
@@ -143,4 +147,5 @@ class GrpcServer:
     async def stop(self, grace: float) -> None:
         """Stops serving; calls that are open have `grace` seconds to end."""
         await self._server.stop(grace)
-        await self._tracing.stop()
+        if self._tracing is not None:
+            await self._tracing.stop()

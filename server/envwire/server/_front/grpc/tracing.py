@@ -51,24 +51,6 @@ class Call(Protocol):
         ...
 
 
-class Untraced:
-    """Leaves requests as they are.
-
-    Args:
-        exchange: Serves them.
-    """
-
-    def __init__(self, exchange: Exchange) -> None:
-        self._exchange = exchange
-
-    def exchange(self, _: Call) -> Exchange:
-        """Returns what serves the requests of a call."""
-        return self._exchange
-
-    async def stop(self) -> None:
-        """Does nothing."""
-
-
 class Tracing:
     """Makes a span of each Make and Reset, and of some of the steps.
 
@@ -111,8 +93,9 @@ class Tracing:
         kind = REQUESTS.kind(raw)
         if kind not in _NAMES or (kind == "step" and self._draw() >= self._steps):
             return await self._serve(raw, stream, client)
+        called = {"rpc.system": "grpc", "rpc.service": _SERVICE, "rpc.method": _NAMES[kind]}
         span = self._tracer.start_span(
-            _NAMES[kind], context=parent, kind=self._kind, attributes=_called(kind)
+            _NAMES[kind], context=parent, kind=self._kind, attributes=called
         )
         try:
             reply = await self._serve(raw, stream, client)
@@ -143,10 +126,6 @@ class Tracing:
         await asyncio.to_thread(flushing.join, _FLUSH_SECONDS)
 
 
-def _called(kind: str) -> dict[str, str]:
-    return {"rpc.system": "grpc", "rpc.service": _SERVICE, "rpc.method": _NAMES[kind]}
-
-
 def check_installed(config: ServerConfig) -> None:
     """Refuses a server that is to trace and cannot.
 
@@ -165,17 +144,18 @@ def _is_installed(package: str) -> bool:
         return False
 
 
-def tracing(exchange: Exchange, config: ServerConfig) -> Tracing | Untraced:
-    """Returns the tracing that the operator wants. Where spans go is said by OpenTelemetry's own variables.
+def tracing(exchange: Exchange, config: ServerConfig) -> Tracing | None:
+    """Returns the tracing that the operator wants, if any. Where spans go is said by OpenTelemetry's own variables.
 
     Args:
         exchange: Serves requests.
         config: The server's settings.
     """
     if not config.otel:
-        return Untraced(exchange)
+        return None
+    load: Callable[[str], Any] = import_module
     sdk, resources, export, exporter = map(
-        _module, (_SDK, "opentelemetry.sdk.resources", f"{_SDK}.export", _EXPORTER)
+        load, (_SDK, "opentelemetry.sdk.resources", f"{_SDK}.export", _EXPORTER)
     )
     named = {
         "service.version": VERSION,
@@ -185,7 +165,3 @@ def tracing(exchange: Exchange, config: ServerConfig) -> Tracing | Untraced:
     provider = sdk.TracerProvider(resource=resources.Resource.create(named), shutdown_on_exit=False)
     provider.add_span_processor(export.BatchSpanProcessor(exporter.OTLPSpanExporter()))
     return Tracing(exchange, provider, config.otel_steps)
-
-
-def _module(name: str) -> Any:
-    return import_module(name)

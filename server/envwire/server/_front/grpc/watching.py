@@ -14,7 +14,7 @@ from envwire.observe.v1 import observe_pb2
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity
-from envwire.server._front.grpc.scoped import refusing, request_of
+from envwire.server._front.grpc.scoped import refusing, request_of, scoped_call
 from envwire.server._front.observing.service import Identify, ObserveService
 
 SERVICE = observe_pb2.DESCRIPTOR.services_by_name["ObserveService"].full_name
@@ -32,7 +32,7 @@ def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRp
         service: Answers.
         access: Identifies callers.
     """
-    describe = _describe(service, access)
+    describe = scoped_call(access, "describe_session", service.describe_session, _PROTOS)
     handlers: dict[str, Any] = {
         "Watch": grpc.stream_stream_rpc_method_handler(_told(access, "watch", service.watch)),
         "WatchFrames": grpc.stream_stream_rpc_method_handler(
@@ -66,20 +66,6 @@ def _told(access: Access, kind: str, tell: _Tell) -> Callable[[Any, Context], Aw
 
     async def call(_: Any, context: Context) -> None:
         await refusing(context, _PROTOS, told(context))
-
-    return call
-
-
-def _describe(
-    service: ObserveService, access: Access
-) -> Callable[[Any, Context], Awaitable[bytes]]:
-    async def described(context: Context) -> bytes:
-        identify = _identify(access, context, "describe_session")
-        request = await request_of(context)
-        return service.describe_session(request, identify).SerializeToString()
-
-    async def call(_: Any, context: Context) -> bytes:
-        return await refusing(context, _PROTOS, described(context))
 
     return call
 

@@ -16,6 +16,7 @@ from envwire.codec.durations import to_seconds
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._auth.client import Client
 from envwire.server._auth.scopes import Scope
+from envwire.server._front.makes.admission import Admission
 from envwire.server._front.observing.audience import Audience
 from envwire.server._front.observing.cameras import Cameras
 from envwire.server._front.observing.history import Ended, History
@@ -50,8 +51,7 @@ class ObserveService:
         config: The server's settings.
         sessions: Its sessions.
         clock: Monotonic time, in seconds.
-        waiting: How many clients wait for a free slot.
-        draining: Whether the server takes no new sessions.
+        admission: Tells how many clients wait for a free slot, and whether the server drains.
     """
 
     def __init__(
@@ -59,14 +59,12 @@ class ObserveService:
         config: ServerConfig,
         sessions: Sessions,
         clock: Callable[[], float],
-        waiting: Callable[[], int],
-        draining: Callable[[], bool],
+        admission: Admission,
     ) -> None:
         self._config = config
         self._sessions = sessions
         self._clock = clock
-        self._waiting = waiting
-        self._draining = draining
+        self._admission = admission
         self._began = clock()
         self._history = History()
         sessions.on_end = lambda session: self._history.note(session, clock())
@@ -93,11 +91,11 @@ class ObserveService:
                     yield message
                 await asyncio.sleep(max(period, _SHARE * spent))
 
-    def describe_session(self, raw: bytes, identify: Identify) -> pb.DescribeSessionResponse:
+    async def describe_session(self, raw: bytes, client: Client) -> pb.DescribeSessionResponse:
         """Tells what is known of a session."""
         session_id = pb.DescribeSessionRequest.FromString(raw).session_id
         found = self._find(session_id)
-        everybody = self._check_theirs(identify(), found)
+        everybody = self._check_theirs(client, found)
         withheld = self._config.share_processes and not everybody
         response = pb.DescribeSessionResponse(output_withheld=withheld)
         if isinstance(found, SessionRecord):
@@ -188,8 +186,8 @@ class ObserveService:
             now=self._clock() - self._began,
             active_sessions=len(self._sessions),
             max_sessions=self._config.max_sessions,
-            waiting=self._waiting(),
-            draining=self._draining(),
+            waiting=self._admission.waiting,
+            draining=self._admission.draining,
             processor_time=time.process_time(),
             memory=_memory(),
             frames=self._config.frames,
