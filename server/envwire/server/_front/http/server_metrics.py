@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import asdict
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
@@ -60,14 +62,14 @@ class ServerMetrics(Collector):
             "make_part_seconds",
             "Time of Makes that succeeded, by what took it.",
             "part",
-            sessions.make_parts.by_part(),
+            asdict(sessions.make_parts),
         )
         both = {"received": sessions.tally.received, "sent": sessions.tally.sent}
         yield counters("grpc_bytes", "Bytes of messages over gRPC.", "direction", both)
 
     def _served(self) -> Iterator[Metric]:
         """Yields what sessions served: ended ones as counted at their end, open ones by their scoreboards."""
-        served = self._sessions.served.copy()
+        served = deepcopy(self._sessions.served)
         for session in self._sessions:
             served.add(session)
         for name, (text, value) in _plain(served).items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from envwire.server._ipc.scoreboard import Counters
 
@@ -40,7 +40,3 @@ class MakeParts:
         self.environment += environment
         self.codec += codec
         self.wire += max(0.0, asked - environment - codec)
-
-    def by_part(self) -> dict[str, float]:
-        """Returns the seconds by their names."""
-        return {part.name: getattr(self, part.name) for part in fields(self)}

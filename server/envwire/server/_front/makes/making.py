@@ -9,12 +9,11 @@ from functools import partial
 from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
-from envwire.codec.durations import to_duration
+from envwire.codec.durations import to_duration, to_seconds
 from envwire.codec.errors.statuses import reason_of
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
-from envwire.server._front.makes.leases import grant_lease
 from envwire.server._front.makes.warm_environment import WarmEnvironment
 from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.sessions.backlog import Backlog
@@ -82,11 +81,10 @@ class SessionMaker:
         warm = self._warm_pool.take(request, client.name)
         try:
             process = warm.process if warm else await _place(order, group, client)
-        except (ForkserverError, OSError) as error:
+        except BaseException as error:
             self._sessions.unreserve(client.name, group.name)
-            raise _no_process(error) from error
-        except BaseException:
-            self._sessions.unreserve(client.name, group.name)
+            if isinstance(error, (ForkserverError, OSError)):
+                raise _no_process(error) from error
             raise
         session = self._open(request, process, client, group, warm)
         session.what = session.env_id = request.env_id
@@ -117,12 +115,15 @@ class SessionMaker:
         warm: WarmEnvironment | None,
     ) -> SessionRecord:
         """Enters a session in the slot that was reserved for it."""
-        lease, timeout = grant_lease(request, self._config), group.config.make_timeout
+        asked = to_seconds(request.lease)
+        lease = min(asked, self._config.max_lease) if asked > 0 else self._config.lease
+        timeout = group.config.make_timeout
         name, on_end = self._sessions.new_id(), self._sessions.end
         link = warm.link if warm else None
-        session = SessionRecord(lease, self._clock, timeout, on_end, process, name, link)
+        session = SessionRecord(
+            lease, self._clock, timeout, on_end, process, name, link, self._backlog
+        )
         session.owner, session.group = client.name, group.name
-        session.bound(self._backlog)
         self._sessions.add(session)
         return session
 
@@ -133,7 +134,12 @@ class SessionMaker:
         warm: WarmEnvironment | None,
     ) -> pb.InteractResponse:
         try:
-            raw = warm.reply if warm else await _asked(session, order)
+            if warm:
+                raw = warm.reply
+            elif isinstance(order, SessionRecord):
+                raw = await session.copy()
+            else:
+                raw = await session.make(order)
         except asyncio.CancelledError:
             session.end(Event.CLOSE)
             raise
@@ -153,10 +159,6 @@ class SessionMaker:
         made.lease.CopyFrom(to_duration(session.attendance.lease))
         made.step_timeout.CopyFrom(to_duration(session.attendance.timeout))
         return reply
-
-
-async def _asked(session: SessionRecord, order: MakeOrder | SessionRecord) -> bytes:
-    return await (session.make(order) if isinstance(order, MakeOrder) else session.copy())
 
 
 async def _place(order: MakeOrder | SessionRecord, group: Group, client: Client) -> Process:

@@ -12,7 +12,7 @@ Moment = tuple[float, str]
 
 def timeline(session: SessionRecord) -> tuple[Moment, ...]:
     """Returns what happened to a session so far, the oldest first."""
-    return tuple(sorted([*session.events.all(), *_counted(session.counters)]))
+    return tuple(sorted([*session.events, *_counted(session.counters)]))
 
 
 def _counted(seen: Counters) -> list[Moment]:

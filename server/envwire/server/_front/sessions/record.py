@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import secrets
 import socket
+from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import InitVar, dataclass, field
 from typing import Any
@@ -16,7 +17,6 @@ from envwire.server._front.direct.presence import Presence
 from envwire.server._front.sessions.attendance import Attendance
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
 from envwire.server._front.sessions.end_reasons import describe_end
-from envwire.server._front.sessions.events import SessionEvents
 from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
 from envwire.server._ipc.fault_replies import afresh
 from envwire.server._ipc.pictures import Picture
@@ -39,6 +39,7 @@ class SessionRecord:
         began: When it took its slot.
         attendance: Its client's presence, its lease and the deadline of its request.
         warm: Its slot in the process, where its environment is made already.
+        backlog: Bounds the bytes of its requests that wait; None for no bounds.
         life: Where it stands.
         id: Its name; see `Sessions.new_id`.
         owner: Name of the client that made it.
@@ -48,7 +49,7 @@ class SessionRecord:
         as_arrays: Whether the environments of a vector step as arrays, and not one after another.
         renders: Whether pictures can be taken of its environment.
         picture: The last one that was taken for a watcher.
-        events: What happened to it.
+        events: What happened to it lately, and when, by the clock; watchers are told.
         header: What every request of the owner begins with.
     """
 
@@ -59,6 +60,7 @@ class SessionRecord:
     process: Process
     id: str
     warm: InitVar[SessionLink | None] = None
+    backlog: InitVar[Backlog | None] = None
     secret: bytes = field(default_factory=lambda: secrets.token_bytes(16), repr=False)
     began: float = 0.0
     life: Life = Life.MAKING
@@ -69,20 +71,18 @@ class SessionRecord:
     as_arrays: bool = False
     renders: bool = False
     picture: Picture | None = None
-    events: SessionEvents = field(default_factory=SessionEvents)
+    events: deque[tuple[float, str]] = field(default_factory=lambda: deque(maxlen=32))
 
-    def __post_init__(self, lease: float, timeout: float, warm: SessionLink | None) -> None:
+    def __post_init__(
+        self, lease: float, timeout: float, warm: SessionLink | None, backlog: Backlog | None
+    ) -> None:
         """Takes a slot in the process."""
         self._ended: asyncio.Future[FaultError] = asyncio.get_running_loop().create_future()
-        self._pending = SessionBacklog(None)
+        self._pending = SessionBacklog(backlog)
         self._link = warm.pass_to(self) if warm else self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.began = self.clock()
         self.attendance = Attendance(self.process, self._link, self.clock, lease, timeout)
-
-    def bound(self, backlog: Backlog) -> None:
-        """Bounds the bytes that may wait here, from the first request on."""
-        self._pending = SessionBacklog(backlog)
 
     async def make(self, order: MakeOrder) -> bytes:
         """Has the process make the environment; returns its reply.
@@ -229,7 +229,7 @@ class SessionRecord:
         return picture
 
     def _note(self, text: str) -> None:
-        self.events.note(self.clock(), text)
+        self.events.append((self.clock(), text))
 
     def _check_alive(self) -> None:
         if self._ended.done():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from copy import deepcopy
 from dataclasses import dataclass, field
 
 from envwire.server._front.sessions.record import SessionRecord
@@ -72,7 +71,3 @@ class Served:
             sums.episodes += seen.episodes
             sums.lengths += seen.lengths
             sums.returns += seen.returns if math.isfinite(seen.returns) else 0.0
-
-    def copy(self) -> Served:
-        """Returns a copy, to which the sessions that live can be added."""
-        return deepcopy(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections import Counter, OrderedDict, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
@@ -50,6 +50,7 @@ class Sessions:
         tally: What the server did since it started.
         served: What sessions served that have ended.
         make_parts: Where the time of Makes went.
+        holders: How many sessions each client has, those being made included, by its name.
         reservations: Slots that are kept for Makes which name them.
         group_slots: How many slots each group may take.
         on_free: Called when a slot became free.
@@ -70,7 +71,7 @@ class Sessions:
         self._ended: OrderedDict[str, EndedSession] = OrderedDict()
         self._with_output: deque[FaultError] = deque()
         self._making = 0
-        self._held: Counter[str] = Counter()
+        self.holders: Counter[str] = Counter()
         self.reservations = Reservations(clock)
         self.group_slots = GroupSlots()
         self.on_free: Callable[[], None] = lambda: None
@@ -86,11 +87,6 @@ class Sessions:
     def keep(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
         """Keeps slots for Makes which name them (see `Reservations.reserve`)."""
         return self.reservations.reserve(name, count, seconds, self.free, principal)
-
-    @property
-    def holders(self) -> Mapping[str, int]:
-        """How many sessions each client has, those being made included, by its name."""
-        return self._held
 
     def reserve(self, owner: str = "", reservation: bytes = b"", group: str = "") -> None:
         """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
@@ -111,7 +107,7 @@ class Sessions:
         if not self.reservations.take(reservation) and self.full:
             raise self.no_slot()
         self._making += 1
-        self._held[owner] += 1
+        self.holders[owner] += 1
         self.group_slots.take(group)
 
     @property
@@ -144,7 +140,7 @@ class Sessions:
         Raises:
             FaultError: CLIENT_LIMIT_REACHED.
         """
-        if self._per_client and self._held[owner] + waiting >= self._per_client:
+        if self._per_client and self.holders[owner] + waiting >= self._per_client:
             raise FaultError(
                 Reason.CLIENT_LIMIT_REACHED,
                 f"{owner} holds {self._per_client} sessions, all that one client may have here; close one first. The "
@@ -161,9 +157,9 @@ class Sessions:
         self.on_free()
 
     def _give_back(self, owner: str) -> None:
-        self._held[owner] -= 1
-        if not self._held[owner]:
-            del self._held[owner]
+        self.holders[owner] -= 1
+        if not self.holders[owner]:
+            del self.holders[owner]
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session in the slot that was reserved for it."""

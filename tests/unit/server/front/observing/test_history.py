@@ -7,7 +7,6 @@ from typing import Any
 from envwire.codec import FaultError, Reason
 from envwire.server._front.observing.history import KEPT, History
 from envwire.server._front.observing.timeline import timeline
-from envwire.server._front.sessions.events import SessionEvents
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
 
@@ -27,7 +26,7 @@ class Session:
 
     def __init__(self, number: int) -> None:
         self.id = f"session {number}"
-        self.events = SessionEvents()
+        self.events: list[tuple[float, str]] = []
         self.end_reason = FaultError(Reason.SESSION_CLOSED, "closed")
 
 
@@ -62,8 +61,7 @@ def test_the_oldest_are_forgotten_and_details_sooner() -> None:
 
 def test_the_timeline_has_what_the_process_counted_as_well() -> None:
     session: Any = Session(1)
-    for at, text in ((0.0, "made"), (0.5, "direct channel opened"), (2.0, "ended")):
-        session.events.note(at, text)
+    session.events += [(0.0, "made"), (0.5, "direct channel opened"), (2.0, "ended")]
     assert [text for _, text in timeline(session)] == [
         "made",
         "7 requests of an earlier session replayed: session 2 of its client, after UNKNOWN",
@@ -71,10 +69,3 @@ def test_the_timeline_has_what_the_process_counted_as_well() -> None:
         "2 requests came again so far",
         "ended",
     ]
-
-
-def test_a_session_keeps_its_last_events() -> None:
-    events = SessionEvents()
-    for number in range(100):
-        events.note(float(number), "stream opened")
-    assert [at for at, _ in events.all()] == [float(number) for number in range(68, 100)]

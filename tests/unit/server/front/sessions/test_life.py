@@ -94,3 +94,19 @@ def test_a_session_has_the_time_to_be_made_and_then_that_of_a_step() -> None:
 def test_every_stage_is_reached_and_the_ended_go_nowhere() -> None:
     assert {Life.MAKING, *TRANSITIONS.values()} == set(Life)
     assert {life for life, _ in TRANSITIONS} == set(ALIVE)
+
+
+def test_a_session_keeps_its_last_events() -> None:
+    async def main() -> SessionRecord:
+        clock = itertools.count(-1.0)  # it looks once when it begins
+        process: Any = Process()
+        session = SessionRecord(60.0, lambda: next(clock), 120.0, mock.Mock(), process, "name")
+        session.attendance = mock.Mock(streams=0)
+        for _ in range(100):
+            session.attach()
+        return session
+
+    seen = asyncio.run(main()).events
+    assert [text for _, text in seen] == ["stream opened"] * 32
+    times = [at for at, _ in seen]
+    assert times == [times[-1] - back for back in range(31, -1, -1)]
