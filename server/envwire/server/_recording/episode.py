@@ -2,8 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+
+from envwire.codec import Family, decode_value
+from envwire.codec.steps.messages import read_step
+from envwire.v1 import environment_pb2 as pb
+
+#: An action, and what the step with it returned.
+Step = tuple[Any, tuple[Any, Any, Any, Any, Any]]
+
+
+def steps_of(request: pb.StepRequest, response: pb.StepResponse, family: Family) -> Iterator[Step]:
+    """Yields the step of a request, or the steps of a chunk, which may stop before its end."""
+    pairs = zip(request.actions, response.steps, strict=False)
+    for action, step in pairs if request.actions else [(request.action, response)]:
+        yield decode_value(action, family), read_step(step, family)
 
 
 @dataclass

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envwire.codec import Family, decode_mapping, decode_value
-from envwire.codec.steps.messages import read_step
-from envwire.server._recording.episode import Episode
+from envwire.server._recording.episode import Episode, steps_of
 from envwire.server._recording.member_episodes import member_episodes
 from envwire.server._recording.reader import Exchange, RecordedSession
 from envwire.v1 import environment_pb2 as pb
@@ -63,9 +62,5 @@ def _go_on(
     if exchange.kind == "render":
         episode.frames.append(decode_value(answer.render.frame, family))
     elif exchange.kind == "step" and not episode.ended:
-        asked = exchange.request.step
-        actions, steps = (
-            (asked.actions, answer.step.steps) if asked.actions else ([asked.action], [answer.step])
-        )
-        for action, step in zip(actions, steps, strict=False):  # a chunk may stop before its end
-            episode.add_step(exchange.at, decode_value(action, family), read_step(step, family))
+        for step in steps_of(exchange.request.step, answer.step, family):
+            episode.add_step(exchange.at, *step)

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from envwire.codec import Family, decode_mapping, decode_space, decode_value
-from envwire.codec.steps.messages import read_step
-from envwire.server._recording.episode import Episode
+from envwire.server._recording.episode import Episode, steps_of
 from envwire.server._recording.reader import Exchange, RecordedSession, RecordingError
 from envwire.v1 import environment_pb2 as pb
 
@@ -89,9 +88,7 @@ class _Members:
             left = self._episodes[member]
             if left is not None:
                 yield left
-            self._begin(
-                member, rows[member], seeds[member], (own or [options] * self._count)[member]
-            )
+            self._begin(member, rows[member], seeds[member], own[member])
 
     def _begin(
         self, member: int, first: Any, seed: Any = None, options: Mapping[Any, Any] | None = None
@@ -103,14 +100,9 @@ class _Members:
 
     def step(self, exchange: Exchange, answer: pb.StepResponse) -> Iterator[Episode]:
         """Takes a step, or a chunk of them, and yields the episodes that it ended."""
-        asked = exchange.request.step
-        actions, steps = (
-            (asked.actions, answer.steps) if asked.actions else ([asked.action], [answer])
-        )
-        for action, step in zip(actions, steps, strict=False):
-            decoded = decode_value(action, self._family)
-            taken = list(self._family.vector.utils.iterate(self._actions, decoded))
-            yield from self._take(exchange.at, taken, read_step(step, self._family))
+        for actions, result in steps_of(exchange.request.step, answer, self._family):
+            taken = list(self._family.vector.utils.iterate(self._actions, actions))
+            yield from self._take(exchange.at, taken, result)
 
     def _take(
         self, at: float, actions: Sequence[Any], result: tuple[Any, Any, Any, Any, Any]

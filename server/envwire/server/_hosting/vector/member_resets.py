@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from envwire.server._hosting.np_random import tell
+from envwire.server._hosting.vector.members import StandIn
 from envwire.v1 import environment_pb2
 
 
-class ReportingMember:
+class ReportingMember(StandIn):
     """Wraps a member of a vector environment, and records its resets without a seed.
 
     Args:
@@ -21,8 +22,8 @@ class ReportingMember:
     """
 
     def __init__(self, index: int, member: Any, resets: list[environment_pb2.MemberReset]) -> None:
+        super().__init__(member)
         self._index = index
-        self._member = member
         self._resets = resets
         self.step = member.step  # bound directly: steps skip this wrapper
 
@@ -35,6 +36,3 @@ class ReportingMember:
         if seed is None:
             self._resets.append(noted)
         return result
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._member, name)

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from envwire.codec import CodecError, Family, FaultError, Reason
 from envwire.server._hosting.np_random import restore
+from envwire.server._hosting.vector.members import StandIn
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.v1 import environment_pb2
 
@@ -98,11 +99,11 @@ class MemberStarts:
         return self._rows[index]
 
 
-class _LeftOut:
+class _LeftOut(StandIn):
     """Stands in for a member that is left out: neither stepped nor reset."""
 
     def __init__(self, member: Any, observation: Any) -> None:
-        self._member = member
+        super().__init__(member)
         self._observation = observation
 
     def step(self, _: Any) -> tuple[Any, float, bool, bool, dict[Any, Any]]:
@@ -111,23 +112,10 @@ class _LeftOut:
     def reset(self, **_: Any) -> tuple[Any, dict[Any, Any]]:
         return self._observation, {}
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._member, name)
 
-
-class _Beginning:
+class _Beginning(StandIn):
     """Stands in for a member that begins here: the next request resets it, a step too (its autoreset)."""
-
-    def __init__(self, member: Any) -> None:
-        self._member = member
 
     def step(self, _: Any) -> tuple[Any, float, bool, bool, dict[Any, Any]]:
         observation, info = self._member.reset()
         return observation, 0.0, False, False, info
-
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[Any, Any]]:
-        observation, info = self._member.reset(**kwargs)
-        return observation, info
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._member, name)

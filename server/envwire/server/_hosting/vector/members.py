@@ -1,4 +1,4 @@
-"""Access to the members of a vector environment: attributes and methods of each."""
+"""The members of a vector environment: attributes and methods of each, and what stands in for one."""
 
 from __future__ import annotations
 
@@ -7,6 +7,20 @@ from functools import partial
 from typing import Any
 
 from envwire.envs.type_guards import is_tuple_or_list
+
+
+class StandIn:
+    """Takes the place of a member; all that it does not do itself is the member's.
+
+    Args:
+        member: The member.
+    """
+
+    def __init__(self, member: Any) -> None:
+        self._member = member
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._member, name)
 
 
 class Members:

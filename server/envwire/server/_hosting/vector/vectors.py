@@ -13,6 +13,8 @@ from envwire.server._hosting.vector.vector_hosts import MembersHost, NativeHost
 from envwire.v1 import environment_pb2
 
 _DEFAULT_AUTORESET = "NEXT_STEP"
+#: The vectorization modes: members that step one after another, or environments that step as arrays.
+_SYNC, _NATIVE = "sync", "vector_entry_point"
 
 #: Makes a wrapper: the class and its keyword arguments.
 WrapperCall = tuple[Callable[..., Any], Mapping[str, Any]]
@@ -29,24 +31,30 @@ def make_vector(
     Raises:
         FaultError: The library or the environment has no such vector environments, or a constructor raised.
     """
-    mode = request.vector.vectorization_mode or "sync"
-    make = _MAKERS.get(mode)
-    if make is None:
+    mode = request.vector.vectorization_mode or _SYNC
+    if mode not in (_SYNC, _NATIVE):
         raise FaultError(
             Reason.INVALID_VALUE,
-            f"vectorization mode {mode!r} is not one of {', '.join(_MAKERS)}: a session steps its environments in one "
+            f"vectorization mode {mode!r} is not one of {_SYNC}, {_NATIVE}: a session steps its environments in one "
             "process; for more processes make more sessions",
         )
     try:
-        return make(library, request, [partial(_wrap, *each) for each in wrappers], kwargs)
+        autoreset = _autoreset(library.family, request)
+        env = library.make_vec(
+            request.env_id,
+            num_envs=request.vector.num_envs,
+            vectorization_mode=mode,
+            vector_kwargs={"autoreset_mode": autoreset, "copy": False} if mode == _SYNC else None,
+            wrappers=[partial(wrapper, **own) for wrapper, own in wrappers],
+            **kwargs,
+        )
+        if mode == _SYNC:
+            return MembersHost(env, report_resets=request.vector.report_member_resets)
+        return _native(env, autoreset, request)
     except FaultError:
         raise
     except Exception as error:
         raise fault_from_exception(error) from error
-
-
-def _wrap(wrapper: Callable[..., Any], kwargs: Mapping[str, Any], env: Any) -> Any:
-    return wrapper(env, **kwargs)
 
 
 def _autoreset(family: Family, request: environment_pb2.MakeRequest) -> Any:
@@ -66,60 +74,17 @@ def _autoreset(family: Family, request: environment_pb2.MakeRequest) -> Any:
     return modes[name]
 
 
-def _make_members(
-    library: Library,
-    request: environment_pb2.MakeRequest,
-    wrappers: Sequence[Callable[[Any], Any]],
-    kwargs: Mapping[str, Any],
-) -> NativeHost:
-    settings = {"autoreset_mode": _autoreset(library.family, request), "copy": False}
-    return MembersHost(
-        _make_vec(library, request, wrappers, kwargs, "sync", settings),
-        report_resets=request.vector.report_member_resets,
-    )
-
-
-def _make_native(
-    library: Library,
-    request: environment_pb2.MakeRequest,
-    wrappers: Sequence[Callable[[Any], Any]],
-    kwargs: Mapping[str, Any],
-) -> NativeHost:
-    mode = _autoreset(library.family, request)
-    env = _make_vec(library, request, wrappers, kwargs, "vector_entry_point", None)
-    has = env.metadata.get("autoreset_mode", mode)
-    if request.vector.autoreset_mode and has != mode:
+def _native(env: Any, autoreset: Any, request: environment_pb2.MakeRequest) -> NativeHost:
+    """Returns a native vector environment; one that resets otherwise than it was asked to is closed."""
+    has = env.metadata.get("autoreset_mode", autoreset)
+    if request.vector.autoreset_mode and has != autoreset:
         env.close()
         raise FaultError(
             Reason.UNSUPPORTED,
-            f"{request.env_id} as a native vector environment resets by {has}, not by {mode}; leave the mode out, or "
-            "use vectorization mode 'sync'",
+            f"{request.env_id} as a native vector environment resets by {has}, not by {autoreset}; leave the mode out, "
+            "or use vectorization mode 'sync'",
         )
     return NativeHost(env)
-
-
-def _make_vec(
-    library: Library,
-    request: environment_pb2.MakeRequest,
-    wrappers: Sequence[Callable[[Any], Any]],
-    kwargs: Mapping[str, Any],
-    mode: str,
-    settings: dict[str, Any] | None,
-) -> Any:
-    return library.make_vec(
-        request.env_id,
-        num_envs=request.vector.num_envs,
-        vectorization_mode=mode,
-        vector_kwargs=settings,
-        wrappers=wrappers,
-        **kwargs,
-    )
-
-
-_MAKERS: dict[str, Callable[..., NativeHost]] = {
-    "sync": _make_members,
-    "vector_entry_point": _make_native,
-}
 
 
 def describe_vector(host: NativeHost, info: environment_pb2.VectorInfo) -> None:
