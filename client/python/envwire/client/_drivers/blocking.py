@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from envwire.client._drivers.outcome import Outcome
 from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._errors.faults import checked
 from envwire.client._session.client_session import ClientSession
 from envwire.client._session.events import Answered, Event
 from envwire.client._session.flows import run
@@ -206,7 +207,7 @@ class BlockingDriver:
         """Returns the server's statistics of the session."""
         session = self.session
         reply = self.transport.exchange(GET_STATS, session.timeout, session.header)
-        return self._outcome.of_unnumbered(reply).get_session_stats
+        return checked(pb.InteractResponse.FromString(reply.message)).get_session_stats
 
     def close(self, timeout: float | None = None) -> None:
         """Closes the environment and frees the transport.

@@ -6,13 +6,10 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
-from envwire.client._errors.faults import exception
 from envwire.client._session.events import Answered, Event, Refused
 from envwire.client._session.states import ProtocolError
-from envwire.codec import decode_fault, decode_warnings, envwire_family
-from envwire.v1 import environment_pb2 as pb
+from envwire.codec import decode_warnings
 from envwire.v1 import status_pb2
-from envwire.wire.frames import Reply
 
 
 class Outcome:
@@ -39,18 +36,6 @@ class Outcome:
         if isinstance(event, Refused):
             raise event.error
         raise ProtocolError(f"{event} is not the outcome of a request")
-
-    def of_unnumbered(self, reply: Reply) -> pb.InteractResponse:
-        """Returns the answer to a request without a sequence number.
-
-        Raises:
-            Exception: The error that it was answered with.
-        """
-        answer = pb.InteractResponse.FromString(reply.message)
-        if answer.HasField("error"):
-            family = envwire_family()
-            raise exception(decode_fault(answer.error, family), family)
-        return answer
 
     def _warn(self, given: Iterable[status_pb2.Warning]) -> None:
         """Issues the environment's warnings in this program, whose filters apply to them."""

@@ -19,7 +19,16 @@ from envwire.client.errors import (
     StepTimeoutError,
     UnauthenticatedError,
 )
-from envwire.codec import FAULTS, Family, FaultError, Reason, exception_from_fault
+from envwire.codec import (
+    FAULTS,
+    Family,
+    FaultError,
+    Reason,
+    decode_fault,
+    envwire_family,
+    exception_from_fault,
+)
+from envwire.v1 import environment_pb2 as pb
 
 #: The reasons for which Gymnasium, `envwire.envs` or Python has an exception.
 LIBRARY_CLASSES: dict[Reason, Callable[[Family], type[Exception]]] = {
@@ -88,6 +97,18 @@ def exception(fault: FaultError, family: Family) -> BaseException:
     if fault.traceback:
         error.__cause__ = RemoteTracebackError("\n".join(fault.traceback))
     return error
+
+
+def checked(response: pb.InteractResponse) -> pb.InteractResponse:
+    """Returns a response that is no error.
+
+    Raises:
+        Exception: What the error says.
+    """
+    if response.HasField("error"):
+        family = envwire_family()
+        raise exception(decode_fault(response.error, family), family)
+    return response
 
 
 def note_making(error: BaseException, env_id: str) -> None:

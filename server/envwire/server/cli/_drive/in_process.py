@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from envwire.server.inprocess import InProcessTransport
@@ -29,13 +29,23 @@ def transport_of(
         LookupError: No module registers the environment.
         ImportError: A module cannot be imported.
     """
-    if target != IN_PROCESS:
-        if imports:
-            raise ValueError(
-                f"--import goes with the target {IN_PROCESS}; a server imports what `envwire serve --import` names"
-            )
-        transport: str = options["transport"]
-        return transport
+    if target == IN_PROCESS:
+        return in_process(env_id, imports, (name for name, _ in options["wrappers"]))
+    if imports:
+        raise ValueError(
+            f"--import goes with the target {IN_PROCESS}; a server imports what `envwire serve --import` names"
+        )
+    transport: str = options["transport"]
+    return transport
+
+
+def in_process(env_id: str, imports: Sequence[str], wrappers: Iterable[str]) -> InProcessTransport:
+    """Returns the transport to an environment in this process, with the wrappers that its client names.
+
+    Raises:
+        LookupError: No module registers the environment.
+        ImportError: A module cannot be imported.
+    """
     sys.path.insert(0, os.getcwd())
-    wrappers = [name for name, _ in options["wrappers"] if ":" in name]
-    return InProcessTransport([env_id], imports=imports, allow_wrappers=wrappers)
+    own = [name for name in wrappers if ":" in name]
+    return InProcessTransport([env_id], imports=imports, allow_wrappers=own)

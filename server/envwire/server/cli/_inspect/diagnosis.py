@@ -10,13 +10,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envwire.client import Credentials, RemoteEnv
-from envwire.client._errors.faults import exception
+from envwire.client._errors.faults import checked
+from envwire.client._transports import targets
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
-from envwire.client._transports.targets import checked
 from envwire.client._transports.transport import Transport, call
 from envwire.client._transports.versions import complaint, own_version
-from envwire.codec import decode_fault, envwire_family
 from envwire.v1 import environment_pb2 as pb
 
 _SECONDS = 5.0
@@ -54,10 +53,7 @@ class Examined:
             RemoteError: It refuses.
         """
         assert self.control is not None  # noqa: S101 - `_reachable` comes first
-        answer = call(self.control, request, _SECONDS)
-        if answer.HasField("error"):
-            raise exception(decode_fault(answer.error, envwire_family()), envwire_family())
-        return answer
+        return checked(call(self.control, request, _SECONDS))
 
     def close(self) -> None:
         """Closes the connection."""
@@ -85,7 +81,9 @@ def _seen(look: Callable[[Examined], str], server: Examined) -> tuple[bool | Non
 
 def _reachable(server: Examined) -> str:
     begun = time.perf_counter()
-    server.control = open_transport("unary", checked(server.target), None, server.credentials)
+    server.control = open_transport(
+        "unary", targets.checked(server.target), None, server.credentials
+    )
     return f"answers after {1e3 * (time.perf_counter() - begun):.0f} ms"
 
 

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
 
 from envwire.server.cli._parameters import AsJson, Target
 from envwire.server.cli._stop import stop
-
-if TYPE_CHECKING:
-    from envwire.v1 import environment_pb2 as pb
 
 _ANSWER_SECONDS = 5.0
 
@@ -24,6 +20,7 @@ def list_environments(
 
     Example: envwire list localhost:50051 | grep ALE/
     """
+    from envwire.client._errors.faults import checked
     from envwire.client._transports.by_name import open_transport
     from envwire.client._transports.transport import call
     from envwire.client.errors import RemoteError
@@ -34,7 +31,7 @@ def list_environments(
         transport = open_transport("unary", target, None)
         with contextlib.closing(transport):
             listing, info = (
-                _answer(call(transport, request, _ANSWER_SECONDS))
+                checked(call(transport, request, _ANSWER_SECONDS))
                 for request in (
                     pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest()),
                     pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()),
@@ -44,18 +41,3 @@ def list_environments(
         stop("list", error)
     show = print_json if as_json else print_rows
     show(listing.list_environments, info.get_server_info)
-
-
-def _answer(response: pb.InteractResponse) -> pb.InteractResponse:
-    """Returns a response.
-
-    Raises:
-        RemoteError: The response is an error.
-    """
-    from envwire.client._errors.faults import exception
-    from envwire.codec import decode_fault, envwire_family
-
-    if response.HasField("error"):
-        family = envwire_family()
-        raise exception(decode_fault(response.error, family), family)
-    return response

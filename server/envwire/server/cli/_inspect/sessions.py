@@ -84,16 +84,11 @@ def _show_json(pages: list[admin_pb2.ListSessionsResponse]) -> None:
 
     from google.protobuf.json_format import MessageToDict
 
-    rows = [
-        MessageToDict(session, preserving_proto_field_name=True)
-        for page in pages
-        for session in page.sessions
-    ]
-    silent = [
-        MessageToDict(each, preserving_proto_field_name=True)
-        for page in pages
-        for each in page.unanswered
-    ]
+    told = [MessageToDict(page, preserving_proto_field_name=True) for page in pages]
+    rows, silent = (
+        [each for page in told for each in page.get(name, ())]
+        for name in ("sessions", "unanswered")
+    )
     shown = {"total": pages[-1].total, "sessions": rows}
     typer.echo(json.dumps(shown | ({"unanswered": silent} if silent else {}), indent=2))
 

@@ -70,8 +70,6 @@ def _write(
     imports: list[str] | None,
 ) -> Iterator[str]:
     """Writes what was asked for, and says so."""
-    from envwire.server.cli._recordings.player_transport import player_transport
-
     writers: list[tuple[object, Callable[[], str]]] = []
     if minari:
         from envwire.server.cli._recordings.minari_dataset import write_minari
@@ -84,6 +82,7 @@ def _write(
     for form, path in films.items():
         if path is not None:
             from envwire.server.cli._recordings.film import write_film
+            from envwire.server.cli._recordings.player import player_transport
 
             open_transport = partial(
                 player_transport, target, recordings[0].header.make, imports or []

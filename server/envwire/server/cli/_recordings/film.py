@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from envwire.client._errors.faults import checked
 from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server.cli._recordings.differences import difference
-from envwire.server.cli._recordings.player import checked, playing, requests
+from envwire.server.cli._recordings.player import playing, requests
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:

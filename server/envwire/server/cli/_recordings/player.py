@@ -6,15 +6,15 @@ import contextlib
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
-from envwire.client._errors.faults import exception
+from envwire.client._errors.faults import checked
+from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import Transport, call
-from envwire.codec import decode_fault, envwire_family
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
     from envwire.server._recording.reader import Exchange, RecordedSession
 
-_MAKE_SECONDS = 120.0
+_CONNECT_SECONDS, _MAKE_SECONDS = 5.0, 120.0
 
 
 class Player:
@@ -53,16 +53,24 @@ class Player:
         self.ask(pb.InteractRequest(close=pb.CloseRequest()))
 
 
-def checked(response: pb.InteractResponse) -> pb.InteractResponse:
-    """Returns a response that is no error.
+def player_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> Transport:
+    """Returns what leads to the environment.
+
+    Args:
+        target: HOST:PORT of a server; empty for this process.
+        make: What is to be made.
+        imports: Modules that register environments, for this process.
 
     Raises:
-        Exception: What the error says.
+        ImportError: A module cannot be imported.
+        LookupError: There is no such environment here.
+        RemoteError: No server answers there.
     """
-    if response.HasField("error"):
-        family = envwire_family()
-        raise exception(decode_fault(response.error, family), family)
-    return response
+    if target:
+        return open_transport("stream", target, _CONNECT_SECONDS)
+    from envwire.server.cli._drive.in_process import in_process
+
+    return in_process(make.env_id, imports, (wrapper.name for wrapper in make.wrappers))
 
 
 @contextlib.contextmanager

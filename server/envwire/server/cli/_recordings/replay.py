@@ -45,8 +45,7 @@ def replay(
 def _play(recording: RecordedSession, target: str, imports: list[str]) -> bool:
     """Plays a recording, says how that went, and returns whether all answers are the same."""
     from envwire.server.cli._recordings.differences import difference
-    from envwire.server.cli._recordings.player import playing, requests
-    from envwire.server.cli._recordings.player_transport import player_transport
+    from envwire.server.cli._recordings.player import player_transport, playing, requests
 
     make = recording.header.make
     count = 0
