@@ -1,4 +1,4 @@
-"""The version of the installed distribution; "" where the client is not installed as one."""
+"""The version of the installed distribution; "" if the client is not installed as a distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificates and tokens of a client, given as arguments or by environment variables."""
+"""Certificates and tokens of a client, from arguments or environment variables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Credentials:
         cert: This client's certificate, for servers that require one (ENVWIRE_CERT).
         key: The key of that certificate (ENVWIRE_KEY).
         token: A token that the server accepts (ENVWIRE_TOKEN, or the content of the file ENVWIRE_TOKEN_FILE).
-        override_authority: The name in the server's certificate, if it differs from the name that is dialled.
+        override_authority: The name in the server's certificate, if it differs from the host name in the target.
         tls: Whether to use TLS without `ca` and `cert`, with the authorities that gRPC trusts by default.
         insecure: Whether the token may be sent to other machines without TLS, where anyone on the way can read it.
 
@@ -113,7 +113,7 @@ class Credentials:
         """
         if not self.secure:
             return None
-        import ssl  # takes 5 ms, which clients without TLS save
+        import ssl  # takes 5 ms; only clients that use TLS pay for it
 
         ca, cert, key = (self.pem(name) for name in ("ca", "cert", "key"))
         try:
@@ -140,7 +140,7 @@ def _read(path: str | os.PathLike[str], name: str) -> bytes:
 
 
 def _load_pair(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
-    # The ssl module only reads files; this one is readable by its owner only, and deleted at once.
+    # The ssl module reads only files. This one is readable by its owner only, and deleted at once.
     import tempfile
 
     with tempfile.NamedTemporaryFile() as file:

@@ -22,7 +22,7 @@ _dm_env: Any = import_module("dm_env")
 if TYPE_CHECKING:
 
     class _Environment:
-        """Stands for `dm_env.Environment`."""
+        """Stand-in for `dm_env.Environment`, for type checkers."""
 else:
     _Environment = _dm_env.Environment
 

@@ -18,5 +18,5 @@ class RemoteEnv(RemoteProxy, envs.Env[Any, Any]):  # type: ignore[misc,override]
 
 
 def make_remote(target: Targets, env_id: str, **kwargs: Any) -> RemoteEnv:
-    """Makes a `RemoteEnv`: what `make` calls for a proxy's `spec`."""
+    """Makes a `RemoteEnv`. It is the entry point in a proxy's `spec`, which `make` calls."""
     return RemoteEnv(target, env_id, **kwargs)

@@ -1,8 +1,8 @@
 """The exceptions of the client.
 
 An exception that an environment raises is raised again as the same class where this program has it: builtins, and the
-errors of Gymnasium or `envwire.envs`. Four reasons map to an exception of these libraries even when the server names no
-class (`envwire.client._errors.faults.LIBRARY_CLASSES`). Everything else is one of these:
+errors of Gymnasium or `envwire.envs`. Some reasons map to an exception of these libraries even if the server names no
+class (`envwire.client._errors.faults.LIBRARY_CLASSES`). Every other error is one of these:
 
     RemoteError
     ├── RemoteEnvError              the environment raised an exception of a class that this program does not have
@@ -109,7 +109,7 @@ class ReplayError(SessionLostError):
 
 
 class ReplayMismatchError(ReplayError):
-    """A replayed environment gave other answers than the lost one: it is not deterministic, or another version.
+    """A replayed environment gave other answers than the lost one: it is not deterministic, or not the same version.
 
     Attributes:
         first: The first difference is in the answers to requests `first` to `last`, counted from 1 since the last
@@ -121,7 +121,7 @@ class ReplayMismatchError(ReplayError):
 
 
 class RemoteTracebackError(Exception):
-    """Shows the traceback on the server, as the cause of an exception."""
+    """Cause of an exception, which shows the traceback on the server."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"

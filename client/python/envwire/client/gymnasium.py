@@ -28,7 +28,7 @@ class RemoteEnv(RemoteProxy, gymnasium.Env[Any, Any]):  # type: ignore[misc,over
 
 
 def make_remote(target: str, env_id: str, **kwargs: Any) -> RemoteEnv:
-    """Makes a `RemoteEnv`: what `gymnasium.make("envwire/Remote-v0", target=..., env_id=...)` calls."""
+    """Makes a `RemoteEnv`; the entry point of `gymnasium.make("envwire/Remote-v0", target=..., env_id=...)`."""
     return RemoteEnv(target, env_id, **kwargs)
 
 
@@ -39,7 +39,7 @@ class RemoteVectorEnv(VectorProxy, _VectorEnv):  # type: ignore[override]  # cop
 
 
 def make_remote_vec(target: str, env_id: str, num_envs: int = 1, **kwargs: Any) -> RemoteVectorEnv:
-    """Makes a `RemoteVectorEnv`: what `gymnasium.make_vec("envwire/Remote-v0", ...)` calls."""
+    """Makes a `RemoteVectorEnv`; the entry point of `gymnasium.make_vec("envwire/Remote-v0", ...)`."""
     return RemoteVectorEnv(target, env_id, num_envs, **kwargs)
 
 

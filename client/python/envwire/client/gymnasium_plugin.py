@@ -14,7 +14,7 @@ REMOTE_ID = "envwire/Remote-v0"
 
 
 def register() -> None:
-    """Registers the remote environment; registering it again changes nothing."""
+    """Registers the remote environment, unless it is registered already."""
     registration: Any = import_module("gymnasium.envs.registration")
     if REMOTE_ID in registration.registry:
         return

@@ -24,8 +24,8 @@ class ConnectionOptions:
     Attributes:
         transport: Name of a transport, an open one, or None for the default.
         timeout: Seconds to wait for an answer; None for slightly longer than the server's step timeout.
-        connect_timeout: Seconds to wait for a server, also for one that has not started yet. None: 10 for a server that
-            does not answer, and none if connections are refused.
+        connect_timeout: Seconds to wait for a server, even one that has not started yet. None: 10 for a server that
+            does not answer, and no wait if connections are refused.
         credentials: Certificates and token; None for those from the ENVWIRE_* environment variables.
         lease: Seconds that the environment outlives this program; None for the server's default.
         on_lost: One of `ON_LOST`.

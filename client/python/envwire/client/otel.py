@@ -16,9 +16,9 @@ from envwire.client.credentials import Credentials
 
 @dataclass(frozen=True)
 class TracedCredentials(Credentials):
-    """Credentials that carry the span in which an environment is made: what its server does becomes part of that trace.
+    """Credentials that carry the span in which an environment is made, so that the server's spans join its trace.
 
-    The connection of an environment keeps the span for as long as it lives. Arguments are those of `Credentials`.
+    An environment's connection keeps this span for its whole life. Arguments are those of `Credentials`.
 
     Raises:
         ModuleNotFoundError: OpenTelemetry is not installed.

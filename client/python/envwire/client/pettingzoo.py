@@ -5,8 +5,7 @@
     >>> env.reset(seed=42)
     >>> observation, reward, termination, truncation, info = env.last()
 
-Each holds a `RemoteEnv` whose observations, rewards and flags are dicts by agent, and presents them in PettingZoo's
-form.
+Each holds a `RemoteEnv` whose observations, rewards and flags are dicts by agent, and returns them as PettingZoo does.
 """
 
 from __future__ import annotations
@@ -16,20 +15,20 @@ from typing import TYPE_CHECKING, Any
 
 from envwire.client.gymnasium import RemoteEnv
 
-if TYPE_CHECKING:  # PettingZoo's types are not needed to check these; its classes are, to run them
+if TYPE_CHECKING:  # type checkers need no PettingZoo; at run time its classes are the bases
 
     class _AECBase:
-        """Stands for `pettingzoo.AECEnv`."""
+        """Stand-in for `pettingzoo.AECEnv`, for type checkers."""
 
     class _ParallelBase:
-        """Stands for `pettingzoo.ParallelEnv`."""
+        """Stand-in for `pettingzoo.ParallelEnv`, for type checkers."""
 else:
     from pettingzoo import AECEnv as _AECBase
     from pettingzoo import ParallelEnv as _ParallelBase
 
 
 class _Remote(RemoteEnv):
-    """The remote environment that both kinds hold."""
+    """The remote environment inside `ParallelEnv` and `AECEnv`."""
 
     def __str__(self) -> str:
         return f"<remote {self._env_id}>"
@@ -40,7 +39,7 @@ class _Remote(RemoteEnv):
 
 
 class RemoteAgents:
-    """Base of both kinds: construction, the `RemoteEnv` that they hold, and the agents' spaces.
+    """Base of `ParallelEnv` and `AECEnv`: constructor, the `RemoteEnv` inside, and the agents' spaces.
 
     The constructor connects and makes the environment. `close()` may be called twice; `reset()` after `close()`, or
     after the session was lost, makes the environment again. Attributes that PettingZoo does not define are read from
@@ -153,7 +152,7 @@ class AECEnv(RemoteAgents, _AECBase):
         """Returns the current observation of an agent."""
         if self._observation is None or agent != self.agent_selection:
             return self._remote.call("observe", agent)
-        # It came with the last answer. It is returned only once, so that each call returns its own object.
+        # The last answer included it. It is returned only once, so that each call returns its own object.
         observation, self._observation = self._observation, None
         return observation
 

@@ -15,7 +15,7 @@ from envwire.wire.frames import Reply
 
 
 class WatchedAsyncTransport:
-    """A transport whose waits are watched.
+    """A transport whose waits end when the server has stopped answering.
 
     Args:
         transport: The transport that exchanges messages.

@@ -25,15 +25,15 @@ _T = TypeVar("_T")
 
 
 class AsyncDriver:
-    """A session and the connection to it. Callers must not send a request before the last one has ended.
+    """A session and its connection. It serves one request at a time: callers wait for one before they send the next.
 
     Args:
         made: The blocking driver that made the session. It is used again only to close a session that was left open.
-        verdict: Decides whether the session is lost when its server stops answering; None to wait for as long as usual.
+        verdict: Decides whether the session is lost when its server stops answering; None to wait for the full timeout.
 
     Attributes:
         session: The session.
-        pid: The process that it was made in.
+        pid: Id of the process that made it.
         blocking: The blocking driver that made it.
     """
 
@@ -47,9 +47,9 @@ class AsyncDriver:
         self._transport = _watched(made, async_transport(made.transport), verdict)
 
     async def serve(self, operation: Operation[_T]) -> _T:
-        """Sends a request and returns the result that its answer holds.
+        """Sends a request and returns its result.
 
-        If the call is cancelled, the request may have been served; it is completed before the next one.
+        If the call is cancelled, the server may still serve the request; the next call completes it first.
 
         Raises:
             RemoteError: The session cannot serve the request, or has ended.
@@ -106,7 +106,7 @@ class AsyncDriver:
         """Closes the environment and frees the connection.
 
         Raises:
-            RemoteError: The environment could not be closed, or raised an error; the connection is freed nevertheless.
+            RemoteError: The environment could not be closed, or raised an error; the connection is freed anyway.
         """
         try:
             if self.session.closable:
@@ -115,7 +115,7 @@ class AsyncDriver:
             self.kill()
 
     def kill(self) -> None:
-        """Frees the connection of a session that has ended, or that its lease will end."""
+        """Frees the connection without closing the session, which has ended already or ends with its lease."""
         self._transport.close()
 
 

@@ -45,7 +45,7 @@ class BlockingDriver:
 
     Attributes:
         session: The session.
-        pid: The process that it was made in.
+        pid: Id of the process that made it.
         transport: The transport to its server.
         label: Names the session.
     """
@@ -88,7 +88,7 @@ class BlockingDriver:
         return made
 
     def serve(self, operation: Operation[_T]) -> _T:
-        """Sends a request and returns the result that its answer holds.
+        """Sends a request and returns its result.
 
         Raises:
             RemoteError: The session cannot serve the request, or has ended.
@@ -112,7 +112,7 @@ class BlockingDriver:
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
     def begin(self, operation: Operation[Any]) -> None:
-        """Sends a request; `finish` returns its result. Meanwhile other sessions can work at the same time."""
+        """Sends a request; `finish` returns its result. Other sessions can work in the meantime."""
         session = self.session
         with self._lock:
             if session.state is not _READY and session.pending:
@@ -130,7 +130,7 @@ class BlockingDriver:
                 raise
 
     def finish(self) -> Any:
-        """Waits for the answer to the request that was begun, and returns its result.
+        """Waits for the answer to the request that `begin` sent, and returns its result.
 
         Raises:
             RemoteError: The session cannot serve the request, or has ended.
@@ -150,7 +150,7 @@ class BlockingDriver:
         return self._outcome.of(event)
 
     def await_reply(self) -> bool:
-        """Waits until the answer to the request that was begun has arrived, or the connection broke.
+        """Waits until the answer to the request that `begin` sent has arrived, or the connection has broken.
 
         Returns:
             Whether it has arrived. If not, `finish` connects again, which may take long.
@@ -166,7 +166,7 @@ class BlockingDriver:
         return self._failure is None
 
     def _drop_pending(self) -> None:
-        """Completes the request of a caller that was interrupted or gave up (see `discarded`)."""
+        """Completes a request whose caller was interrupted or gave up (see `discarded`)."""
         if not self.session.in_doubt:
             self.await_reply()
         run(discarded(self.session, self.label), self._perform)
@@ -213,10 +213,10 @@ class BlockingDriver:
         """Closes the environment and frees the transport.
 
         Args:
-            timeout: Most seconds in all; by default the timeout of a request.
+            timeout: Seconds to spend at most; by default the timeout of a request.
 
         Raises:
-            RemoteError: The environment could not be closed, or raised an error; the transport is freed nevertheless.
+            RemoteError: The environment could not be closed, or raised an error; the transport is freed anyway.
         """
         try:
             self.begin_close(timeout)
@@ -228,7 +228,7 @@ class BlockingDriver:
     def begin_close(self, timeout: float | None = None) -> None:
         """Sends a Close; for its arguments see `close`.
 
-        With a timeout, nothing is sent while the answer to another request is missing: the session's lease ends it.
+        If a timeout is given and another request is still unanswered, nothing is sent: the session ends with its lease.
         """
         session = self.session
         if timeout is not None:
@@ -251,5 +251,5 @@ class BlockingDriver:
         return bool(poll.poll(timeout * 1000))
 
     def kill(self) -> None:
-        """Frees the connection of a session that has ended, or that its lease will end."""
+        """Frees the connection without closing the session, which has ended already or ends with its lease."""
         self.transport.close()

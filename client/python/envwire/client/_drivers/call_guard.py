@@ -1,4 +1,4 @@
-"""Guards an asyncio environment against two calls at a time: the second one raises, and `close` waits for the first."""
+"""Allows an asyncio environment one call at a time: a second one raises, and `close` waits for the first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from envwire.codec import Family
 
 
 class CallGuard:
-    """Allows one call at a time; calls are made inside `with guard`.
+    """Allows one call at a time. Each call runs inside `with guard`.
 
     Args:
         family: The library whose AlreadyPendingCallError is raised.

@@ -13,7 +13,7 @@ from envwire.client.errors import (
     StepTimeoutError,
 )
 
-#: The errors that mean that there is nothing left to close.
+#: Errors which mean that there is nothing left to close.
 _GONE = (SessionError, ServerUnavailableError, NotAllowedError)
 
 
@@ -59,8 +59,8 @@ def _failures(
 
 
 def is_news(error: Exception) -> bool:
-    """Returns whether closing failed for another reason than that the session is gone.
+    """Returns whether a failed close is worth reporting: the session being gone already is not.
 
-    An environment that hung while it was closed is reported, although its session is gone.
+    An environment that hung while it was being closed is reported, although its session is gone too.
     """
     return isinstance(error, StepTimeoutError) or not isinstance(error, _GONE)

@@ -19,7 +19,7 @@ from envwire.client._transports.portability import after_fork_in_child
 
 _open: weakref.WeakSet[BlockingDriver] = weakref.WeakSet()
 _unclosed: SimpleQueue[BlockingDriver] = SimpleQueue()
-#: Sessions of a parent process; referenced so that their connections are not even freed here.
+#: Sessions of the parent process. Referenced so that this process never frees their connections.
 _inherited: list[BlockingDriver] = []
 _keepers: dict[int, threading.Thread] = {}
 _lock = threading.Lock()
@@ -79,7 +79,7 @@ def _close(driver: BlockingDriver, timeout: float) -> None:
 
 
 def _close_all() -> None:
-    """Closes what is open when the program exits; when time is up, leases do the rest."""
+    """Closes the open sessions when the program exits; those that do not close in time end with their leases."""
     deadline = time.monotonic() + _EXIT_SECONDS
     for driver in list(_open):
         left = deadline - time.monotonic()

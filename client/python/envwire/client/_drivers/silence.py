@@ -2,11 +2,11 @@
 
 When an answer is late, the server's front is probed with a cheap request, on a separate connection with its own
 deadline. While the front answers, the step is merely long. If it misses two probes in a row, the wait is ended. Only
-sessions that could move to another server are watched; for the others there is nothing to do but wait. If only a farm's
-gateway knows other servers, the wait goes on until the gateway reports that the server is dead.
+sessions that can move to another server are watched; the others can only wait. If only a farm's gateway knows other
+servers, the wait goes on until the gateway reports that the server is dead.
 
-When the connection broke and cannot be made again, one probe is enough, and it is made at once. That is how machines
-go: a container that is killed takes its address with it, so that nothing refuses connections there any more.
+When the connection broke and cannot be made again, a single probe follows at once. This is what a lost machine looks
+like: a killed container takes its address with it, so nothing is left there to refuse connections.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from envwire.client._session.flows import Pause
 from envwire.client._transports.transport import Probeable
 from envwire.client.errors import ServerUnavailableError
 
-#: The front is probed once an answer takes longer than this, and again each time that as many seconds pass.
+#: The front is probed when an answer is this late, and again after each further interval of this length.
 LATE_SECONDS = 1.0
-#: The same for a request that is sent again because its connection broke.
+#: `LATE_SECONDS` for a request that is sent again because its connection broke.
 CUT_SECONDS = 0.1
 #: How long a probe waits: a front answers in milliseconds, an overloaded one within this time.
 PROBE_SECONDS = 1.0
 #: A server counts as silent after missing this many probes in a row; a single probe may be lost.
 PROBES = 2
 CUT_PROBES = 1
-#: How often, and how many times, a verdict on a silent server is asked for before that is probed again. A gateway takes
-#: 3 to 4.5 s to pronounce a server dead; with new probes between two verdicts the wait was 6.3 to 6.5 s.
+#: Seconds between requests for a verdict on a silent server, and how many are made before it is probed again. A gateway
+#: takes 3 to 4.5 s to declare a server dead; with new probes between two verdicts the wait was 6.3 to 6.5 s.
 VERDICT_SECONDS, VERDICTS = 0.2, 10
-#: The same between two attempts to connect again.
+#: `VERDICTS` between two attempts to reconnect.
 CUT_VERDICTS = 3
 
 _T = TypeVar("_T")
@@ -42,14 +42,14 @@ class Verdict(Protocol):
     """Decides whether a silent server is lost.
 
     Attributes:
-        has_witness: Whether somebody else watches the server, who may know of its end before it misses a probe.
+        has_witness: Whether a gateway watches the server too, and may know that it ended before it misses a probe.
     """
 
     has_witness: bool
 
     @property
     def known(self) -> bool:
-        """Whether it is known to be lost, because another of its sessions found that out."""
+        """Whether it is already known to be lost, because another of its sessions has found out."""
         ...
 
     def ask(self) -> bool:
@@ -68,13 +68,13 @@ class SilenceIsLoss:
         return True
 
 
-#: What is performed beside a wait: a wait, or a call that may take a second.
+#: An effect performed while the caller waits: a pause, or a call that may take a second.
 Effect: TypeAlias = Pause | Callable[[], bool]
 Flow: TypeAlias = Generator[Effect, Any, _T]
 
 
 class Timer(Protocol):
-    """Calls back after a wait that was not stopped."""
+    """Calls back when a wait ends without having been stopped."""
 
     def start(self, seconds: float) -> None:
         """Starts a wait."""
@@ -86,7 +86,7 @@ class Timer(Protocol):
 
 
 class SilenceWatch:
-    """The waits on one connection; one whose server is lost is ended.
+    """Watches the waits on one connection, and ends a wait whose server is lost.
 
     Args:
         timer: Calls back when an answer is late; then the caller runs `judge`.
@@ -145,7 +145,7 @@ class SilenceWatch:
         return (yield from self._lost(self._wait, CUT_VERDICTS))
 
     def judge(self) -> Flow[None]:
-        """Ends the present wait if its server is lost; else the server is probed again later."""
+        """Ends the current wait if its server is lost; otherwise has the server probed again later."""
         return self._judge(self._wait)
 
     def _judge(self, wait: int) -> Flow[None]:
@@ -159,7 +159,7 @@ class SilenceWatch:
             self._timer.start(LATE_SECONDS)
 
     def _lost(self, wait: int, verdicts: int) -> Flow[bool]:
-        """Returns whether the server is silent and its silence a loss; False as soon as nobody waits for it."""
+        """Returns whether the server is silent and counts as lost; False as soon as the wait has ended."""
         cut = bool(self.cut_at)
         if cut and self._verdict.has_witness and (yield self._verdict.ask):
             return True

@@ -19,7 +19,7 @@ _PERIOD_SECONDS = 0.1
 
 
 class Deadline:
-    """The deadline of one connection's waits.
+    """The deadline of the current wait on one connection.
 
     Args:
         cancel: Ends the wait; called from another thread.

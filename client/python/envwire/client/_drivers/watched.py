@@ -20,7 +20,7 @@ class ProbeableTransport(Transport, Probeable, Protocol):
 
 
 class WatchedTransport:
-    """A transport whose waits are watched.
+    """A transport whose waits end when the server has stopped answering.
 
     Args:
         transport: The transport that exchanges messages.
@@ -61,7 +61,7 @@ class WatchedTransport:
         return reply
 
     def _probe_later(self) -> None:
-        """Probes the server in a thread, because a probe of a silent server takes long."""
+        """Probes the server in a thread, because probing a silent server takes up to a second."""
         args = (self._watch.judge(), _perform)
         threading.Thread(target=run, args=args, name="envwire-probe", daemon=True).start()
 

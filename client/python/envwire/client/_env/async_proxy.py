@@ -60,7 +60,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         transport: "direct" (the default), "direct-tcp", "direct-unix" or "stream"; any other is used in threads.
         library: As for `envwire.client.RemoteEnv`.
         timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
-        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for a server
+        connect_timeout: Seconds to wait for a server, even one that has not started yet. By default 10 for a server
             that does not answer, and none if connections are refused.
         credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environment outlives this program; by default the server's.
@@ -176,7 +176,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
             return await self._handle.serve(operation)
 
     async def get_np_random(self) -> np.random.Generator:
-        """Returns the environment's generator, mirrored from now on: both sides continue the same sequence of numbers.
+        """Returns the environment's generator, mirrored from now on: both sides draw from one sequence of numbers.
 
         Raises:
             InvalidRequestError: The environment has no NumPy generator.
@@ -233,7 +233,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
             return clone
 
     async def close(self) -> None:
-        """Closes the environment on the server and the connection to it, after the call that is running.
+        """Closes the environment on the server and the connection to it, once the running call has ended.
 
         Closing twice is harmless.
         """

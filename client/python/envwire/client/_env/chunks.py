@@ -37,7 +37,7 @@ def step_many(
     Args:
         handle: The environment.
         actions: One for each step.
-        apart: Whether to send each action in a separate request.
+        apart: Whether to send each action in its own request.
 
     Raises:
         Exception: The exception of a step; its `steps_taken` holds the results of the steps before it.
@@ -63,7 +63,7 @@ def step_many(
 def _take(
     strategy: RecoveryStrategy, actions: Sequence[Any]
 ) -> Flow[tuple[list[StepResult], BaseException | None]]:
-    """Takes several steps in one request; recovery of a lost session may end the episode, as for a single step."""
+    """Takes several steps in one request. As with a single step, recovery of a lost session may end the episode."""
     try:
         results, error = yield Ask(StepMany(actions), recover=True)
     except RemoteError as lost:

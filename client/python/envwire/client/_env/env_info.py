@@ -1,4 +1,4 @@
-"""The attributes of a remote environment that need no request: those of its Make, and those of its connection."""
+"""The attributes of a remote environment that need no request: those its Make returned, and connection counters."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ H = TypeVar("H", bound=BaseSessionHandle[Any])
 
 
 class EnvAttributes(Generic[H]):
-    """The part of a proxy, blocking or for asyncio, that holds what is known without a request."""
+    """The attributes that a proxy, blocking or for asyncio, knows without a request."""
 
     _family: Family
     _handle: H
     _arguments: ProxyArguments
-    # The base classes declare these as plain attributes; here they are those of the environment.
+    # The base classes declare these as plain attributes; here they are copied from the remote environment.
     spec: Any
     metadata: dict[str, Any]
     render_mode: str | None
@@ -33,7 +33,7 @@ class EnvAttributes(Generic[H]):
     action_space: Any
 
     def _describe(self, made: environment_pb2.MakeResponse) -> None:
-        """Takes the attributes from the answer to a Make."""
+        """Sets the attributes from the answer to a Make."""
         family = self._family
         self.observation_space = decode_space(made.observation_space, family)
         self.action_space = decode_space(made.action_space, family)

@@ -59,12 +59,12 @@ class MirroredRandom:
         self._synchronised = None
 
     def draw_again(self, state: spaces_pb2.RandomState | None) -> None:
-        """Restores the state that the generator had after draws on the client; None if there were no draws."""
+        """Restores the state that the generator had after draws on the client; does nothing for None."""
         if state is not None and self.generator is not None:
             restore_random_state(state, self.generator)
 
     def copy(self) -> MirroredRandom:
-        """Returns the mirror for a copy of the environment, with a generator in the same state."""
+        """Returns a mirror with a generator in the same state, for a copy of the environment."""
         clone = MirroredRandom(self._family)
         clone.active, clone.seed = self.active, self.seed
         clone.generator = copy.deepcopy(self.generator)
@@ -72,7 +72,7 @@ class MirroredRandom:
         return clone
 
     def reseeded(self) -> None:
-        """Notes that the environment is about to be seeded, so that `seed` follows it again."""
+        """Notes that the environment is about to be seeded, so that `seed` is taken from it again."""
         self.seed = None
 
     def changed(self) -> spaces_pb2.RandomState | None:

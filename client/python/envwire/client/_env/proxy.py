@@ -47,7 +47,7 @@ class RemoteProxy(RemoteAttributes):
             direct channel can be opened; "direct-tcp" and "direct-unix" do not.
         library: Library of the id, "envwire" or "gymnasium"; by default that of this class, then any other.
         timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
-        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for a server
+        connect_timeout: Seconds to wait for a server, even one that has not started yet. By default 10 for a server
             that does not answer, and none if connections are refused.
         credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environment outlives this program; by default the server's.
@@ -186,7 +186,7 @@ class RemoteProxy(RemoteAttributes):
         return self
 
     def save_state(self) -> SavedState:
-        """Saves the state of the environment, for `restore_state` to return to.
+        """Saves the state of the environment, so that `restore_state` can return to it.
 
         The environment needs methods for it (see docs/reliability.md), or has to be recorded for `on_lost="replay"`.
         The state of objects in this program, such as `action_space`, is not saved.

@@ -1,4 +1,4 @@
-"""The arguments of a proxy, kept to make it again: from its spec, or after unpickling."""
+"""The arguments of a proxy, from which its spec or unpickling makes it again."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class ProxyArguments:
     def entry_point(self) -> str | Callable[..., Any]:
         """The function that `make` calls, as a name in this library, so that the spec can be stored and sent.
 
-        With credentials or an open transport it is the function itself, since specs may be written to files, which must
-        not contain them. For a class without a name in this library, such as a user's, it is the function as well.
+        With credentials or an open transport it is the function itself: specs may be written to files, which must not
+        contain them. The same holds for a class that this library does not define, such as a user's subclass.
         """
         if self._storable:
             return vars(self.proxy_class)["_entry_point"]  # type: ignore[no-any-return]
@@ -57,7 +57,7 @@ class ProxyArguments:
         """Returns the keyword arguments that the entry point is called with.
 
         Args:
-            of_environment: Those in the environment's spec on the server.
+            of_environment: Keyword arguments in the environment's spec on the server.
         """
         if not self._storable:
             return dict(of_environment)

@@ -1,4 +1,4 @@
-"""Saves and restores the state of an environment, and forks an environment.
+"""Saves and restores the state of an environment, and forks environments.
 
 The server keeps the states of environments that can save them, and forks session processes. If it cannot, and the
 environment is recorded (`on_lost="replay"`), the recording serves as the state: the environment is made again and the
@@ -24,15 +24,15 @@ from envwire.v1 import spaces_pb2
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SavedState:
-    """A state that `restore_state` of the same environment returns to. It cannot leave this program.
+    """A state to which `restore_state` of the same environment can return. It cannot leave this program.
 
     It is valid until the environment is closed or the server drops it.
 
     Attributes:
         lineage: Identifies the environment that it belongs to.
         number: The server's number for it.
-        recording: The recording in its place, if the server cannot save the state.
-        drawn: State of the mirrored generator after draws on the client; None when there were none.
+        recording: The recording that stands in for the state, if the server cannot save it.
+        drawn: State of the mirrored generator after draws on the client; None if there were none.
     """
 
     lineage: object
@@ -59,7 +59,7 @@ def save(handle: BaseSessionHandle[Any], random: MirroredRandom) -> Flow[SavedSt
 def restore(
     handle: BaseSessionHandle[Any], random: MirroredRandom, state: SavedState
 ) -> Flow[None]:
-    """Brings an environment back to a state.
+    """Returns an environment to a saved state.
 
     Raises:
         InvalidRequestError: It belongs to another environment, or the server has dropped it.
@@ -87,7 +87,7 @@ def fork(handle: BaseSessionHandle[Any], clone: BaseSessionHandle[Any]) -> Flow[
 
     Args:
         handle: The environment.
-        clone: Takes the copy.
+        clone: The handle that receives the copy.
 
     Returns:
         Whether the copy was made; otherwise the clone has to `catch_up`.

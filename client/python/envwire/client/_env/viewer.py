@@ -8,7 +8,7 @@ from typing import Any
 from envwire.envs.wrappers.human import Display, Pacer, default_display
 
 HUMAN = "human"
-#: Render mode of the environment on the server, where nobody would see a window.
+#: Render mode of the environment on the server, which has no display.
 RENDERED = "rgb_array"
 _DEFAULT_FPS = 30.0
 

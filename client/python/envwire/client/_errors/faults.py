@@ -112,7 +112,7 @@ def checked(response: pb.InteractResponse) -> pb.InteractResponse:
 
 
 def note_making(error: BaseException, env_id: str) -> None:
-    """Adds a note that the exception was raised while the environment was made: a bare KeyError would not say so."""
+    """Adds a note that making the environment raised the exception: a bare KeyError would not say so."""
     add_note = getattr(error, "add_note", None)  # since Python 3.11
     if isinstance(error.__cause__, RemoteTracebackError) and add_note is not None:
         add_note(f"raised on the server, while {env_id} was made")

@@ -1,4 +1,4 @@
-"""Tells which errors mean that a session is lost, and builds the error for an environment without a session."""
+"""Decides which errors mean that a session is lost, and builds the error for an environment without a session."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def not_live(owner: object, pid: int | None = None) -> SessionClosedError:
 
     Args:
         owner: The environment, or several.
-        pid: The process that made its session, if that was another one; None if the session was closed or lost.
+        pid: Id of the other process that made its session; None if the session was closed or lost.
     """
     if pid is None:
         return SessionClosedError(

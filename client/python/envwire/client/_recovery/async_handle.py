@@ -56,7 +56,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         return self.live()
 
     async def _leave(self, driver: AsyncDriver, made: Made) -> None:
-        """Continues in another session, if that can be brought to the current state."""
+        """Continues in another session, if it can be brought to the current state."""
         successor = self._driver(made)
         try:
             await run_async(self.strategy.arrive(), lambda ask: successor.serve(ask.operation))

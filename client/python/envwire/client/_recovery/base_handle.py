@@ -1,6 +1,6 @@
-"""The handle of one environment: its current session, and what follows when that session is lost.
+"""The handle of one environment: its current session, and recovery when that session is lost.
 
-Handles of blocking and of asyncio clients add how sessions are made and how requests are served.
+The handles of blocking and asyncio clients add how sessions are made and requests are served.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class BaseSessionHandle(Generic[D]):
         strategy: Decides what happens when its session is lost.
         driver: The driver of the current session; None if it is closed or lost.
         target: The server of the current session, or of the last one.
-        lineage: Identifies the environment; replaced whenever it is made as a new one.
+        lineage: Identifies the environment; changes whenever it is made as a new one.
     """
 
     def __init__(self, maker: SessionMaker, strategy: RecoveryStrategy, label: object) -> None:
@@ -145,7 +145,7 @@ class BaseSessionHandle(Generic[D]):
 
         Args:
             operation: The request.
-            error: The error by which the loss was found.
+            error: The error that revealed the loss.
 
         Raises:
             RemoteError: The strategy does not recover, or cannot.
@@ -170,6 +170,6 @@ class BaseSessionHandle(Generic[D]):
 
 
 def _log_notices(label: str, notices: tuple[Notice, ...]) -> None:
-    """Logs what a server tells its clients, such as that it is about to stop."""
+    """Logs a server's notices, such as that it is about to stop."""
     for notice in notices:
         _log.warning("%s: its server is %s, %.1f s left", label, notice.kind, notice.time_left)

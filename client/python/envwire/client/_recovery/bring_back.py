@@ -25,12 +25,12 @@ _PAUSES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 
 
 def bring_back(label: object, recording: Recording, error: Exception) -> Flow[None]:
-    """Makes an environment again and replays a recording to it; tries again if that session is lost as well.
+    """Makes an environment again and replays a recording to it; retries if the new session is lost as well.
 
     Args:
         label: Names the environment in the log.
         recording: The requests to replay.
-        error: The error by which the loss was found.
+        error: The error that revealed the loss.
 
     Raises:
         ReplayError: The recording cannot be replayed, or the answers differ.
@@ -60,11 +60,11 @@ def bring_back(label: object, recording: Recording, error: Exception) -> Flow[No
 
 
 def replay(recording: Recording, loss: Loss = NO_LOSS) -> Flow[None]:
-    """Brings a new environment to the end of a recording: by its short tape, or by its long one if that differs.
+    """Replays a recording to a new environment: the short tape first, then the long tape if the answers differ.
 
     Args:
         recording: The requests to replay.
-        loss: The loss that this recovers from, which is told to the server.
+        loss: The loss that this recovers from; reported to the server.
 
     Raises:
         ReplayMismatchError: The answers differ from the recorded ones.
@@ -83,7 +83,7 @@ def replay(recording: Recording, loss: Loss = NO_LOSS) -> Flow[None]:
 
 
 def replay_first_tape(recording: Recording) -> Asking[None]:
-    """Brings a new session to the end of a recording while the old one still exists; only sends requests to it.
+    """Replays a recording to a new session while the old one still exists; it sends requests and makes no sessions.
 
     Raises:
         ReplayMismatchError: The answers differ from the recorded ones.

@@ -1,7 +1,7 @@
 """Recovery without I/O: flows yield effects, and handles perform them.
 
-Flows are run by `envwire.client._session.flows.run`, which blocks, or by `run_async`; an effect that raises does so at
-the flow's `yield`. So the strategies are written once for both.
+`envwire.client._session.flows.run` runs a flow blocking, `run_async` in an event loop; an effect's exception is raised
+at the flow's `yield`. So the strategies are written once for both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class CopyTo:
     """Let the server make a copy of the session.
 
     Attributes:
-        clone: The handle for the copy, of the same kind as the one that performs this.
+        clone: The handle for the copy, of the same class as the handle that performs this.
     """
 
     clone: Any
@@ -39,7 +39,7 @@ class CopyTo:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Send a request to the session; its result is returned.
+    """Send a request to the session; the effect's result is the request's.
 
     Attributes:
         operation: The request.

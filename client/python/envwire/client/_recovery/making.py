@@ -25,7 +25,7 @@ class Made(NamedTuple):
     """A session that was made.
 
     Attributes:
-        target: The server that was asked to make it.
+        target: The target that was asked to make it.
         driver: Its driver.
         answer: The answer to its Make.
     """
@@ -36,7 +36,7 @@ class Made(NamedTuple):
 
     @property
     def relayed(self) -> bool:
-        """Whether the session is at another address than the target, which then is a gateway to several servers."""
+        """Whether the session is at an address other than the target, which is then a gateway to several servers."""
         return self.answer.address not in {"", self.target}
 
 

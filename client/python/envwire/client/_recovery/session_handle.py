@@ -59,7 +59,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         return self.live()
 
     def _leave(self, driver: BlockingDriver, made: Made) -> None:
-        """Continues in another session, if that can be brought to the current state."""
+        """Continues in another session, if it can be brought to the current state."""
         try:
             run(self.strategy.arrive(), lambda ask: made.driver.serve(ask.operation))
         except RemoteError as error:
@@ -97,7 +97,7 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         self._current(operation).begin(operation)
 
     def finish(self) -> Any:
-        """Waits for the answer to the request that was begun.
+        """Waits for the answer to the request that `begin` sent.
 
         Raises:
             RemoteError: The session is lost, or cannot serve it.

@@ -1,6 +1,6 @@
 """Recovery strategies: one class for each value of `on_lost`.
 
-"raise": the caller gets the error. "truncate": the step that finds the session lost ends the episode. "replay": the
+"raise": the caller gets the error. "truncate": the step that detects the loss ends the episode. "replay": the
 environment is made again and brought to its last state, and the request is sent once more.
 
 Strategies do no I/O (see `envwire.client._recovery.flows`).
@@ -36,7 +36,7 @@ _NOTHING = object()
 
 
 class RecoveryStrategy:
-    """Base of the strategies: the caller gets the error.
+    """Base of the strategies, and "raise" itself: the caller gets the error.
 
     Attributes:
         recording: The recording of the environment's requests, for a strategy that needs one.
@@ -56,7 +56,7 @@ class RecoveryStrategy:
         return copy.copy(self)
 
     def generator_state(self) -> Flow[spaces_pb2.RandomState | None]:
-        """Returns the state that the environment's generator is to be set to before a reset without a seed, if any."""
+        """Returns the state to set the environment's generator to before a reset without a seed, if any."""
         yield from ()
         return None
 
@@ -77,18 +77,18 @@ class RecoveryStrategy:
         yield from ()
 
     def is_loss(self, error: RemoteError) -> bool:
-        """Returns whether an error means that the session is lost: the server ended it, or refuses connections."""
+        """Returns whether an error means a lost session: the server ended it, or refuses connections."""
         return error.reason in ENDS or (isinstance(error, ServerUnavailableError) and error.refused)
 
     def recover(
         self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
     ) -> Flow[None]:
-        """Brings the environment into a state in which the request can be sent again, or raises.
+        """Restores the environment so that the request can be sent again, or raises.
 
         Args:
             label: Names the environment in the log.
             operation: The request.
-            error: The error by which the loss was found.
+            error: The error that revealed the loss.
             attempt: How many sessions this request has lost, from 1.
 
         Raises:
@@ -99,7 +99,7 @@ class RecoveryStrategy:
         raise error
 
     def final_step(self, error: RemoteError) -> StepResult:
-        """Returns the result of a step that failed with an error, as the end of the episode; or raises the error."""
+        """Turns a failed step into the result that ends the episode, or raises the error."""
         raise error
 
 
@@ -117,7 +117,7 @@ class RaiseUnreachable(_UnreachableIsLost):
     Shards of a vector environment use it: the next reset makes the missing ones on any server with capacity.
 
     Args:
-        moves: As the attribute.
+        moves: See `RecoveryStrategy`.
     """
 
     def __init__(self, *, moves: bool) -> None:
@@ -129,7 +129,7 @@ class RaiseUnreachable(_UnreachableIsLost):
 
 
 class Truncate(_UnreachableIsLost):
-    """The step that finds the session lost ends the episode, as a time limit would."""
+    """The step that detects the loss ends the episode, as a time limit would."""
 
     moves = leaves = True
 
@@ -152,7 +152,7 @@ class Truncate(_UnreachableIsLost):
     def recover(
         self, label: object, operation: Operation[Any], error: RemoteError, attempt: int
     ) -> Flow[None]:
-        """Makes the environment again for a reset. Any other request raises, and the next step ends the episode."""
+        """Makes the environment again for a reset; any other request raises, and the next step ends the episode."""
         if not isinstance(operation, Reset) or attempt > 1:
             self._loss = error
             raise error
@@ -201,7 +201,7 @@ class Replay(_UnreachableIsLost):
             if self.is_loss(error):
                 raise
             return None
-        except Exception:  # no such generator; the digest of the answers tells whether that matters
+        except Exception:  # no such generator; comparing digests shows whether that matters
             return None
         return mirror.np_random if mirror.HasField("np_random") else None
 

@@ -1,4 +1,4 @@
-"""What a farm's gateway says of a silent server."""
+"""Asks a farm's gateway whether a silent server is dead."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import deque
 from envwire.client._transports.servers import Servers
 from envwire.v1 import environment_pb2 as pb
 
-#: Runs of servers that a gateway pronounced dead, which is final. Of 100 lost sessions of a server the first ones ask,
-#: and the others need not wait as long as those.
+#: Incarnations of servers that a gateway declared dead, which is final. Of a dead server's 100 sessions, the first ask
+#: the gateway, and the others find the answer here.
 _dead: deque[str] = deque(maxlen=256)
 
 
@@ -31,11 +31,11 @@ class GatewayVerdict:
 
     @property
     def known(self) -> bool:
-        """Whether the gateway has pronounced the server dead."""
+        """Whether the gateway has declared the server dead."""
         return bool(self._run) and self._run in _dead
 
     def ask(self) -> bool:
-        """Returns whether the gateway pronounces the server dead."""
+        """Returns whether the gateway declares the server dead."""
         if self.known:
             return True
         dead = self._servers.pronounced_dead(self._target, self._session_id)

@@ -21,11 +21,11 @@ from envwire.wire.frames import Area
 
 @dataclass(frozen=True, slots=True)
 class GetAttribute:
-    """Reads an attribute; its result is (the value, whether it is a method instead).
+    """Reads an attribute. Result: (its value, whether it is a method, in which case there is no value).
 
     Attributes:
         name: Its name.
-        members: Indices of the environments of a vector to read it from; empty for all.
+        members: Indices of the vector's environments to read it from; empty for all.
     """
 
     name: str
@@ -48,7 +48,7 @@ class GetAttribute:
 
 @dataclass(frozen=True, slots=True)
 class HasAttribute:
-    """Checks whether an attribute exists; its result is a bool."""
+    """Checks whether an attribute exists. Result: a bool."""
 
     name: str
 
@@ -82,7 +82,7 @@ class GetRandom:
 
 @dataclass(frozen=True, slots=True)
 class GetGenerators:
-    """Copies the generators of a vector environment; its result has one for each environment, or one for all."""
+    """Copies the generators of a vector environment. Result: a list of one for each environment, or one for all."""
 
     kind: ClassVar = "get_attribute"
 
@@ -98,13 +98,13 @@ class GetGenerators:
 
 @dataclass(frozen=True, slots=True)
 class SetAttribute:
-    """Sets an attribute; its result is whether it was set.
+    """Sets an attribute. Result: whether it was set.
 
     Attributes:
         name: Its name.
         value: Its value.
         force: Whether to create the attribute if it does not exist.
-        members: Indices of the environments of a vector to set it on; empty for all.
+        members: Indices of the vector's environments to set it on; empty for all.
     """
 
     name: str
@@ -127,13 +127,13 @@ class SetAttribute:
 
 @dataclass(frozen=True, slots=True)
 class CallMethod:
-    """Calls a method; its result is what the method returns.
+    """Calls a method. Result: what the method returns.
 
     Attributes:
         name: Its name.
         args: Its arguments.
         kwargs: Its keyword arguments.
-        members: Indices of the environments of a vector to call it on; empty for all.
+        members: Indices of the vector's environments to call it on; empty for all.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """The client's side of one session, as a state machine without I/O: bytes to send, events from bytes received.
 
 A driver asks for the next request, sends it, and reports the outcome: an answer, a broken connection or a timeout. The
-table in `envwire.client._session.states` defines which transitions are allowed. An answer is never taken for another
-request's, and a request is never served twice.
+table in `envwire.client._session.states` defines which transitions are allowed. Each answer is matched to its request,
+and no request is served twice.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from envwire.wire.frames import Area, Reply
 
 #: Timeout of a Make, if the caller sets none: longer than a server allows by default.
 MAKE_SECONDS = 180.0
-#: How much longer than the server's step timeout to wait: the server's error says more than a timeout here.
+#: How much longer than the server's step timeout to wait: the server's error says more than the client's timeout.
 _SLACK_SECONDS = 10.0
-#: Length of a Make's request id, by which the server recognises a repeated Make.
+#: Length of a Make's request id, which lets the server recognise a repeated Make.
 _REQUEST_ID_BYTES = 16
 _NUMBERS = frozenset({Reason.SEQUENCE_GAP, Reason.SEQUENCE_REUSED})
 
 
 class ClientSession:
-    """A session.
+    """The client's side of one session.
 
     Args:
         family: Classes to build spaces and errors of.
@@ -60,7 +60,7 @@ class ClientSession:
     Attributes:
         state: Its state.
         timeout: Seconds that a request may take.
-        retries: When, and for how long, a request is sent again after its connection broke.
+        retries: The schedule for sending a request again after its connection broke.
         identity: Its id and secret.
         header: The session header of its requests; empty until the session is made.
         capabilities: Names of the optional features that the server supports for it.
@@ -97,7 +97,7 @@ class ClientSession:
         self._encode_step, self._decode_step = steps.encode_request, steps.decode_response
         self._operation: Operation[Any] = Render()
         self._request = b""
-        #: A request that was taken back; the server may have served it nevertheless.
+        #: A request that was taken back, although the server may have served it.
         self._taken_back = b""
 
     @property
@@ -107,7 +107,7 @@ class ClientSession:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether a request was given up after it was sent; it has to be repeated before the next one."""
+        """Whether a request was sent and then given up; it has to be repeated before the next one."""
         return self.state is State.IN_DOUBT
 
     @property
@@ -220,9 +220,9 @@ class ClientSession:
         return Refused(exception(fault, self._family))
 
     def _renumbered(self, expected: str | None) -> Event:
-        """Sends the pending request again under the number that the server expects, or the next one if it was used.
+        """Renumbers the pending request: to the number that the server expects, or to the next one if that was used.
 
-        This happens after a request that could not be sent, or that was refused before it reached the session.
+        This follows a request that could not be sent, or that was refused before it reached the session.
         """
         self.state = moved(self.state, Move.RENUMBER)
         if expected is not None:
@@ -279,7 +279,7 @@ class ClientSession:
         self.retries.forget_cut()
 
     def take_back(self) -> None:
-        """Notes that the pending request could not be sent: the next one gets its number."""
+        """Notes that the pending request could not be sent: the next one takes its number."""
         if self.state in MAKING:
             self.state = moved(self.state, Move.END)
             return

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 class Answered:
     """The request was served.
 
-    One is made for each step, so it is not frozen: that would add 3,000 instructions to the 60,000 of a step.
+    Not frozen, because one is made for each step: that would add 3,000 instructions to the 60,000 of a step.
 
     Attributes:
-        result: The result that its operation reads from the answer.
+        result: What the operation read from the answer.
         warnings: Warnings of the environment.
     """
 
@@ -38,10 +38,10 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class SendAgain:
-    """The server expects another number, under which the request has to be sent again.
+    """The server expects another sequence number: the request has to be sent again.
 
     Attributes:
-        request: The request with that number.
+        request: The request under the expected number.
     """
 
     request: bytes
@@ -53,7 +53,7 @@ class RetryAfter:
 
     Attributes:
         pause: Seconds to wait first.
-        left: Seconds for which attempts continue, if they fail in the same way.
+        left: Seconds for which attempts continue if they keep failing in this way.
     """
 
     pause: float

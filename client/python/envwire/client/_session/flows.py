@@ -1,6 +1,6 @@
 """Flows: procedures without I/O, written once for blocking and asyncio clients.
 
-A flow is a generator. It yields effects, and is resumed with the result of each or with the exception that it raised.
+A flow is a generator that yields effects. It is resumed with each effect's result, or with the exception it raised.
 """
 
 from __future__ import annotations

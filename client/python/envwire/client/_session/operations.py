@@ -30,7 +30,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Operation(Protocol[T_co]):
-    """A request of a session, and how its answer is read."""
+    """A request of a session: writes the request and reads its answer."""
 
     #: Its field in InteractRequest; the answer is in the field of InteractResponse of the same name.
     kind: ClassVar[str]
@@ -49,7 +49,7 @@ class Operation(Protocol[T_co]):
 
 
 def numbered(operation: Operation[Any], number: int) -> bytes:
-    """Returns a request under a sequence number, serialised.
+    """Returns a serialised request with a sequence number.
 
     Raises:
         InvalidRequestError: A value cannot be encoded.
@@ -64,7 +64,7 @@ def numbered(operation: Operation[Any], number: int) -> bytes:
 
 @dataclass(slots=True)
 class Step:
-    """One step; its result is (the tuple that `step` returns, the generator's state or None).
+    """One step. Result: (the tuple that `step` returns, the generator's state or None).
 
     It is not frozen: a frozen dataclass or a named tuple takes 1,500 instructions more to construct, at every step.
 
@@ -94,9 +94,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class StepMany:
-    """Several steps in one request; its result is (the results of the steps taken, the error of the next step or None).
+    """Several steps in one request. Result: (the results of the steps taken, the error of the next step or None).
 
-    The server may take fewer steps than there are actions without an error; the rest is for another request.
+    The server may take fewer steps than there are actions without an error; another request takes the rest.
     """
 
     actions: Sequence[Any]
@@ -120,7 +120,7 @@ class StepMany:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """The start of an episode; its result is ((observation, info), the generator's state or None).
+    """The start of an episode. Result: ((observation, info), the generator's state or None).
 
     Attributes:
         seed: None; a number, from which environment i of a vector gets `seed + i`; or one for each environment.
@@ -160,7 +160,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Render:
-    """Renders the current state; its result is the frame."""
+    """Renders the current state. Result: the frame."""
 
     kind: ClassVar = "render"
 
@@ -174,7 +174,7 @@ class Render:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A part of a recording, for a new session to replay; its result is the answer."""
+    """A part of a recording, for a new session to replay. Result: the answer."""
 
     part: pb.ReplayRequest
 
@@ -191,7 +191,7 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class SaveState:
-    """Saves the environment's state in the session; its result is the number of the saved state."""
+    """Saves the environment's state in the session. Result: the number of the saved state."""
 
     kind: ClassVar = "save_state"
 

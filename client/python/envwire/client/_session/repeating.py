@@ -1,6 +1,6 @@
 """Flows for requests without a direct answer: send again, send under another number, or give up. No I/O.
 
-Both drivers run them; a request that is answered at once needs none of them.
+Both drivers run them. A request that is answered at once needs none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Take:
-    """Return the reply to a request that was sent before, after waiting for it."""
+    """Wait for the reply to a request that was already sent."""
 
 
 Effect: TypeAlias = Send | Take | Pause
@@ -82,7 +82,7 @@ def tried_again(session: ClientSession, failure: BaseException, label: str) -> R
 
 
 def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeating:
-    """Gets a reply, and repeats the request as needed until it is answered.
+    """Waits for a reply, and repeats the request as needed until it is answered.
 
     Args:
         session: The session.
@@ -99,7 +99,7 @@ def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeatin
 
 
 def discarded(session: ClientSession, label: str) -> Generator[Effect, Reply, None]:
-    """Completes the request of a caller that was interrupted or gave up, and discards the answer.
+    """Completes a request whose caller was interrupted or gave up, and discards the answer.
 
     Args:
         session: The session.

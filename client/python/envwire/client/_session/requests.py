@@ -13,7 +13,7 @@ from envwire.v1 import environment_pb2 as pb
 #: A wrapper to apply on the server: its name, "TimeLimit" or "module:Class", or (name, keyword arguments).
 WrapperLike: TypeAlias = str | tuple[str, Mapping[str, Any]]
 
-#: The requests without a sequence number that drivers send beside those of the session.
+#: Requests without a sequence number, which drivers send between the numbered ones.
 RENEW_LEASE = pb.InteractRequest(renew_lease=pb.RenewLeaseRequest()).SerializeToString()
 GET_STATS = pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest()).SerializeToString()
 
@@ -60,7 +60,7 @@ def listed(wrappers: Iterable[WrapperLike]) -> tuple[WrapperLike, ...]:
     """Returns the wrappers of an environment as a tuple.
 
     Raises:
-        InvalidRequestError: They are given as one string, whose letters would be taken for wrappers.
+        InvalidRequestError: They are given as one string, each letter of which would be taken for a wrapper.
     """
     if isinstance(wrappers, str):
         raise InvalidRequestError(f"wrappers={wrappers!r} is a string; pass a list, [{wrappers!r}]")
@@ -94,7 +94,7 @@ def set_vector(
         request: The request.
         vectorization_mode: Name of the vectorization mode; None for the server's default.
         autoreset_mode: A member of `AutoresetMode`, its name or its value; None for the server's default.
-        family: The library of the proxy.
+        family: The proxy's library.
 
     Raises:
         ValueError: There is no such autoreset mode.

@@ -1,24 +1,24 @@
-"""Decides when, and for how long, a request is sent again after its connection broke.
+"""The schedule for sending a request again after its connection broke.
 
-A session keeps its last answer and returns it for a repeated request. So a request without an answer is simply sent
-again, on a new connection, until the session's lease is over. The lease starts again with each connection that is made
+The server keeps a session's last answer and returns it for a repeated request. So an unanswered request is simply sent
+again, on a new connection, until the session's lease is over. The lease starts anew with each connection that is made
 and breaks; the request's timeout bounds all attempts. A Make whose connection broke is sent again under the same
-request id, but only for a short time, because another server may make the session.
+request id, but only for a short time, because another server can make the session.
 """
 
 from __future__ import annotations
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
-#: The pause between attempts is at most this part of the lease.
+#: The pause between attempts is at most this fraction of the lease.
 _PART_OF_LEASE = 0.25
-#: How long to retry while connections are refused. The session is gone then; the server may be restarting.
+#: How long to retry while connections are refused: the session is gone, but the server may be restarting.
 _REFUSED_SECONDS = 2.0
 #: How long to repeat a Make after its connection broke, while the server accepts connections.
 _MAKE_SECONDS = 2.0
 
 
 class RetrySchedule:
-    """The schedule of one session's retries. The caller passes the time.
+    """The retry schedule of one session. The caller passes the current time.
 
     Attributes:
         lease: Seconds that the session outlives its connection, or its client's last request; 0 until it is made.
@@ -26,7 +26,7 @@ class RetrySchedule:
         late: Whether the connection of the current request broke.
         cut_at: The time at which it first broke.
         refused_span: Seconds to retry while connections are refused, if there are other servers; else None.
-        left: Seconds for which attempts continue, if they fail like the last one.
+        left: Seconds for which attempts continue if they keep failing like the last one.
         resumed: How many requests were answered after their connection broke.
     """
 
@@ -74,7 +74,7 @@ class RetrySchedule:
         self.late = False
 
     def _span(self, refused: bool, connected: bool) -> float:
-        """Returns for how many seconds after a cut it makes sense to try again."""
+        """Returns the seconds after a cut during which retries make sense."""
         if not self.lease:
             return _MAKE_SECONDS if connected and not refused else 0.0
         if not refused:
@@ -83,7 +83,7 @@ class RetrySchedule:
         return min(self.lease, span)
 
     def time_left(self, now: float) -> float:
-        """Returns the seconds left for a repeated request: its timeout, since a connection stops the lease."""
+        """Returns the seconds left of the request's timeout; the lease does not run while connected."""
         return max(self.deadline - now, self._pause)
 
     def answered(self) -> None:

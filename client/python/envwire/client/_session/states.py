@@ -1,8 +1,8 @@
 """The states of a client session and the transitions between them, as one table.
 
-The server serves one request under each number. If the client stops waiting for an answer, the request is in doubt: it
-is sent once more before the next one, only to make sure that it was served. So a number is never used before the
-request with the previous number was answered, and a request that arrives late finds its number used.
+The server serves one request under each sequence number. If the client stops waiting for an answer, the request is in
+doubt: before the next request it is sent once more, only to make sure that it was served. So a number is used only
+after the previous one was answered, and a request that arrives late finds its number taken.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class State(Enum):
 
     __hash__ = (
         object.__hash__
-    )  # members are singletons; Enum's own hash of the name costs more at every step
+    )  # members are singletons; Enum hashes the name instead, which costs more at every step
 
     UNMADE = "nothing was sent yet"
     MAKING = "the Make is sent"
@@ -64,7 +64,7 @@ TRANSITIONS: dict[tuple[State, Move], State] = {
     (State.IN_DOUBT, Move.TAKE_BACK): State.READY,
 }
 
-#: The columns of the table for a request and its answer, which every step looks up.
+#: The table's columns for a request and its answer, which every step looks up.
 REQUESTED = {state: after for (state, move), after in TRANSITIONS.items() if move is Move.REQUEST}
 ANSWERED = {state: after for (state, move), after in TRANSITIONS.items() if move is Move.ANSWER}
 

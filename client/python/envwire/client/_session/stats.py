@@ -11,7 +11,7 @@ class ConnectionStats(NamedTuple):
     Attributes:
         resumed: How often a session continued after its connection broke.
         lost: How many sessions were lost.
-        recovered: How many of the lost sessions were replaced by recovery, so that the request was served.
+        recovered: How many of the lost sessions recovery replaced, so that the request was served.
     """
 
     resumed: int = 0

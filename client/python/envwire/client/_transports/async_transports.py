@@ -1,7 +1,7 @@
 """Transports of asyncio clients: requests are exchanged in an event loop, over connections that threads open.
 
 Connecting, making and reconnecting are rare and may block, so they run in threads, on the transports of blocking
-clients. Only what every step needs, sending a request and awaiting its reply, runs in the loop.
+clients. Only the work of every step runs in the loop: sending a request and awaiting its reply.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class AsyncTransport(Protocol):
     def exchange(self, request: bytes, timeout: float, header: bytes) -> Awaitable[Reply]:
         """Sends an InteractRequest and returns the InteractResponse (see `Transport.exchange`).
 
-        If it is cancelled, the connection is closed, so that the late reply is not taken for another request's.
+        If it is cancelled, the connection is closed, so that the late reply cannot be taken for the next request's.
         """
         ...
 
@@ -40,14 +40,14 @@ class AsyncTransport(Protocol):
 
 
 class SerialThreads:
-    """Calls functions in threads, one at a time: a call whose caller was cancelled ends before the next one starts."""
+    """Calls functions in threads, one at a time: the next call waits even for one whose caller was cancelled."""
 
     def __init__(self) -> None:
         self._running: asyncio.Future[Reply] | None = None
 
     @property
     def busy(self) -> bool:
-        """Whether a call is running whose caller was cancelled."""
+        """Whether a call is still running after its caller was cancelled."""
         return self._running is not None and not self._running.done()
 
     async def idle(self) -> None:
@@ -64,7 +64,7 @@ class SerialThreads:
 
 
 def _retrieve_exception(running: asyncio.Future[Reply]) -> None:
-    """Marks the exception as retrieved: asyncio would log it if the caller was cancelled."""
+    """Marks the exception as retrieved, so that asyncio does not log it if the caller was cancelled."""
     if not running.cancelled():
         running.exception()
 
@@ -119,7 +119,7 @@ class AsyncDirectTransport:
         return self._exchange(request, timeout, header)
 
     async def _exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:
-        """Does what `exchange` does when a connection has to be opened first."""
+        """Opens the connection first, then exchanges as `exchange` does."""
         if self._stream is not None:
             return await self._stream.exchange(request, timeout, header)
         await self._threads.idle()
@@ -149,7 +149,7 @@ class AsyncDirectTransport:
             frames.release()
             if (
                 frames.waiting
-            ):  # its loop was closed during an exchange; the late reply must not be read
+            ):  # its loop was closed during an exchange; nothing may read the late reply
                 self._transport.given_up(ConnectionAbortedError("the event loop was closed"), 0.0)
         if self._stream is not None:
             self._stream.leave_loop()
@@ -163,7 +163,7 @@ class AsyncDirectTransport:
 
 
 def async_transport(transport: Transport) -> AsyncTransport:
-    """Returns an asyncio transport over the connections of a blocking one, which it owns from now on."""
+    """Returns an asyncio transport over the connections of a blocking transport, and takes ownership of that one."""
     from envwire.client._transports.grpc.grpc_aio import AsyncStreamTransport
     from envwire.client._transports.grpc.grpc_transports import StreamTransport
 

@@ -70,9 +70,9 @@ def open_transport(
     Args:
         transport: A name, an open transport, or None for the default.
         target: The server; required for a transport by name.
-        connect_timeout: Seconds to wait for the server, also for one that has not started yet. None: up to 10 seconds
-            for a server that does not answer, and none if connections are refused.
-        credentials: Certificates and token; by default those that environment variables name.
+        connect_timeout: Seconds to wait for the server, even one that has not started yet. None: 10 for a server that
+            does not answer, and no wait if connections are refused.
+        credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
 
     Raises:
         TypeError: The target is not a string.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-#: How long to wait for a server that neither answers nor refuses, by default.
+#: Default wait for a server that neither answers nor refuses.
 _DEFAULT_SECONDS = 10.0
 
 
@@ -21,7 +21,7 @@ class ConnectWait(NamedTuple):
 
     @classmethod
     def of(cls, connect_timeout: float | None) -> ConnectWait:
-        """Returns the wait for an option `connect_timeout`; only an explicit one waits for a server to start."""
+        """Returns the wait for the option `connect_timeout`; only an explicit timeout waits for a server to start."""
         if connect_timeout is None:
             return cls(_DEFAULT_SECONDS, refused=False)
         return cls(connect_timeout, refused=True)

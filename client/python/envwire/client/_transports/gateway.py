@@ -1,4 +1,4 @@
-"""Asks a farm's gateway whether the server of a session is dead, when the server itself does not answer."""
+"""Asks a farm's gateway whether a session's server is dead, when that server does not answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def pronounces_dead(target: str, credentials: Credentials, session_id: str) -> b
     If `target` is not a gateway, does not answer or does not know, the server counts as alive.
 
     Args:
-        target: HOST:PORT of what may be a gateway.
+        target: HOST:PORT, possibly of a gateway.
         credentials: Certificates and token.
         session_id: The session.
     """

@@ -1,4 +1,4 @@
-"""A deadline and a future for an exchange in an event loop; both are reused, because making new ones costs more."""
+"""A deadline and a future for exchanges in an event loop, both reused because new ones for each exchange cost more."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _T = TypeVar("_T")
 
 
 class LoopDeadline:
-    """A deadline that is set for every exchange and hardly ever passes.
+    """A deadline that is set for every exchange and rarely passes.
 
     One timer of the loop serves many exchanges: if it fires too early, it is scheduled again. So a step neither creates
-    nor cancels a timer. The deadline belongs to the loop that runs when it is made; after `close`, to the loop that
-    runs at the next `start`.
+    nor cancels a timer. The deadline belongs to the loop that is running when it is made; after `close`, to the loop
+    that is running at the next `start`.
 
     Args:
         missed: Called when the deadline passes.
@@ -66,20 +66,19 @@ class LoopDeadline:
 
 
 class ReusableFuture(Generic[_T]):
-    """A future that one task awaits again and again, and that resumes the task at once.
+    """A future that one task awaits repeatedly, and that resumes the task at once.
 
-    An `asyncio.Future` resumes its task in the loop's next iteration, which costs one more system call although the
-    reply has arrived. This one is only set by callbacks of the loop, while no task runs, so it can resume the task
-    directly.
+    An `asyncio.Future` resumes its task in the loop's next iteration, which costs one more system call. Only callbacks
+    of the loop set this one, while no task runs, so it can resume the task directly.
 
     Args:
         loop: The loop.
 
     Attributes:
-        waiting: Whether a wait has begun and not ended.
+        waiting: Whether a wait is in progress.
     """
 
-    #: By this attribute `asyncio.Task` recognises a future.
+    #: The attribute by which `asyncio.Task` recognises a future.
     _asyncio_future_blocking = False
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:

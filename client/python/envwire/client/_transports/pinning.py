@@ -1,6 +1,6 @@
 """Pins a session to one resolved address, because a name may resolve to many servers and only one has the session.
 
-gRPC resolves the name again for each new connection, and so would the direct channel; each could reach another server.
+gRPC and the direct channel would resolve the name for each new connection, and each could reach another server.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.targets import addresses
 from envwire.client.credentials import Credentials
 
-#: Bounds the delay that a host without an answer adds before the next address is tried.
+#: Bounds the delay that an unresponsive host adds before the next address is tried.
 _CONNECT_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
-#: gRPC connects through such a proxy, which resolves names itself.
+#: Environment variables of proxies through which gRPC connects; the proxy resolves names itself.
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
@@ -55,7 +55,7 @@ def pinned(target: str, wait: ConnectWait, credentials: Credentials) -> tuple[st
 
 
 def _is_settled(target: str, named: list[tuple[str, int]]) -> bool:
-    """Returns whether there is only one address, or another resolver than this machine's is used."""
+    """Returns whether there is only one address, or names are not resolved by this machine."""
     if not named or (len(named) == 1 and _is_numeric(named[0][0])):
         return True
     asks_another = "://" in target and ":///" not in target
@@ -73,7 +73,7 @@ def _is_numeric(host: str) -> bool:
 
 
 def _resolve(host: str, port: int, timeout: float) -> list[tuple[str, int]]:
-    """Returns the addresses of a host in the resolver's order; none if it knows none or does not answer in time."""
+    """Returns the addresses of a host in the resolver's order; none if it finds none or does not answer in time."""
     answers: SimpleQueue[list[tuple[str, int]]] = SimpleQueue()
 
     def ask() -> None:
@@ -116,7 +116,7 @@ def _first_that_listens(
 
 
 def _name(named: tuple[str, int], credentials: Credentials) -> str:
-    """Returns the authority of the server: without the port for TLS, whose certificates have none."""
+    """Returns the authority of the server; for TLS without the port, which certificates do not name."""
     return named[0] if credentials.secure else _joined(*named)
 
 

@@ -41,7 +41,7 @@ def target_list(targets: Targets) -> tuple[str | None, ...]:
 
 
 class ServerSearch:
-    """One search through a list of servers: its deadline, and the errors of the servers that were tried.
+    """One search through a list of servers: its deadline, and the errors of the servers tried so far.
 
     Args:
         targets: The servers, in the order to try.
@@ -63,7 +63,7 @@ class ServerSearch:
 
     @property
     def connect_wait(self) -> ConnectWait:
-        """How long to wait for the next server; one of several that refuses is tried again in the next round."""
+        """How long to wait for the next server; if one of several refuses, the next round tries it again."""
         if self._only:
             return self._wait
         left = max(self._deadline - self._clock(), 0.05)
@@ -85,7 +85,7 @@ class ServerSearch:
         self._errors.append(error)
 
     def pause(self) -> float:
-        """Ends a round in which no server made the environment; returns seconds to wait before the next one.
+        """Ends a round in which no server made the environment; returns the seconds to wait before the next round.
 
         Raises:
             CapacityError: No server that answers has capacity.
@@ -120,20 +120,20 @@ class Servers:
         self._spare: dict[str | None, Transport] = {}
 
     def starting_at(self, index: int) -> Servers:
-        """Returns the same servers in the order that begins with another one."""
+        """Returns the same servers, rotated to begin with the one at `index`."""
         others = Servers(self.targets[index:] + self.targets[:index], self.options)
         others._spare = self._spare
         return others
 
     def ordered(self, last: str | None = None) -> tuple[str | None, ...]:
-        """Returns the targets in the order to try: one that just failed comes last."""
+        """Returns the targets in the order to try; `last`, which just failed, comes last."""
         return tuple(sorted(self.targets, key=lambda target: target is not None and target == last))
 
     def wait(self, *, again: bool = False) -> ConnectWait:
         """Returns how long to wait for servers.
 
         Args:
-            again: Whether a lost session is made again: its server may be about to restart.
+            again: Whether a lost session is made again, whose server may be restarting.
         """
         wait = ConnectWait.of(self.options.connect_timeout)
         return wait._replace(refused=wait.refused or again)

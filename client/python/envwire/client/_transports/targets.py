@@ -1,4 +1,4 @@
-"""Checks and parses targets: HOST:PORT and the gRPC names that need no resolver."""
+"""Checks and parses targets: HOST:PORT and gRPC names that need no resolver."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def checked(target: object) -> str:
 
 
 def addresses(target: str) -> list[tuple[str, int]]:
-    """Returns host and port of each address; none for a Unix socket."""
+    """Returns the host and port of each address; none for a Unix socket."""
     scheme, rest = _parts(target)
     return [] if scheme in _LOCAL else [_address(part) for part in rest.split(",")]
 

@@ -1,4 +1,4 @@
-"""The transport interface: all I/O of a client goes through it."""
+"""The transport interface, through which all I/O of a client goes."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from envwire.wire.frames import Area, Reply
 class Transport(Protocol):
     """Carries requests to a server, one at a time, in order.
 
-    A transport may be `InPlace`, `Probeable` and `Fronted` as well. One that wraps another must then be so too: a
-    client that does not find these does without them, silently.
+    A transport may also implement `InPlace`, `Probeable` and `Fronted`. A wrapper has to implement those of the
+    transport inside it, because a client silently does without what it does not find.
     """
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
@@ -33,7 +33,7 @@ class Transport(Protocol):
         ...
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Does the first half of `exchange`, so that several servers can work at the same time.
+        """First half of `exchange`: sends the request, so that several servers can work at the same time.
 
         Raises:
             ServerUnavailableError: As `exchange`.
@@ -41,7 +41,7 @@ class Transport(Protocol):
         ...
 
     def receive(self) -> Reply:
-        """Does the second half of `exchange`, for the request that was sent last.
+        """Second half of `exchange`: waits for the reply to the request sent last.
 
         Raises:
             ServerUnavailableError: As `exchange`.
@@ -56,7 +56,7 @@ class Transport(Protocol):
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Sends a request that renews a lease, without waiting for the reply.
 
-        It may be called while `exchange` waits. It does nothing if the open connection itself keeps the session.
+        It may be called while `exchange` waits. It does nothing if the open connection itself keeps the session alive.
         """
         ...
 
@@ -70,7 +70,7 @@ class InPlace(Protocol):
     """A transport that can receive large arrays into a given buffer."""
 
     def offer(self, buffer: Area) -> None:
-        """Offers a buffer for the attachments of the next reply; it is used if they are exactly as long."""
+        """Offers a buffer for the attachments of the next reply; it is used if its length is exactly theirs."""
         ...
 
 

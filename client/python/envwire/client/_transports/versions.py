@@ -14,7 +14,7 @@ _NUMBERS = re.compile(r"(\d+)\.(\d+)")
 @cache
 def own_version() -> str:
     """Returns the version of this client; "" if it is not installed as a distribution."""
-    from importlib.metadata import PackageNotFoundError, version  # 20 ms that no step needs
+    from importlib.metadata import PackageNotFoundError, version  # takes 20 ms to import
 
     try:
         return version("envwire")
@@ -23,7 +23,7 @@ def own_version() -> str:
 
 
 def complaint(served: str, own: str) -> str | None:
-    """Returns a warning about two versions; None if they are compatible or one is unknown.
+    """Returns a warning about incompatible versions; None if they are compatible or one is unknown.
 
     Args:
         served: The server's version.

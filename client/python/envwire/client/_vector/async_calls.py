@@ -1,6 +1,6 @@
 """Asynchronous calls of a vector environment: sends requests to its shards, and waits for the answers later.
 
-Meanwhile the sessions work at the same time.
+In between, the sessions work at the same time.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ class AsyncCalls:
 
     Args:
         pool: The shards.
-        batch_size: How many environments `recv` waits for.
+        batch_size: Number of environments that `recv` waits for.
         cut: Splits a batch of actions.
         gatherer: Waits for the results of shards and joins them.
         family: The library whose errors are raised.
 
     Attributes:
-        bounds: The environments of each shard.
+        bounds: Start and stop of each shard's environments.
     """
 
     def __init__(
@@ -49,11 +49,11 @@ class AsyncCalls:
         self._sent: list[Shard] = []
         #: The shards that `recv` returned last.
         self._received: list[Shard] = []
-        #: The call that waits for its counterpart, such as "step_async" for `step_wait`; "" if there is none.
+        #: The call that awaits its counterpart, such as "step_async" before `step_wait`; "" if there is none.
         self._pending = ""
 
     def reset_async(self, seed: Any, options: Any) -> None:
-        """Sends a reset, after missing sessions were made again."""
+        """Makes missing sessions again, then sends a reset."""
         if self._pending:
             raise self._untimely("reset_async")
         seeds = cut_seeds(seed, self._num_envs, self.bounds)
@@ -110,7 +110,7 @@ class AsyncCalls:
         return result
 
     def idle(self) -> list[Shard]:
-        """Returns all shards, none of which has an unanswered request.
+        """Returns all shards, after checking that every request is answered.
 
         Raises:
             SessionClosedError: A session was lost, or the environments are closed.

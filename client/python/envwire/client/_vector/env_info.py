@@ -1,6 +1,6 @@
 """Metadata, spaces and spec of a vector environment, from the answers to its Makes.
 
-Those of the first session are used; the other sessions' must be equal.
+The first session's are used; those of the other sessions must be equal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ S = TypeVar("S", bound=BaseShard[Any])
 class VectorAttributes(Generic[S]):
     """The attributes of a vector environment that need no request, for blocking and asyncio proxies.
 
-    The base classes of proxies declare them as plain attributes; here they are those of the environments.
+    The base classes of proxies declare plain attributes; here they are copied from the remote environments.
     """
 
     _family: Family
@@ -38,13 +38,13 @@ class VectorAttributes(Generic[S]):
     single_action_space: Any
 
     def _describe(self, made: Sequence[pb.MakeResponse]) -> None:
-        """Takes the attributes from the answers to the Makes.
+        """Sets the attributes from the answers to the Makes.
 
         Args:
             made: The answer to the Make of each session.
 
         Raises:
-            RuntimeError: The environments of a session have other spaces than those of the first.
+            RuntimeError: The spaces of a session differ from those of the first.
         """
         first, family = made[0], self._family
         singles = _single_spaces(first.vector, family)
@@ -103,7 +103,7 @@ def vector_env_spec(
     family: Family,
     remake: Callable[..., Any],
 ) -> Any:
-    """Returns a spec from which `make_vec` makes the vector environment again; None if the environments have none.
+    """Returns a spec from which `make_vec` makes the vector environment again; None if the environments have no spec.
 
     Args:
         made: The answer to the Make of the first session.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-#: Seconds that one more session adds to a step of all: its message, and waking its process. Measured with CartPole on
-#: two cores: 8 environments take 112 us in one session and 155 in two, 64 take 576 and 458.
+#: Seconds that one more session adds to a step of all environments: its message, and waking its process. CartPole on
+#: two cores: a step of 8 environments takes 112 us in one session and 155 in two, of 64 environments 576 and 458.
 _SESSION_SECONDS = 60e-6
 
 
@@ -33,7 +33,7 @@ class ShardSpec(NamedTuple):
 
 
 class Capacity(NamedTuple):
-    """How much of a vector environment a server can hold.
+    """The part of a vector environment that a server can hold.
 
     Attributes:
         processors: Number of sessions that can work at the same time.
@@ -52,8 +52,8 @@ def lay_out(
     """Returns the shards in the order of their environments.
 
     Args:
-        num_envs: How many environments there are.
-        sessions: How many sessions; None for the number with which a step of all is fastest.
+        num_envs: Number of environments.
+        sessions: Number of sessions; None for the number with which a step of all environments is fastest.
         batch_size: Number of environments in a batch, which must consist of whole sessions.
         capacities: The capacity of each target.
 
@@ -87,7 +87,7 @@ def _default_sessions(num_envs: int, batch_size: int, capacities: Sequence[Capac
         return min(num_envs, max(worthwhile, needed, len(capacities)))
     processors = sum(capacity.processors for capacity in capacities)
     wanted = min(num_envs, max(processors, needed, len(capacities)))
-    # All sessions need the same size, and a batch whole sessions; with `num_envs` sessions both are true.
+    # All sessions need the same size, and a batch needs whole sessions; with `num_envs` sessions both hold.
     return next(
         (
             count
@@ -122,6 +122,6 @@ def _target_indices(count: int, capacities: Sequence[Capacity]) -> list[int]:
 
 
 def _bounds(num_envs: int, count: int) -> list[int]:
-    """Returns the start of each session, and the end; the first sessions have one environment more if need be."""
+    """Returns the start of each session, and the end; the remainder adds one environment to the first sessions."""
     size, more = divmod(num_envs, count)
     return [session * size + min(session, more) for session in range(count + 1)]

@@ -106,9 +106,9 @@ class VectorServers:
         return self.capacity(answer.get_server_info)
 
     def capacity(self, info: pb.GetServerInfoResponse) -> Capacity:
-        """Returns how much of the vector environment a server can hold.
+        """Returns the part of the vector environment that a server can hold.
 
-        For environments that step as arrays one session is enough: many take hardly more time than one.
+        One session is enough for environments that step as arrays: many take hardly longer than one.
         """
         native = self._request.vector.vectorization_mode == NATIVE
         processors = 1 if native else max(1, info.cpu_count)

@@ -1,4 +1,4 @@
-"""Access to the environments of a vector environment: frames, generators, attributes and methods of each."""
+"""Access to a vector environment's members: frames, generators, attributes and methods of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Members:
 
     metadata: dict[str, Any]
     _calls: AsyncCalls
-    #: Whether each session holds a native vector environment, which has one attribute instead of one per environment.
+    #: Whether each session holds a native vector environment, whose attributes exist once, not once per environment.
     _native: bool
 
     def render(self) -> Any:
@@ -35,18 +35,18 @@ class Members:
         return joined(self._each(lambda shard: shard.handle.serve(Render())), self._native)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls a method of each environment, or reads an attribute; returns a tuple with one result of each."""
+        """Calls a method of each environment, or reads an attribute; returns a tuple with one result for each."""
         return joined(self._each(partial(_call, name, args, kwargs)), self._native)
 
     def get_attr(self, name: str) -> Any:
-        """Returns a tuple with an attribute of each environment (or the result, if it is a method)."""
+        """Returns a tuple with an attribute of each environment; if it is a method, with the results of calling it."""
         return self.call(name)
 
     def set_attr(self, name: str, values: Any) -> None:
-        """Sets an attribute of each environment: to its element of a list or tuple, or all to one value.
+        """Sets an attribute of each environment: to its element of a list or tuple, or to one value for all.
 
         Raises:
-            ValueError: There are not as many values as environments.
+            ValueError: The number of values is not the number of environments.
         """
         if self._native:
             self._each(lambda shard: shard.handle.serve(SetAttribute(name, values)))
@@ -113,7 +113,7 @@ def cut_values(name: str, values: Any, bounds: Bounds) -> list[list[Any]]:
     """Returns the values of an attribute for each shard.
 
     Raises:
-        ValueError: There are not as many values as environments.
+        ValueError: The number of values is not the number of environments.
     """
     count = bounds[-1][1]
     each: list[Any] = list(values) if is_tuple_or_list(values) else [values] * count
@@ -125,7 +125,7 @@ def cut_values(name: str, values: Any, bounds: Bounds) -> list[list[Any]]:
 
 
 def joined(results: Sequence[Any], native: bool) -> Any:
-    """Joins the results of sessions: one per environment, or one per session if these are native vectors."""
+    """Joins the results of sessions: one per environment, or one per session for native vector environments."""
     if native:
         return results[0] if len(results) == 1 else tuple(results)
     return tuple(one for result in results for one in result)

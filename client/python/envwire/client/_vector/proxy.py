@@ -37,10 +37,10 @@ class VectorProxy(Members, VectorAttributes[Shard]):
     Args:
         target: HOST:PORT of the server, or a list of these; environments are distributed evenly and in order.
         env_id: Id of the environments.
-        num_envs: How many.
-        sessions: How many sessions; by default the number with which a step of all is fastest: at most one for each
+        num_envs: Number of environments.
+        sessions: Number of sessions; by default the number with which a step is fastest: at most one for each
             processor of the servers, and one for each server if the environments step as arrays.
-        batch_size: How many environments `recv` waits for; by default all.
+        batch_size: Number of environments that `recv` waits for; by default all.
         autoreset_mode: When an environment whose episode ended is reset, a member of `AutoresetMode` or its name; by
             default "NEXT_STEP", or what a native vector environment does.
         vectorization_mode: "sync" (the default), or "vector_entry_point" for environments that step as arrays.
@@ -49,7 +49,7 @@ class VectorProxy(Members, VectorAttributes[Shard]):
         transport: Name of a transport, or a `Transport`, which takes one session only.
         library: Library of the id; by default that of this class, then any other.
         timeout: Seconds to wait for an answer; by default slightly longer than the server's step timeout.
-        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for a server
+        connect_timeout: Seconds to wait for a server, even one that has not started yet. By default 10 for a server
             that does not answer, and none if connections are refused.
         credentials: Certificates and token; by default from the ENVWIRE_* environment variables.
         lease: Seconds that the environments outlive this program; by default the server's.
@@ -145,7 +145,7 @@ class VectorProxy(Members, VectorAttributes[Shard]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | Sequence[dict[str, Any] | None] | None = None,
     ) -> tuple[Any, Infos]:
-        """Starts an episode in every environment, or in those that a mask chooses.
+        """Starts an episode in every environment, or in those that a mask selects.
 
         Environments that were closed or lost are made again.
 
@@ -192,7 +192,7 @@ class VectorProxy(Members, VectorAttributes[Shard]):
             env_id: The environments, whole sessions as `recv` returned them; by default those of the last `recv`.
 
         Raises:
-            ValueError: They are not the environments of whole sessions, or there are not as many actions.
+            ValueError: They are not the environments of whole sessions, or the number of actions is not theirs.
         """
         self._calls.send(actions, env_id)
 
@@ -204,7 +204,7 @@ class VectorProxy(Members, VectorAttributes[Shard]):
             rewards and flags are zero.
 
         Raises:
-            NoAsyncCallError: Fewer environments have anything to finish.
+            NoAsyncCallError: Fewer environments than a batch needs have a pending request.
         """
         return self._calls.recv()
 

@@ -25,7 +25,7 @@ from envwire.v1 import environment_pb2 as pb
 #: What `VectorEnv.step` returns.
 StepResult = tuple[Any, npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[Any], Infos]
 
-#: Size of drawn seeds: every environment accepts such a seed, and the numbers after it.
+#: Size of drawn seeds: every environment accepts such a seed and the numbers that follow it.
 _SEED_BITS = 30
 
 
@@ -51,7 +51,7 @@ class ShardEpisodes:
         return (yield MakeNew())  # type: ignore[no-any-return]
 
     def follow(self, autoreset: str, space: Any, family: Family) -> None:
-        """Takes the attributes of the environments.
+        """Sets the attributes of the environments.
 
         Args:
             autoreset: Name of their autoreset mode.
@@ -60,10 +60,10 @@ class ShardEpisodes:
         """
 
     def reset(self, seed: Any, options: ResetOptions) -> Operation[Any]:
-        """Returns the request for a reset; for a new session, of all its environments."""
+        """Returns the request for a reset; in a new session, for all its environments."""
         recording = self._handle.strategy.recording
         if recording is not None and not recording.rooted:
-            seed = drawn_seeds(seed, self.spec.size)  # a replay needs a seed that is known
+            seed = drawn_seeds(seed, self.spec.size)  # a replay needs known seeds
         common, each = options.unmasked if self._is_new else options
         self._is_new = False
         return Reset(seed, common, member_options=each)
@@ -72,7 +72,7 @@ class ShardEpisodes:
         """Returns the request to send instead of a step after the session was lost.
 
         Raises:
-            SessionClosedError: There is none; the caller has to reset.
+            SessionClosedError: There is no session; the caller has to reset.
         """
         raise SessionClosedError(
             f"the session of environments {self.spec.start} to {self.spec.stop - 1} was lost; reset() makes "
@@ -90,7 +90,7 @@ class ShardEpisodes:
         return observations, np.zeros(size), *flags, infos
 
     def recovered(self, operation: Operation[Any], loss: RemoteError) -> Flow[StepResult]:
-        """Returns the result of a request by which the session was lost.
+        """Returns the result of a request during which the session was lost.
 
         Raises:
             RemoteError: The session is not recovered.
@@ -100,7 +100,7 @@ class ShardEpisodes:
 
 
 def drawn_seeds(seed: Any, size: int) -> Any:
-    """Returns seeds in a form that `reset` takes; draws one for each environment that has none."""
+    """Returns seeds in a form that `reset` accepts; draws one for each environment without a seed."""
     first = secrets.randbits(_SEED_BITS)
     if seed is None:
         return first

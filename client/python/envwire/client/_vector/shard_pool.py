@@ -23,7 +23,7 @@ _MAKE: Callable[[Shard], pb.MakeResponse] = methodcaller("make")
 
 
 class ShardLabel(NamedTuple):
-    """Names a shard in messages; it uses the vector environment's `str` at the time of the message."""
+    """Names a shard in messages, by the vector environment's `str` at the time of the message."""
 
     pool: ShardPool
     spec: ShardSpec
@@ -40,7 +40,7 @@ class ShardPool:
 
     Attributes:
         shards: The shards in the order of their environments.
-        closed: Whether the environments are closed, or were not made yet.
+        closed: Whether the environments are closed, or not made yet.
     """
 
     def __init__(self, env: Any) -> None:
@@ -68,7 +68,7 @@ class ShardPool:
         return Shard(EPISODES[servers.options.on_lost](spec, handle), handle)
 
     def make_missing(self) -> None:
-        """Makes the sessions that this process does not have."""
+        """Makes the sessions that are missing in this process."""
         if self._pid != THIS_PROCESS.pid:
             for shard in self.shards:
                 shard.handle.kill()
@@ -86,7 +86,7 @@ class ShardPool:
             raise not_live(self, None if self.closed else self._pid)
 
     def live(self) -> list[Shard]:
-        """Returns the shards, all of which have a session.
+        """Returns the shards, after checking that each has a session.
 
         Raises:
             SessionClosedError: A session was lost.
@@ -105,7 +105,7 @@ class ShardPool:
         close_all([each for each in sessions if each is not None and each.pid == THIS_PROCESS.pid])
 
     def kill(self) -> None:
-        """Closes the sessions that were made, after others could not be made."""
+        """Closes the sessions that were made before one could not be made."""
         for shard in self.shards:
             with contextlib.suppress(Exception):
                 shard.handle.kill(close=True)

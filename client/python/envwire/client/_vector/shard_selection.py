@@ -1,4 +1,4 @@
-"""Shards: the environments that share a session, and which environments are whose."""
+"""Shards, the environments that share a session, and the mapping between environments and shards."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def shards_of(shards: Sequence[_S], env_id: Any) -> list[_S]:
 
 
 def compact_bounds(shards: Sequence[BaseShard[Any]]) -> Bounds:
-    """Returns the bounds of each shard in a batch of only these shards."""
+    """Returns the bounds of each shard in a batch that holds only these shards."""
     stops = list(accumulate([shard.size for shard in shards]))
     return list(zip([0, *stops], stops, strict=False))
 

@@ -34,7 +34,7 @@ class Shard(BaseShard[SessionHandle]):
         self._begin(self.handle.run(self.episodes.restart()) if lost else Step(actions))
 
     def begin_reset(self, seed: Any, options: ResetOptions) -> None:
-        """Sends a reset; for a new session, of all its environments."""
+        """Sends a reset; in a new session, for all its environments."""
         self._begin(self.episodes.reset(seed, options))
 
     def _begin(self, operation: Operation[Any]) -> None:
@@ -44,10 +44,10 @@ class Shard(BaseShard[SessionHandle]):
         except RemoteError as error:
             if not self.handle.is_loss(error):
                 raise
-            self._failure = error  # `finish` raises it, like a loss that it finds itself
+            self._failure = error  # `finish` raises it, like a loss that it detects itself
 
     def await_reply(self) -> bool:
-        """Waits until the request is answered, or the connection broke (see `BlockingDriver.await_reply`)."""
+        """Waits until the request is answered, or the connection has broken (see `BlockingDriver.await_reply`)."""
         session = self.handle.driver
         return self._failure is None and session is not None and session.await_reply()
 
@@ -55,7 +55,7 @@ class Shard(BaseShard[SessionHandle]):
         """Waits for the result of the request; after a reset, rewards and flags are zero.
 
         Raises:
-            RemoteError: If `is_loss` of it, the session was lost, and `recover` may return the result.
+            RemoteError: The request failed. If `is_loss` returns True, `recover` may still return the result.
             Exception: Any exception of an environment.
         """
         if self._failure is not None:

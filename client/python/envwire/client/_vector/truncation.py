@@ -43,7 +43,7 @@ class TruncatedEpisodes(ShardEpisodes):
         step = super().answered(operation, result)
         if self._last is not None and not isinstance(operation, Step):
             step = (step[0], np.zeros_like(self._last[1]), *step[2:])
-        # Returned again if the session is lost; a copy, because the user may change the observations.
+        # Returned again if the session is lost. A copy, because the user may change the observations.
         self._last = _copy(step[0]), step[1]
         return step
 

@@ -11,11 +11,11 @@ from envwire.client._vector.shards import Shard
 def first_finished(sent: Sequence[Shard], count: int) -> list[Shard]:
     """Returns the first shards whose answers have arrived, in the order of their environments.
 
-    A shard without a descriptor to poll counts as finished, so such shards are taken in the order of sending.
+    A shard without a descriptor to poll counts as finished; such shards are taken in the order of sending.
 
     Args:
         sent: The shards with an unanswered request, the earliest first.
-        count: How many to wait for.
+        count: Number of shards to wait for.
     """
     finished = [shard for shard in sent if shard.fileno() < 0][:count]
     waiting = {shard.fileno(): shard for shard in sent if shard.fileno() >= 0}

@@ -1,4 +1,4 @@
-"""Records a vector environment whose server reports its members' resets: a replay takes one episode of each member."""
+"""Records a vector environment whose server reports members' resets: a replay repeats one episode of each member."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ class MemberRecording(Recording):
         self._members.add(request, answer, starts)
 
     def check_whole(self, loss: Exception) -> None:
-        """Checks that the recording can be replayed; logs why if one episode of each member is not enough.
+        """Checks that the recording can be replayed; if one episode of each member is not enough, logs why.
 
         Raises:
-            ReplayError: There were more requests than are recorded.
+            ReplayError: There were more requests than the limit.
         """
         super().check_whole(loss)
         if self._members.overflowed:
@@ -79,7 +79,7 @@ class MemberRecording(Recording):
 def _starts(
     raw: bytes, response: pb.InteractResponse, size: int
 ) -> dict[int, spaces_pb2.RandomState | None]:
-    """Returns the members that a request reset, with their generators' states before it; None for a seeded one."""
+    """Returns the members that a request reset, each with its generator's state before; None if it was seeded."""
     kind = response.WhichOneof("response")
     if kind not in ("reset", "step"):
         return {}

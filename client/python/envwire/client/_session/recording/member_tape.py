@@ -1,9 +1,9 @@
 """The tape of a vector environment: it begins with the current episode of each member.
 
-Members' episodes begin at different requests. The tape starts with the earliest of them, and a replay brings in each
-member at the start of its own episode: `MemberStart` holds that position, and the state of the member's generator
-before. Answers are compared from the request on in which all members take part. These have to be at least one block of
-requests; so a member whose current episode began too recently starts with an earlier one.
+Members' episodes begin at different requests. The tape starts with the earliest one, and a replay adds each member at
+the start of its own episode: `MemberStart` holds that position, and the state of the member's generator before it.
+Answers are compared from the first request in which all members take part. At least one block of requests has to be
+compared, so a member whose current episode began too recently starts with an earlier episode.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
 
-#: For each member that was reset, the state of its generator before; None for a seeded one.
+#: For each member that was reset, the state of its generator before; None if the reset was seeded.
 Starts = Mapping[int, "spaces_pb2.RandomState | None"]
 
 
 class _Start(NamedTuple):
-    """A reset from which a replay can bring in a member."""
+    """A reset at which a replay can add a member."""
 
     position: int
     np_random: spaces_pb2.RandomState | None
@@ -44,8 +44,8 @@ class MemberTape:
 
     Args:
         size: Number of members.
-        limit: Most requests on the tape. If there are more, it starts over with the next episodes.
-        lasting: The requests whose effects outlast episodes, which precede the others.
+        limit: Most requests on the tape. When there are more, it starts over with the next episodes.
+        lasting: The requests whose effects outlast episodes; they precede the others.
     """
 
     def __init__(self, size: int, limit: int, lasting: Tape) -> None:
@@ -64,7 +64,7 @@ class MemberTape:
         return self._first + len(self._requests)
 
     def __len__(self) -> int:
-        """Returns how many requests a replay would repeat."""
+        """Returns the number of requests that a replay would repeat."""
         return len(self._lasting) + len(self._requests)
 
     def unknown(self) -> list[int]:
@@ -103,7 +103,7 @@ class MemberTape:
             self._begin_again()
 
     def _begin_proof(self) -> None:
-        """Begins another digest, so that the older one of two always covers at least one block of answers."""
+        """Begins another digest, so that the older of the two always covers at least one block of answers."""
         self._proofs.append(_Proof(self._end))
         if len(self._proofs) > 2:
             self._proofs.popleft()

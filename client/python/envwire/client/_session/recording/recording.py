@@ -3,8 +3,8 @@
 Only requests that change an environment are recorded, on two tapes. The long tape begins at the last reset with a seed,
 preceded by all earlier requests that set attributes or called methods. The short tape begins at the last reset, if the
 state of the environment's generator at that moment is known, preceded by the requests whose effects outlast an episode:
-the seeded reset, attributes and methods. Replaying the short tape takes one episode, however long the run. If the
-environment keeps other state from episode to episode, the short tape's digest differs, and the long tape is used.
+the seeded reset, attributes and methods. The short tape repeats one episode, however long the run was. If the
+environment keeps other state from episode to episode, the short tape's digest differs, and the long tape is replayed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from envwire.wire.frames import Reply
 
 #: The option that says which members of a vector environment are reset.
 RESET_MASK = "reset_mask"
-#: Suffix of Gymnasium's render modes that collect frames: rendering empties the list, which changes the environment.
+#: Suffix of Gymnasium's render modes that collect frames. Rendering then empties the list: it changes the environment.
 _COLLECTING = "_list"
 
 _RECORDED = frozenset({"reset", "step", "render", "save_state", "restore_state", *KEPT})
-#: Reasons of errors after which a request is recorded: it reached the environment, or would be refused again likewise.
+#: Reasons of errors after which a request is recorded: it reached the environment, or a replay refuses it again.
 _SERVED = frozenset(
     {
         Reason.ATTRIBUTE_MISSING,
@@ -48,7 +48,7 @@ class Replayable(Protocol):
     """Requests that bring a new environment into the state at the end of a recording."""
 
     def __len__(self) -> int:
-        """Returns how many requests there are."""
+        """Returns the number of requests."""
         ...
 
     def part(self, position: int, body: pb.ReplayRequest, /) -> None:
@@ -65,11 +65,11 @@ class Replayable(Protocol):
 
 
 class Loss(NamedTuple):
-    """A session that an environment lost.
+    """The loss of a session.
 
     Attributes:
-        epoch: How many there were, this one included.
-        reason: Why, by the server's table of reasons; empty when it did not answer.
+        epoch: Number of losses so far, this one included.
+        reason: Why, as a reason of docs/protocol.md; empty if the server did not answer.
     """
 
     epoch: int
@@ -87,7 +87,7 @@ class Recording:
         render_mode: The environment's render mode.
 
     Attributes:
-        rooted: Whether it began from a seed, or from a known state of the generator.
+        rooted: Whether it begins with a seed, or with a known state of the generator.
     """
 
     def __init__(self, limit: int, render_mode: str | None = None) -> None:
@@ -116,13 +116,13 @@ class Recording:
         self.rooted = False
 
     def __len__(self) -> int:
-        """Returns how many requests a replay would repeat."""
+        """Returns the number of requests that a replay would repeat."""
         tapes = self.tapes()
         return len(tapes[0]) if tapes else 0
 
     @property
     def overflowed(self) -> bool:
-        """Whether there were more requests than are recorded, so that nothing can be replayed."""
+        """Whether there were more requests than the limit, so that nothing can be replayed."""
         return not self.tapes()
 
     def tapes(self) -> Sequence[Replayable]:
@@ -167,7 +167,7 @@ class Recording:
                 self._add(*each)
             return
         self._saves = self._saves or kind == "save_state"
-        # An answer that was too large to send is not compared: the replay does not send it, so it is not refused.
+        # An answer that was too large to send is not compared: a replay does not send it, so nothing refuses it.
         self._add(request, None if reason is Reason.MESSAGE_TOO_LARGE else reply)
         if outlasts_episodes(request):
             self._lasting.add(request, None)
@@ -176,7 +176,7 @@ class Recording:
         """Begins a new tape, if a reset makes the requests before it irrelevant."""
         seeded, known = seeds_all(request), request.HasField("np_random")
         self.rooted = self.rooted or seeded or known
-        if self._saves:  # only a replay of everything creates the saved states again
+        if self._saves:  # only a full replay creates the saved states again
             self._short = None
         elif seeded:
             self._short, self._long = None, self._lasting.lasting()
@@ -197,7 +197,7 @@ class Recording:
         """Checks that the recording can be replayed.
 
         Raises:
-            ReplayError: There were more requests than are recorded.
+            ReplayError: There were more requests than the limit.
         """
         if self.overflowed:
             raise ReplayError(
@@ -216,12 +216,12 @@ def seeds_all(request: pb.ResetRequest) -> bool:
 
 
 def is_masked(request: pb.ResetRequest) -> bool:
-    """Returns whether a reset has a mask, which may leave out members of a vector environment."""
+    """Returns whether a reset has a mask, which selects members of a vector environment."""
     return any(entry.name == RESET_MASK for entry in request.options.entries)
 
 
 def outlasts_episodes(raw: bytes) -> bool:
-    """Returns whether a request has effects beyond the end of an episode; for a seed, that is `np_random_seed`."""
+    """Returns whether a request's effects outlast the episode; a seed's effect is `np_random_seed`."""
     kind = REQUESTS.kind(raw)
     seeded = kind == "reset" and pb.InteractRequest.FromString(raw).reset.HasField("seed")
     return kind in KEPT or seeded

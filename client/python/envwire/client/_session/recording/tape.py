@@ -1,4 +1,4 @@
-"""Tapes: requests in order, and the digest of their answers."""
+"""Tapes: recorded requests in order, with a digest of their answers."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ KEPT = ("set_attribute", "call_method")
 
 
 class Tape:
-    """Requests in order, and the digest of their answers.
+    """Recorded requests in order, with a digest of their answers.
 
     Args:
-        limit: Most requests on the tape; they take 256 MiB at most as well.
+        limit: Most requests on the tape, which also holds at most 256 MiB.
 
     Attributes:
         overflowed: Whether there were more requests, so that the tape cannot be replayed.
@@ -39,7 +39,7 @@ class Tape:
         self.overflowed = False
 
     def __len__(self) -> int:
-        """Returns how many requests are recorded."""
+        """Returns the number of requests."""
         return len(self._requests)
 
     def copy(self) -> Tape:
@@ -106,12 +106,12 @@ def one_part(requests: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def memory_of(request: bytes) -> int:
-    """Returns how many bytes of memory a request takes on a tape."""
+    """Returns the bytes of memory that a request takes on a tape."""
     return len(request) + _OVERHEAD_BYTES
 
 
 def mismatch(first: int, end: int) -> ReplayMismatchError:
-    """Returns the error for answers to the requests from `first` up to `end` that differ from the recorded ones."""
+    """Returns the error for a replay that differs in the answers to requests `first` up to `end`."""
     error = ReplayMismatchError(
         f"the replayed environment went another way: its answers to requests {first + 1} to {end} since the last reset "
         "with a seed differ from those of the lost one. It is not deterministic, or was made in another version; "

@@ -1,7 +1,7 @@
 """Frames of a direct channel in an event loop: one request out, one reply in.
 
-The loop watches the socket for as long as the channel is open, so that a step costs no registration, no timer, and only
-the one iteration of the loop in which its reply arrives.
+The loop watches the socket for as long as the channel is open, so a step costs neither a registration nor a timer, and
+only the one iteration of the loop in which its reply arrives.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from envwire.wire.frames import HEADER, Reply
 
 
 class AsyncFrames:
-    """Uses a channel in the running event loop. The socket stays in blocking mode, so that threads can use it later.
+    """Exchanges frames in the running event loop. The socket stays in blocking mode, so that threads can use it later.
 
     Args:
         channel: A plain channel.
@@ -72,7 +72,7 @@ class AsyncFrames:
             return 0
 
     async def _send_rest(self, data: memoryview) -> None:
-        """Sends the rest of a frame as the socket's buffer empties."""
+        """Sends the rest of a frame as the socket's send buffer drains."""
         while data and self._reply.waiting:
             room: asyncio.Future[None] = self._loop.create_future()
             self._loop.add_writer(self._descriptor, _wake, room)
@@ -85,7 +85,7 @@ class AsyncFrames:
             data = data[self._send(data) :]
 
     def _look(self) -> None:
-        """Keeps the loop polling for a moment instead of sleeping (see `AdaptiveSpin`); other callbacks still run."""
+        """Keeps the loop polling for a moment instead of sleeping (see `AdaptiveSpin`), while other callbacks run."""
         self._looking = self._reply.waiting and self._spin.goes_on()
         if self._looking:
             self._loop.call_soon(self._look)
@@ -117,7 +117,7 @@ class AsyncFrames:
             self._socket.close()  # the next exchange reports it
 
     def interrupt(self) -> None:
-        """Breaks the exchange, if there is one."""
+        """Breaks the current exchange, if any."""
         self._fail(ConnectionResetError("the wait was ended"))
 
     @property

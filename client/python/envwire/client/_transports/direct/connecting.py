@@ -30,7 +30,7 @@ def connect(
         timeout: Seconds to wait for a TCP connection.
         context: TLS settings for TCP; None for a plain connection.
         authority: The name in the server's certificate, if it is not the host.
-        begun: Called with each socket before it connects; to shut it down ends the wait.
+        begun: Called with each socket before it connects; shutting that socket down ends the wait.
 
     Raises:
         OSError: Nothing answers there, or the certificate is not the server's.
@@ -75,8 +75,8 @@ def _connect_first(
 ) -> socket.socket:
     """Connects to the first address of a host that answers, as `socket.create_connection` does.
 
-    TLS is put around the socket before it connects: around a connection that has just been reset, `wrap_socket` fails
-    and loses the socket without closing it.
+    The socket is wrapped in TLS before it connects: on a connection that has just been reset, `wrap_socket` fails and
+    leaks the socket.
     """
     host, _, port = address.rpartition(":")
     failure = OSError(f"{host} has no address")

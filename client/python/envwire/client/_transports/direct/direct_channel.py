@@ -1,7 +1,7 @@
 """The client's end of a direct channel: sends one request, receives one reply, large arrays without a copy.
 
-A step costs two system calls: one to send, and one to wait and receive. A reply is expected to be as long as the last
-one; if it is, it is received directly into its final buffers.
+A step costs two system calls: one to send, and one to wait and receive. A reply that is as long as the last one is
+received directly into its final buffers.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, HEADER_BYTES, PREAMBLE, Area, Reply
 
 _SMALL_BYTES = 4096
-#: Replies up to this size are accepted whatever the server's limit is, so that its errors can be read.
+#: Replies up to this size are accepted whatever the server's limit, so that its errors can be read.
 _LEAST_LIMIT = 2**20
 _FOREVER = 1e9
 _channels: weakref.WeakSet[Channel] = weakref.WeakSet()
@@ -77,7 +77,7 @@ class Channel:
         return self._socket.fileno()
 
     def greet(self, hello: bytes, timeout: float) -> direct_pb2.HelloResponse:
-        """Sends the hello and returns the answer to it; maps the shared memory that comes with the answer.
+        """Sends the hello and returns its answer; maps the shared memory that comes with it.
 
         Raises:
             OSError: The connection broke, or no answer came in time.
@@ -118,7 +118,7 @@ class Channel:
         self._socket.sendall(HEADER.pack(len(request), 0, 0) + request)
 
     def _set_timeout(self, timeout: float) -> None:
-        # The kernel enforces the timeout: Python's own would cost one more system call per message.
+        # The kernel enforces the timeout: Python's would cost one more system call per message.
         self._timeout = timeout
         seconds, rest = divmod(min(timeout, _FOREVER), 1)
         span = struct.pack("ll", int(seconds), max(1, int(rest * 1e6)))  # all 0 would be no limit
@@ -142,7 +142,7 @@ class Channel:
             self.buffer = None
 
     def _receive_as_expected(self) -> Reply:
-        """Receives a reply into buffers of the last one's sizes; copies it if its sizes differ."""
+        """Receives a reply into buffers of the last reply's sizes; copies it if its sizes differ."""
         head, area = self._head, self._buffer_of(self._attached)
         received = self._socket.recvmsg_into([head, area.data])[0]
         if received < len(head):
@@ -205,12 +205,12 @@ class Channel:
             filled += received
 
     def shut_down(self) -> None:
-        """Shuts the connection down, which wakes a thread that waits for a reply; `close` would leave it waiting."""
+        """Shuts the connection down, which wakes a thread that waits for a reply; `close` would not wake it."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Closes the connection; arrays keep the shared memory that they are in. Closing twice is harmless."""
+        """Closes the connection; arrays in shared memory keep it mapped. Closing twice is harmless."""
         self._socket.close()
         self._shared = None
 

@@ -1,4 +1,4 @@
-"""Receives replies from the socket of a direct channel without blocking, piece by piece as they arrive."""
+"""Receives replies from the socket of a direct channel without blocking, piece by piece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared memory of a direct channel: arrays are read in place, and their slot is freed when they are collected."""
+"""Shared memory of a direct channel: arrays are read in place; garbage-collecting them frees their slot."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SharedFrames:
     """The slots of one session.
 
     Args:
-        descriptor: File descriptor of the memory; the caller closes it.
+        descriptor: File descriptor of the memory, which the caller closes.
         layout: How the memory is divided into slots.
 
     Raises:

@@ -21,7 +21,7 @@ class AsyncStreamTransport:
     """One bidirectional stream for all requests of a session.
 
     Args:
-        transport: A blocking transport that is connected to the same server; it is closed with this one.
+        transport: A blocking transport connected to the same server; closing this one closes it too.
     """
 
     def __init__(self, transport: StreamTransport) -> None:

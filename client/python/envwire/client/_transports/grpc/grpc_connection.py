@@ -1,4 +1,4 @@
-"""gRPC connections: channels, their options and certificates, and the meaning of gRPC's errors."""
+"""gRPC connections: channels, their options and certificates, and the interpretation of gRPC's errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _PROBE = f"/{SERVICE.full_name}/GetServerInfo"
 _PROBE_PAUSE = 0.1
 #: The path of the stream.
 INTERACT = f"/{SERVICE.full_name}/Interact"
-#: How long to wait for an advertised address; the address that was dialled works as well.
+#: How long to wait for an advertised address; the dialled address works too.
 _FOLLOW = ConnectWait(1.0, refused=False)
 _STATUS_KEY = "grpc-status-details-bin"
 
@@ -42,7 +42,7 @@ _UNAVAILABLE = frozenset(
     {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN}
 )
 
-#: Only the text of gRPC's error tells that a call found no connection.
+#: Texts of gRPC's errors for a call that found no connection; nothing else distinguishes them.
 _NOT_CONNECTED = ("failed to connect", "resolution")
 
 _NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
@@ -59,7 +59,7 @@ _OPTIONS = (
 
 
 class Connection:
-    """A channel to a server that has answered.
+    """A channel to a server that has answered at least once.
 
     Args:
         target: HOST:PORT, or any gRPC name.
@@ -70,7 +70,7 @@ class Connection:
         target: The server.
         credentials: Certificates and token.
         metadata: Metadata for every call.
-        capabilities: What the server can do, if it told.
+        capabilities: The server's capabilities, if it reported any.
 
     Raises:
         ServerUnavailableError: No server answered in that time.
@@ -123,7 +123,7 @@ class Connection:
         return None
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
-        """Returns the exception for a call that failed without an error of the server's."""
+        """Returns the exception for a failed call whose failure the server did not report itself."""
         code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
         details = (error.details() if isinstance(error, grpc.Call) else "") or str(error)
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
@@ -142,7 +142,7 @@ class Connection:
         return unavailable
 
     def incarnation(self) -> str:
-        """Returns the incarnation of the server that answers here; "" if none does within a second."""
+        """Returns the incarnation of the server that answers; "" if none does within a second."""
         unary: Any = self.channel.unary_unary
         try:
             raw = unary(_PROBE)(b"", timeout=_FOLLOW.seconds, metadata=self.metadata)
@@ -152,7 +152,7 @@ class Connection:
 
 
 def _is_refusal(details: str) -> bool:
-    """Returns whether all addresses refused, by gRPC's text: the status is the same for any lost connection."""
+    """Returns whether gRPC's text says that all addresses refused: the status is the same for any lost connection."""
     return "refused" in details and "failed to connect" in details
 
 
@@ -213,7 +213,7 @@ def channel_settings(
     if not credentials.secure:
         options = (("grpc.default_authority", name),) if name else ()
         return _OPTIONS + options, None
-    credentials.ssl_context()  # reports what is wrong with the files, which gRPC does not
+    credentials.ssl_context()  # reports what is wrong with the files; gRPC does not
     certificates = grpc.ssl_channel_credentials(
         *(credentials.pem(part) for part in ("ca", "key", "cert"))
     )

@@ -33,8 +33,8 @@ from envwire.wire.envelope import REQUESTS, RESPONSES, with_header
 from envwire.wire.frames import Reply
 
 _RENEW_SECONDS = 10.0
-#: How often a blocking call is asked for its trailing metadata, which takes 6 % of the client's time for a call. The
-#: notices of a server that drains come with each.
+#: Seconds between two blocking calls whose trailing metadata is read, which takes 6 % of the client's time for a call.
+#: A draining server sends its notices with every call.
 _NOTICES_SECONDS = 0.1
 
 
@@ -47,7 +47,7 @@ def _methods() -> Iterator[tuple[str, str]]:
 
 
 class GrpcTransport(ABC):
-    """Base of both transports: one connection, to the dialled server or to the one that holds the session.
+    """Base of both transports: one connection, to the dialled server or to the server that holds the session.
 
     Args:
         target: HOST:PORT, or any gRPC name.
@@ -65,7 +65,7 @@ class GrpcTransport(ABC):
 
     @abstractmethod
     def _use(self, connection: Connection) -> None:
-        """Makes all further calls on this connection."""
+        """Uses this connection for all further calls."""
 
     def fileno(self) -> int:
         """Returns -1: gRPC waits in its own threads."""
@@ -112,7 +112,7 @@ class UnaryTransport(GrpcTransport):
             self._use(ticketed.connection)
             return ticketed.reply
         method = self._methods[kind]
-        # A blocking call switches threads less often than `future` and `result`.
+        # A blocking call switches threads less often than `future` with `result`.
         given = {"timeout": timeout, "metadata": self._metadata}
         if (now := time.monotonic()) < self._look_at:
             return self._reply(lambda: (method(message, **given), None), kind, timeout)
@@ -134,7 +134,7 @@ class UnaryTransport(GrpcTransport):
     def _reply(
         self, call: Callable[[], tuple[bytes, Any | None]], kind: str, timeout: float
     ) -> Reply:
-        """Returns the reply of a call; the error that the server reports, if it failed with one."""
+        """Returns the reply of a call, or the server's error as a reply."""
         try:
             response, ended = call()
             reply = outlined(response, kind)
@@ -182,7 +182,7 @@ class StreamTransport(GrpcTransport):
 
     @property
     def connection(self) -> Connection:
-        """The connection, which an asyncio transport opens its own stream to."""
+        """The connection, on which an asyncio transport opens its own stream."""
         return self._connection
 
     def _start(self) -> None:
@@ -222,7 +222,7 @@ class StreamTransport(GrpcTransport):
                 self.follow(pb.InteractResponse.FromString(reply.message).make)
             return reply
         except BaseException as error:
-            # A late reply must not be taken for the next request's: the next call opens a new stream.
+            # So that a late reply cannot be taken for the next request's, the next call opens a new stream.
             self._end()
             if isinstance(error, grpc.RpcError) and (status := status_of(error)):
                 return Reply(RESPONSES.wrap("error", status))

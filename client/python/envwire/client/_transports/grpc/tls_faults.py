@@ -1,4 +1,4 @@
-"""Finds out why a TLS connection failed, by a separate handshake: gRPC does not report the reason."""
+"""Finds out why a TLS connection failed, by a separate handshake, because gRPC does not report the reason."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tls_fault(target: str, credentials: Credentials, timeout: float) -> TlsError
     Args:
         target: HOST:PORT, or any gRPC name.
         credentials: The client's certificates.
-        timeout: Most seconds that the check may take.
+        timeout: Seconds that the check may take at most.
 
     Returns:
         The exception to raise; None if the cause is not TLS, or unknown.
@@ -61,7 +61,7 @@ def _complaint(connection: socket.socket, credentials: Credentials, name: str) -
     except ssl.SSLError as error:
         if _is_alert(error):
             return _refusal(credentials)
-        # A connection that breaks is no proof: a load balancer in front of a starting server breaks it as well.
+        # A broken connection proves nothing: a load balancer in front of a starting server breaks it as well.
         return _NO_TLS if error.reason == "WRONG_VERSION_NUMBER" else None
     with secure:
         return _refusal(credentials) if _ends_at_once(secure) else None
@@ -89,7 +89,7 @@ def _is_alert(error: ssl.SSLError) -> bool:
 
 
 def _ends_at_once(secure: ssl.SSLSocket) -> bool:
-    """Returns whether the server closes after the handshake: TLS 1.3 checks the client's certificate only then."""
+    """Returns whether the server closes right after the handshake, when TLS 1.3 checks the client's certificate."""
     with contextlib.suppress(TimeoutError):
         try:
             return not secure.recv(1)

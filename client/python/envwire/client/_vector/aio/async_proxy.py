@@ -45,9 +45,9 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
     Args:
         target: As for `envwire.client.RemoteVectorEnv`, like all the following arguments.
         env_id: Id of the environments.
-        num_envs: How many.
-        sessions: How many sessions.
-        batch_size: How many environments `recv` waits for; by default all.
+        num_envs: Number of environments.
+        sessions: Number of sessions.
+        batch_size: Number of environments that `recv` waits for; by default all.
         autoreset_mode: When an environment whose episode ended is reset.
         vectorization_mode: "sync" (the default), or "vector_entry_point".
         render_mode: Render mode for the life of the proxy; not "human".
@@ -55,7 +55,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         transport: As for `envwire.client.aio.RemoteEnv`.
         library: Library of the id.
         timeout: Seconds to wait for an answer.
-        connect_timeout: Seconds to wait for a server, also for one that is about to start. By default 10 for a server
+        connect_timeout: Seconds to wait for a server, even one that has not started yet. By default 10 for a server
             that does not answer, and none if connections are refused.
         credentials: Certificates and token.
         lease: Seconds that the environments outlive this program.
@@ -112,7 +112,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         return await envs.__aenter__()
 
     async def _make(self) -> None:
-        """Makes all sessions; if one cannot be made, closes the others."""
+        """Makes all sessions; closes them again if one cannot be made."""
         servers = self._servers
         try:
             specs = await asyncio.to_thread(
@@ -213,19 +213,19 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         return joined(frames, self._native)
 
     async def call(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls a method of each environment, or reads an attribute; returns a tuple with one result of each."""
+        """Calls a method of each environment, or reads an attribute; returns a tuple with one result for each."""
         results = await self._each(lambda shard: shard.call(name, args, kwargs))
         return joined(results, self._native)
 
     async def get_attr(self, name: str) -> Any:
-        """Returns a tuple with an attribute of each environment (or the result, if it is a method)."""
+        """Returns a tuple with an attribute of each environment; if it is a method, with the results of calling it."""
         return await self.call(name)
 
     async def set_attr(self, name: str, values: Any) -> None:
-        """Sets an attribute of each environment: to its element of a list or tuple, or all to one value.
+        """Sets an attribute of each environment: to its element of a list or tuple, or to one value for all.
 
         Raises:
-            ValueError: There are not as many values as environments.
+            ValueError: The number of values is not the number of environments.
         """
         own = [values] if self._native else cut_values(name, values, self._bounds)
         each = dict(zip(self._shards, own * len(self._shards), strict=False))

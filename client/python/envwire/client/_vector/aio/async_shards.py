@@ -26,7 +26,7 @@ class AsyncShard(BaseShard[AsyncSessionHandle]):
         return await self.handle.run(self.episodes.make())
 
     async def reset(self, seed: Any, options: ResetOptions) -> StepResult:
-        """Resets the environments; all of them if they have to be made again."""
+        """Resets the environments; resets all of them if they have to be made again."""
         if self.handle.vacant:
             await self.make()
         return await self._serve(self.episodes.reset(seed, options))
@@ -55,7 +55,7 @@ class AsyncShard(BaseShard[AsyncSessionHandle]):
 
 
 async def all_of(calls: Sequence[Awaitable[_T]]) -> list[_T]:
-    """Awaits all calls at the same time, whatever each raises, and returns their results.
+    """Awaits all calls at the same time, even if some raise, and returns their results.
 
     Raises:
         Exception: The first exception of the calls.

@@ -17,7 +17,7 @@ class PendingSteps:
 
     Args:
         shards: All shards.
-        batch_size: How many environments are received at once.
+        batch_size: Number of environments that are received at once.
         family: The library whose errors are raised.
 
     Attributes:
@@ -65,7 +65,7 @@ class PendingSteps:
         """Waits for a batch; returns its shards in order and the results of their steps.
 
         Raises:
-            NoAsyncCallError: Fewer shards have a pending step.
+            NoAsyncCallError: Fewer shards than a batch needs have a pending step.
         """
         if len(self._steps) < self._batch_shards:
             error: Exception = self._error.NoAsyncCallError(

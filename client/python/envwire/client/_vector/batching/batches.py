@@ -1,4 +1,4 @@
-"""Splits batches of actions for each session and joins observations, by functions built once for a space."""
+"""Splits batches of actions for sessions and joins their observations, by functions built once for each space."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Merge = Callable[[Sequence[Any]], Any]
 
 
 class BatchBuffer:
-    """Memory for a large batch of observations, into which sessions receive theirs; copying would double the cost.
+    """Memory for a large batch, into which each session's observations are received; a copy would double the cost.
 
     Args:
         space: The space of one environment's observations, of a fixed shape.
@@ -42,7 +42,7 @@ class BatchBuffer:
         return [np.ndarray(part.nbytes, np.uint8, part.data) for part in self._parts]
 
     def merged(self, batches: Sequence[Any]) -> npt.NDArray[Any]:
-        """Returns the whole batch; copies it if any part was received elsewhere."""
+        """Returns the whole batch; copies the parts if any was received elsewhere."""
         in_place = all(map(_is_same, batches, self._parts))
         return self._whole if in_place else np.concatenate(batches)
 
@@ -121,7 +121,7 @@ def _slices(actions: Any, size: int, bounds: Bounds) -> list[Any]:
     """Splits an array or a sequence.
 
     Raises:
-        ValueError: There is not one action for each environment.
+        ValueError: The number of actions is not the number of environments.
     """
     if len(actions) != size:
         raise ValueError(f"{len(actions)} actions for {size} environments; give one for each")

@@ -36,7 +36,7 @@ class Gatherer:
         self._join_infos = join_infos
 
     def gather(self, shards: Sequence[Shard]) -> StepResult:
-        """Waits for all shards, whatever each answers, and returns their batch.
+        """Waits for all shards, even if some fail, and returns their batch.
 
         Raises:
             Exception: The first exception of the shards.
@@ -51,7 +51,7 @@ class Gatherer:
         return self.joined(sizes, _whole(answers), merge)
 
     def _merge_in_place(self, shards: Sequence[Shard], sizes: Sequence[int]) -> Merge:
-        """Returns the function that joins the observations; large ones are received in one buffer."""
+        """Returns the function that joins the observations; large batches are received in one buffer."""
         if len(sizes) == 1 or self._row_bytes * min(sizes) < ATTACHED_FROM:
             return self._merge
         batch = BatchBuffer(self._space, sizes)
@@ -83,7 +83,7 @@ class Gatherer:
 
 
 def _finished(shard: Shard) -> StepResult | Exception:
-    """Returns the result of a shard or the exception, so that the other shards are finished as well."""
+    """Returns the result of a shard, or its exception, so that the other shards are finished as well."""
     try:
         return shard.finish()
     except Exception as error:
@@ -91,7 +91,7 @@ def _finished(shard: Shard) -> StepResult | Exception:
 
 
 def _recovered(answered: tuple[Shard, StepResult | Exception]) -> StepResult | Exception:
-    """Recovers a shard if its answer is a loss."""
+    """Recovers a shard if its answer is the loss of its session."""
     shard, answer = answered
     if not isinstance(answer, RemoteError) or not shard.is_loss(answer):
         return answer

@@ -16,7 +16,7 @@ from envwire.envs.type_guards import is_array, is_dict
 
 Infos = dict[Any, Any]
 _NUMBERS = (bool, int, float)
-#: Array types whose elements were numbers of Python's, most probably.
+#: Dtypes that most probably come from Python's own numbers.
 PYTHONS = frozenset(map(np.dtype, _NUMBERS))
 
 
@@ -52,7 +52,7 @@ def _restored(infos: Infos, num_envs: int) -> Infos:
 
 
 def _is_raw(column: Any) -> bool:
-    """Returns whether a column is an object array, which holds the values as they were."""
+    """Returns whether a column is an object array, which holds values unchanged."""
     return is_array(column) and column.dtype == object and column.ndim == 1
 
 

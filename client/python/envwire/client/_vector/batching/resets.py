@@ -14,14 +14,14 @@ _MASK = "reset_mask"
 
 
 class ResetOptions(NamedTuple):
-    """The options of one session: the same for all its environments, or one dict for each."""
+    """The options of one session: one dict for all its environments, or one for each."""
 
     common: Mapping[Any, Any] | None = None
     each: Sequence[Mapping[Any, Any]] = ()
 
     @property
     def unmasked(self) -> ResetOptions:
-        """The options without a mask, for a new session, all of which has to be reset."""
+        """The options without a mask: a new session has to reset all its environments."""
         if self.common is None:
             return self
         common = {key: value for key, value in self.common.items() if key != _MASK}
@@ -37,7 +37,7 @@ def cut_seeds(seed: Any, num_envs: int, bounds: Bounds) -> list[Any]:
         bounds: The environments of each session.
 
     Raises:
-        ValueError: There are not as many seeds as environments.
+        ValueError: The number of seeds is not the number of environments.
     """
     if seed is None:
         return [None] * len(bounds)
