@@ -99,19 +99,6 @@ def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
     return action
 
 
-def take_step(hosted: HostedEnv, action: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Takes one step and returns what the environment returned.
-
-    Raises:
-        FaultError: The environment raised.
-    """
-    try:
-        observation, reward, terminated, truncated, info = hosted.env.step(action)
-    except Exception as error:
-        raise _step_fault(hosted, action, error) from error
-    return observation, reward, terminated, truncated, info
-
-
 def encode_step(
     hosted: HostedEnv,
     result: tuple[Any, Any, Any, Any, Any],
@@ -147,7 +134,7 @@ def _has_ended(result: tuple[Any, Any, Any, Any, Any]) -> bool:
     return truth(result[2]) or truth(result[3])
 
 
-def _step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
+def step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
     """Returns the fault of a step that raised: INVALID_ACTION if the action is not in the action space."""
     reason, space = reason_of(error), hosted.env.action_space
     if reason is Reason.RESET_NEEDED or _contains(space, action):

@@ -37,7 +37,7 @@ from envwire.server._session.episodes import (
     encode_step,
     read_action,
     step_event,
-    take_step,
+    step_fault,
 )
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.operations import OPERATIONS
@@ -134,7 +134,8 @@ class Session:
         """
         step = self._decode_step(raw)
         if step is not None and step[0] == self._sequence + 1:
-            return self._keep(raw, self._guarded(self._step, step[1], False, _beside(attach)))
+            attachments = Attachments() if attach else None
+            return self._keep(raw, self._guarded(self._step, step[1], False, attachments))
         try:
             request = environment_pb2.InteractRequest.FromString(raw)
         except DecodeError as error:
@@ -147,7 +148,8 @@ class Session:
             return _fault(has_header(kind))
         if body.sequence != self._sequence + 1:
             return self._answer_out_of_order(raw, body.sequence, attach)
-        reply = self._keep(raw, self._guarded(self._serve, kind, body, _beside(attach)))
+        attachments = Attachments() if attach else None
+        reply = self._keep(raw, self._guarded(self._serve, kind, body, attachments))
         if kind == "close":  # it is over even when the environment raised while it closed
             self.state = move(self.state, Event.CLOSE)
         return reply
@@ -246,10 +248,13 @@ class Session:
     def _take(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
         begun = time.perf_counter_ns()
         try:
-            taken = take_step(self._hosted, action)
+            observation, reward, terminated, truncated, info = self._hosted.env.step(action)
+        except Exception as error:
+            raise step_fault(self._hosted, action, error) from error
         finally:
             self.stepping += time.perf_counter_ns() - begun
             self.steps += self._steps_at_once
+        taken = observation, reward, terminated, truncated, info
         if self._notes is not None:
             self._notes.add(taken)
         return taken
@@ -289,10 +294,6 @@ class Session:
             return _fault(sequence_reused(sequence))
         self.counts.add_repeat()
         return self._reply if attach else inlined(self._reply)
-
-
-def _beside(attach: bool) -> Attachments | None:
-    return Attachments() if attach else None
 
 
 def _fault(fault: FaultError) -> Packet:

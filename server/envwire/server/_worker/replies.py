@@ -1,4 +1,4 @@
-"""Limits the length of replies, and adds notices to them, before they are sent."""
+"""Errors in place of replies that are too long, and notices that are added to replies."""
 
 from __future__ import annotations
 
@@ -8,13 +8,6 @@ from envwire.codec.notices import draining_notice
 from envwire.server._ipc.fault_replies import fault_reply, reply_too_large
 from envwire.v1 import environment_pb2
 from envwire.wire.frames import Packet
-
-
-def bounded(packet: Packet, limit: int) -> Packet:
-    """Returns a reply, or an error in its place when it is longer than `limit` bytes."""
-    attached = packet.attachments.length if packet.attachments else 0
-    length = len(packet.message) + attached
-    return packet if length <= limit else Packet(too_large(length, limit))
 
 
 def too_large(length: int, limit: int) -> bytes:

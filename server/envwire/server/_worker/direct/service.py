@@ -13,7 +13,7 @@ from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.direct.shared_memory import share
 from envwire.server._worker.orders import FrontOrders
 from envwire.server._worker.poller import Waiting
-from envwire.server._worker.replies import bounded, with_notice
+from envwire.server._worker.replies import too_large, with_notice
 from envwire.server._worker.served_session import ServedSession
 from envwire.server._worker.sessions import ProcessSessions
 from envwire.server.config import ServerConfig
@@ -71,7 +71,9 @@ class DirectService:
         session, self._warnings.log = served.session, served.warnings
         row = served.row
         row.begin()
-        packet = bounded(session.handle(raw, True), self._limit)
+        packet = session.handle(raw, True)
+        if packet.size > self._limit:
+            packet = Packet(too_large(packet.size, self._limit))
         if self._sessions.stops_at is not None:
             packet = with_notice(packet, self._sessions.stops_at)
         replied = time.monotonic_ns()
