@@ -94,6 +94,48 @@ def test_a_vector_environment(target: str) -> None:
         np.testing.assert_array_equal(observations, np.zeros((8, 2)))
 
 
+def test_a_lost_session_goes_on_at_another_kit() -> None:
+    with (
+        kit("cpp") as first,
+        kit("cpp") as second,
+        RemoteEnv([first.target, second.target], ENV_ID, on_lost="replay") as env,
+    ):
+        env.reset(seed=3)
+        env.step(1)
+        env.reset()
+        env.step(1)
+        with contextlib.closing(env.fork()) as copy:
+            assert copy.step(0)[0].tolist() == [2, 1]
+        first.process.kill()
+        assert env.step(1)[0].tolist() == [2, 2]
+        assert env.reset()[1]["draw"] == np.random.default_rng(3).random(3)[2]
+        assert env.connection_stats.recovered == 1
+
+
+def test_lost_members_go_on_at_another_kit(caplog: pytest.LogCaptureFixture) -> None:
+    """Their episodes do not fall together: a recording begins with the earliest of the present ones."""
+    caplog.set_level("INFO")
+    with kit("cpp") as first, kit("cpp") as second, contextlib.ExitStack() as stack:
+        vectors = [
+            stack.enter_context(
+                contextlib.closing(RemoteVectorEnv(targets, ENV_ID, num_envs=6, on_lost="replay"))
+            )
+            for targets in ([first.target, second.target], second.target)
+        ]
+        for envs in vectors:
+            envs.reset(seed=7)
+            envs.set_attr("length", [3, 4, 5, 6, 7, 8])
+        for count in range(200):
+            if count == 190:
+                first.process.kill()
+            lossy, spared = (envs.step(np.arange(6) % 2) for envs in vectors)
+            np.testing.assert_equal(lossy, spared)
+        assert [envs.connection_stats.recovered > 0 for envs in vectors] == [True, False]
+    assert "replaying" in caplog.text
+    assert "an episode alone does not bring it back" not in caplog.text
+    assert "cannot be replayed from their last episode" not in caplog.text
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_closed_sessions_leave_no_sockets_behind(language: str) -> None:
     with kit(language) as served:

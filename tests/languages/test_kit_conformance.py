@@ -33,7 +33,17 @@ class Claim(NamedTuple):
 CLAIMS = {
     # No step is stopped there.
     "cpp": Claim(
-        ("core", "stream", "attributes", "direct", "direct-make", "states", "vector", "ops"),
+        (
+            "core",
+            "stream",
+            "attributes",
+            "direct",
+            "direct-make",
+            "states",
+            "replay",
+            "vector",
+            "ops",
+        ),
         NOBODYS
         | {
             "leases.a-request-has-its-time[unary]",

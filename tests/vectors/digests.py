@@ -27,6 +27,13 @@ def _warned() -> pb.InteractResponse:
     return response
 
 
+def _odd() -> pb.InteractResponse:
+    response = _step(Value(int_value=1))
+    opaque = response.step.info.entries.add(name="it").value.opaque
+    opaque.type_name, opaque.text = "a.B", "<B at 0x7f00>"
+    return response
+
+
 def _failed() -> pb.InteractResponse:
     response = pb.InteractResponse()
     encode_fault(FaultError(Reason.INVALID_ACTION, "any text"), response.error)
@@ -34,15 +41,13 @@ def _failed() -> pb.InteractResponse:
 
 
 LARGE = encoded((np.arange(4096) % 251).astype(np.uint8))
-OPAQUE = Value()
-OPAQUE.opaque.type_name, OPAQUE.opaque.text = "a.B", "<B at 0x7f00>"
 #: What answers are digested, by what they show. None is one that nobody saw.
 ANSWERS: dict[str, list[pb.InteractResponse | None]] = {
     "nothing": [],
     "one step": [_step(Value(int_value=1))],
     "two steps": [_step(Value(int_value=1)), _step(Value(int_value=2))],
     "warnings and times are left out": [_warned()],
-    "the text of an opaque value is left out": [_step(OPAQUE)],
+    "the text of an opaque value is left out": [_odd()],
     "an error is its reason": [_failed(), _step(Value(int_value=1))],
     "the elements of a large tensor follow": [_step(LARGE)],
     "an answer that nobody saw": [None, _step(Value(int_value=1))],

@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "kit/faults.h"
 #include "kit/np_random.h"
+#include "kit/replay/digest.h"
 #include "kit/request_fields.h"
 #include "spaces/codec.h"
 #include "transports/frames.h"
@@ -176,6 +177,18 @@ TEST(Vectors, OfRequestsAreReadByTheKit) {
 // The message of a frame, which the header announces.
 std::string MessageOf(const std::string& frame) {
   return frame.substr(internal::kFrameHeaderBytes, internal::GetNumber<std::uint32_t>(frame.data()));
+}
+
+TEST(Vectors, OfDigestsAreWhatTheKitAnswersToAReplay) {
+  for (const Vector& vector : Vectors("digests")) {
+    internal::RollingDigest digest;
+    for (const pb::Value& each : vector.at("answers").list_value().values()) {
+      v1::InteractResponse answer;
+      ASSERT_TRUE(answer.ParseFromString(Unhex(each.string_value())));
+      digest.Add(each.has_null_value() ? nullptr : &answer);
+    }
+    EXPECT_EQ(digest.Value(), Unhex(vector.at("digest").string_value())) << vector.name();
+  }
 }
 
 TEST(Vectors, OfRequestFramesAreWritten) {

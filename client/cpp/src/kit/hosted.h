@@ -1,9 +1,11 @@
 // What a session serves: an environment, or several that step together. Nothing is numbered here.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string_view>
 
+#include "envwire/error.hpp"
 #include "envwire/v1/environment.pb.h"
 #include "session/client_session.h"
 
@@ -12,6 +14,9 @@ class Environment;
 }  // namespace envwire
 
 namespace envwire::internal {
+
+// Where members of a vector begin in a recording, by their indices.
+using MemberStarts = std::map<std::uint32_t, v1::MemberStart>;
 
 class Hosted {
  public:
@@ -24,6 +29,12 @@ class Hosted {
   virtual void Serve(Kind kind, std::string_view body, v1::InteractResponse* answer) = 0;
   // Closes the environment. Called once.
   virtual void Close() = 0;
+  // Says, before a request of a recording at this position, which members of a vector take part in it: those that begin
+  // later are left out, and those that begin here are reset by it. Throws Error (INVALID_VALUE).
+  virtual void TakePart(const MemberStarts& starts, std::uint64_t position) {
+    (void)position;
+    if (!starts.empty()) throw Error("INVALID_VALUE", "only members of a vector environment begin later");
+  }
   // Tells a client what there is: spaces, metadata, capabilities.
   virtual void Describe(v1::MakeResponse* made) = 0;
 };

@@ -212,6 +212,7 @@ void HostedEnv::Describe(v1::MakeResponse* made) {
   Encode(env_->action_space(), made->mutable_action_space());
   Encode(env_->metadata(), made->mutable_metadata());
   made->add_capabilities("chunk");
+  made->add_capabilities("replay");
   if (env_->SaveState()) made->add_capabilities("save_state");
 }
 

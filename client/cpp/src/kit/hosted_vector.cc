@@ -143,7 +143,8 @@ std::vector<HostedVector::MemberReset> HostedVector::ResetsOf(v1::ResetRequest* 
     resets[i].options = common;
     const int own = static_cast<int>(i);
     if (own < request->member_options_size()) resets[i].options = DecodeSent(request->mutable_member_options(own));
-    resets[i].passed_over = mask && mask->Number(i) == 0;
+    const Part part = members_[i].part;
+    resets[i].passed_over = part == Part::kLeftOut || (part == Part::kWhole && mask && mask->Number(i) == 0);
   }
   return resets;
 }
@@ -174,7 +175,8 @@ void HostedVector::Step(std::string_view body, v1::StepResponse* answer) {
 }
 
 StepResult HostedVector::StepMember(Member& member, const Value& action) {
-  if (member.ended && mode_ == Autoreset::kNextStep) {
+  if (member.part == Part::kLeftOut) return {};
+  if (member.part == Part::kBeginning || (member.ended && mode_ == Autoreset::kNextStep)) {
     StepResult result;
     result.info = ResetMember(member, std::nullopt, std::nullopt);
     return result;
@@ -267,6 +269,21 @@ void HostedVector::CallMethod(std::string_view body, v1::CallMethodResponse* ans
   Encode(results, answer->mutable_result());
 }
 
+void HostedVector::TakePart(const MemberStarts& starts, std::uint64_t position) {
+  for (Member& member : members_) member.part = Part::kWhole;
+  for (const auto& [index, start] : starts) {
+    if (index >= members_.size()) throw Error("INVALID_VALUE", "there is no member " + std::to_string(index));
+    if (start.position() > position && !started_) {
+      throw Error("INVALID_VALUE", "a member is left out before any reset; reset all members first");
+    }
+    if (start.position() == position && start.has_np_random()) members_[index].random.Restore(start.np_random());
+  }
+  for (const auto& [index, start] : starts) {
+    if (start.position() > position) members_[index].part = Part::kLeftOut;
+    if (start.position() == position) members_[index].part = Part::kBeginning;
+  }
+}
+
 void HostedVector::Close() {
   if (std::exchange(closed_, true)) return;
   for (Member& member : members_) member.env->Close();
@@ -282,6 +299,7 @@ void HostedVector::Describe(v1::MakeResponse* made) {
   Encode(first.observation_space(), vector->mutable_single_observation_space());
   Encode(first.action_space(), vector->mutable_single_action_space());
   vector->set_autoreset_mode(mode_name_);
+  made->add_capabilities("replay");
 }
 
 }  // namespace envwire::internal

@@ -15,18 +15,22 @@ class HostedVector : public Hosted {
   HostedVector(const v1::VectorRequest& request, const std::function<std::unique_ptr<Environment>()>& make);
 
   void Serve(Kind kind, std::string_view body, v1::InteractResponse* answer) override;
+  void TakePart(const MemberStarts& starts, std::uint64_t position) override;
   void Close() override;
   void Describe(v1::MakeResponse* made) override;
 
  private:
   enum class Autoreset { kNextStep, kSameStep, kDisabled };
 
+  // What a member does in a request of a recording.
+  enum class Part { kWhole, kLeftOut, kBeginning };
+
   struct Member {
     std::unique_ptr<Environment> env;
     NpRandom random;
     Value observation;
     bool ended = false;
-
+    Part part = Part::kWhole;
     std::uint32_t index = 0;
   };
   // How one member is reset.

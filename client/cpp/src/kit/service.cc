@@ -63,6 +63,7 @@ ReplyPtr Service::Info() {
   v1::GetServerInfoResponse* info = response.mutable_get_server_info();
   info->set_version(kVersion);
   info->add_capabilities("interact");
+  info->add_capabilities("replay");
   info->add_capabilities("save_state");
   info->add_capabilities("vector");
   if (options_.direct) {

@@ -92,14 +92,23 @@ ReplyPtr Session::Served(const RequestView& request) {
   requests_.fetch_add(1, std::memory_order_relaxed);
   try {
     answer_.Clear();
-    hosted_->Serve(request.kind, request.body, &answer_);
-    if (answer_.ByteSizeLong() > most_bytes_) {
-      throw Error("MESSAGE_TOO_LARGE", "the answer has " + std::to_string(answer_.ByteSizeLong()) + " bytes, and " +
-                                           std::to_string(most_bytes_) + " are allowed");
+    if (request.kind == Kind::kReplay) {
+      const auto serve = [this](const RequestView& recorded, auto* answer) { ServeInto(recorded, answer); };
+      replaying_.Apply(request.body, *hosted_, serve, answer_.mutable_replay());
+    } else {
+      ServeInto(request, &answer_);
     }
     return std::make_shared<Reply>(answer_);
   } catch (const std::exception& thrown) {
     return ErrorReply(thrown, request.kind);
+  }
+}
+
+void Session::ServeInto(const RequestView& request, v1::InteractResponse* answer) {
+  hosted_->Serve(request.kind, request.body, answer);
+  if (answer->ByteSizeLong() > most_bytes_) {
+    throw Error("MESSAGE_TOO_LARGE", "the answer has " + std::to_string(answer->ByteSizeLong()) + " bytes, and " +
+                                         std::to_string(most_bytes_) + " are allowed");
   }
 }
 

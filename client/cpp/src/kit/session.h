@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kit/hosted.h"
+#include "kit/replay/replaying.h"
 #include "kit/reply.h"
 #include "session/retry_schedule.h"
 
@@ -49,6 +50,7 @@ class Session {
   ReplyPtr Repeated(const RequestView& request);
   [[noreturn]] void RefuseGap(const RequestView& request, std::uint64_t sequence);
   ReplyPtr Served(const RequestView& request);
+  void ServeInto(const RequestView& request, v1::InteractResponse* answer);
   void EndLocked(const char* reason);
 
   const std::string id_;
@@ -57,6 +59,7 @@ class Session {
   const std::size_t most_bytes_;
   const std::function<void(const Session&)> on_end_;
   std::unique_ptr<Hosted> hosted_;
+  Replaying replaying_;
   std::mutex serving_;
   std::uint64_t last_ = 0;
   Kind kept_kind_ = Kind::REQUEST_NOT_SET;

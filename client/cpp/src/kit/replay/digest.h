@@ -1,0 +1,28 @@
+// The digest of the answers to a recording, by which a client sees that this environment goes the way of the lost one.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "envwire/v1/environment.pb.h"
+#include "kit/replay/blake2b.h"
+
+namespace envwire::internal {
+
+class RollingDigest {
+ public:
+  // Takes the answer to the next request, which is changed by this; none for one that nobody saw.
+  void Add(v1::InteractResponse* answer);
+  std::string Value() const { return hash_.Digest(); }
+  // How many requests there were.
+  std::uint64_t count() const { return count_; }
+  // The digest after every 64th of them.
+  const std::vector<std::string>& checkpoints() const { return checkpoints_; }
+
+ private:
+  Blake2b hash_;
+  std::uint64_t count_ = 0;
+  std::vector<std::string> checkpoints_;
+};
+
+}  // namespace envwire::internal
