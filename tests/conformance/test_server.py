@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from envwire.conformance.checks import CHECKS
 from envwire.conformance.raw import Access
 from envwire.conformance.suite import Check, Selection
-from envwire.conformance.suite.runner import Outcome, Runner
+from envwire.conformance.suite.runner import Outcome, Result, Runner
 from envwire.server import Server
+from envwire.server._auth.scopes import Scope
 from tests.conformance.conftest import CHECKED
-from tests.secured import strict
+from tests.secured import strict, write_tokens
 
 #: Checks that wait for long.
 SLOW = ("leases.", "opening.an-unfinished")
@@ -35,18 +37,26 @@ def slow(check: Check) -> bool:
     return repeated or check.name.startswith(SLOW)
 
 
-def passes(check: Check, access: Access) -> None:
+def made(check: Check, access: Access) -> Result:
     selection = Selection(profiles=[check.profile], run=[check.name])
     (result,) = Runner(access, selection, seconds=20.0).results()
+    return result
+
+
+def passes(check: Check, access: Access) -> None:
+    result = made(check, access)
     assert result.outcome is Outcome.PASSED, "\n".join([result.text, *result.exchange])
 
 
 @pytest.fixture(scope="module")
-def secured() -> Iterator[Access]:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
     """What opens a server that asks for certificates and tokens."""
-    with Server(["Conformance/*"], **strict().settings, **CHECKED) as server:
-        shown = (strict().variables[f"ENVWIRE_{name}"] for name in ("TOKEN", "CA", "CERT", "KEY"))
-        yield Access(server.target, *shown)
+    path = tmp_path_factory.mktemp("secured") / "tokens"
+    tokens = write_tokens(path, {"player": [Scope.PLAY], "observer": [Scope.OBSERVE]})
+    settings = strict().settings | {"tokens": path}
+    with Server(["Conformance/*"], **settings, **CHECKED) as server:
+        ca, cert, key = (strict().variables[f"ENVWIRE_{name}"] for name in ("CA", "CERT", "KEY"))
+        yield Access(server.target, tokens["player"], ca, cert, key, tokens["observer"])
 
 
 @pytest.mark.parametrize("check", marked([one for one in CHECKS if one.profile not in SECURED]))
@@ -60,3 +70,9 @@ def test_the_server_passes(checked: Server, check: Check) -> None:
 )
 def test_a_server_with_tokens_and_tls_passes(secured: Access, check: Check) -> None:
     passes(check, secured)
+
+
+def test_an_observer_that_plays_is_found(secured: Access) -> None:
+    (check,) = (one for one in CHECKS if one.name == "access.an-observer-does-not-play[unary]")
+    playing = replace(secured, observe_token=secured.token)
+    assert made(check, playing).outcome is Outcome.FAILED

@@ -13,13 +13,20 @@ from envwire.conformance.suite import Selection
 from envwire.conformance.suite.runner import Outcome, Runner
 from tests.languages.programs import LANGUAGES, kit
 
-#: A crash ends all sessions of a kit, and so it makes no `Conformance/Crash-v0`; it is one library, without wrappers.
+#: A crash ends all sessions of a kit, and so it makes no `Conformance/Crash-v0`; it is one library, without wrappers;
+#: `Conformance/Odd-v0` is made of what other languages do not have.
 NOBODYS = {
     "makes.an-id-of-several-libraries-is-envwires[unary]",
     "makes.wrappers-are-put-around[unary]",
     "errors.a-crash-ends-one-session[unary]",
     "errors.the-last-words-of-a-process-travel[unary]",
     "endings.a-crash-ends-the-channel[direct]",
+    "leases.a-make-has-a-limit-of-its-own[unary]",
+    "makes.a-wrapper-may-have-noted-nothing[unary]",
+    "spaces.a-space-of-another-class-makes-make-fail[unary]",
+    "values.a-subclass-travels-as-what-it-extends[unary]",
+    "values.a-subclass-travels-as-what-it-extends[stream]",
+    "values.a-subclass-travels-as-what-it-extends[direct]",
 }
 
 
@@ -48,6 +55,8 @@ CLAIMS = {
         | {
             "leases.a-request-has-its-time[unary]",
             "vector_members.wrappers-go-around-each-member[unary]",
+            "vector_members.an-own-form-has-attributes-once[unary]",
+            "vector_members.an-own-form-tells-no-resets[unary]",
         },
     ),
     # No samples of stacked sequences there.

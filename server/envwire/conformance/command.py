@@ -87,7 +87,7 @@ def _runner(
     if unknown := set(profiles) - PROFILES.keys():
         stop(f"no profile {', '.join(sorted(unknown))}; there are {', '.join(PROFILES)}", USAGE)
     return Runner(
-        Access(target, given.token, given.ca, given.cert, given.key),
+        Access(target, given.token, given.ca, given.cert, given.key, given.observe_token),
         Selection(profiles, tuple(run or ()), (*given.skip, *(skip or ()))),
         known,
         seed,

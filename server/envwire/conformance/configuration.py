@@ -16,6 +16,7 @@ class Configuration:
 
     Attributes:
         token: Token to show.
+        observe_token: One of scope "observe" alone.
         ca: PEM file of the authority of the server's certificate.
         cert: PEM file of the client's certificate.
         key: PEM file of its key.
@@ -27,6 +28,7 @@ class Configuration:
     """
 
     token: str = ""
+    observe_token: str = ""
     ca: str = ""
     cert: str = ""
     key: str = ""

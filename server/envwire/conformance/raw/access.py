@@ -16,6 +16,7 @@ class Access:
     Attributes:
         target: HOST:PORT of its gRPC port.
         token: Token to show; empty for none.
+        observe_token: One with scope "observe" alone, which some checks show; empty for none.
         ca: PEM file of the authority of the server's certificate; empty for a server without TLS.
         cert: PEM file of the client's certificate; empty for none.
         key: PEM file of its key.
@@ -26,6 +27,7 @@ class Access:
     ca: str = ""
     cert: str = ""
     key: str = ""
+    observe_token: str = ""
 
     @property
     def host(self) -> str:

@@ -15,6 +15,7 @@ for _id, _entry_point in (
     ("Crash", "failing:CrashEnv"),
     ("Echo", "echo:EchoEnv"),
     ("EverySpace", "every_space:EverySpaceEnv"),
+    ("Odd", "odd:odd"),
     ("Raise", "failing:RaiseEnv"),
     ("Slow", "failing:SlowEnv"),
 ):

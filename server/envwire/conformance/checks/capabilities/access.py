@@ -52,6 +52,22 @@ def a_stream_needs_the_token(scene: Scene) -> None:
     answer.refused(Reason.UNAUTHENTICATED)
 
 
+@check("ACCESS-3", profile="auth")
+def an_observer_does_not_play(scene: Scene) -> None:
+    """A token of scope "observe" looks at the server, and makes nothing: SCOPE_MISSING names "play"."""
+    if not scene.access.observe_token:
+        raise SkippedError("the configuration has no observe_token")
+    observer = replace(scene.access, token=scene.access.observe_token)
+    _asked(scene, observer, _INFO).of("get_server_info")
+    listing = pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest())
+    _asked(scene, observer, listing).of("list_environments")
+    make = pb.InteractRequest(make=scene.make_request())
+    refused = _asked(scene, observer, make)
+    info = refused.refused(Reason.SCOPE_MISSING)
+    told = f"{refused.response.error.message} {info.metadata}"
+    expect("play" in told, f"the scopes that would do, not {told}")
+
+
 @check("LIMIT-10", profile="auth")
 def health_needs_no_token(scene: Scene) -> None:
     """Health answers strangers."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Answer, Session
-from envwire.conformance.raw.values import int64s, look_up
-from envwire.conformance.suite import Scene, check
+from envwire.conformance.raw.values import entries, int64s, integer, look_up, text
+from envwire.conformance.suite import Scene, cases, check
 from envwire.v1 import environment_pb2 as pb
 
 
@@ -79,3 +79,12 @@ def a_copy_outlives_its_original(scene: Scene) -> None:
     copy = _copied(scene, session)
     session.close().of("close")
     expect_equal(int64s(copy.step(1).observation), [1, 1], "steps and sum of the copy")
+
+
+@cases({"thread": "thread", "process": "process"}, "SESSION-15", profile="fork")
+def what_has_more_than_a_state_is_not_copied(scene: Scene, starts: str) -> None:
+    """An environment with a thread, or a process of its own, answers UNSUPPORTED, and goes on."""
+    session = scene.make("Odd", kwargs=entries(starts=text(starts)))
+    session.reset(1)
+    _ask_copy(scene, session.header).refused(Reason.UNSUPPORTED)
+    expect_equal(session.step(0).observation.tuple.values[0], integer(1), "its steps")

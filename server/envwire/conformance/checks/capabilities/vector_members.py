@@ -5,6 +5,7 @@ from __future__ import annotations
 from envwire.codec import Reason
 from envwire.conformance.checks.capabilities.vectors import COUNT, actions, vector
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.raw import Session
 from envwire.conformance.raw.values import dictionary, entries, int64s, integer, look_up, sequence
 from envwire.conformance.suite import Level, Scene, check
 from envwire.v1 import environment_pb2 as pb
@@ -110,3 +111,30 @@ def wrappers_go_around_each_member(scene: Scene) -> None:
     session.reset(1)
     found = session.step(actions(0, 1, 0)).typed_truncated.array.data
     expect_equal(found, b"\x01" * COUNT, "typed_truncated")
+
+
+def _own_form(scene: Scene) -> Session:
+    """Makes CartPole's own vectorised form, which tells of resets where it can."""
+    vector = pb.VectorRequest(
+        num_envs=COUNT, vectorization_mode="vector_entry_point", report_member_resets=True
+    )
+    make = pb.MakeRequest(env_id="CartPole-v1", vector=vector)
+    answer = scene.unary.exchange(pb.InteractRequest(make=make), 60.0)
+    if answer.kind == "error":
+        raise SkippedError(f"no CartPole-v1 with a form of its own: {answer.info.reason}")
+    return scene.attach(scene.made(answer), scene.unary)
+
+
+@check("VECTOR-21", profile="vector")
+def an_own_form_has_attributes_once(scene: Scene) -> None:
+    """An attribute of an environment's own vectorised form is one, not a tuple with one of each member."""
+    answer = _own_form(scene).ask("get_attribute", name="max_episode_steps").of("get_attribute")
+    expect_equal(answer.value, integer(500), "max_episode_steps")
+
+
+@check("VECTOR-24", profile="vector")
+def an_own_form_tells_no_resets(scene: Scene) -> None:
+    """A reset without a seed names no members."""
+    session = _own_form(scene)
+    session.reset(1)
+    expect_equal(len(session.reset().member_resets), 0, "resets that are told")

@@ -10,7 +10,7 @@ from google.protobuf.duration_pb2 import Duration
 from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Session
-from envwire.conformance.raw.values import int64s
+from envwire.conformance.raw.values import entries, int64s
 from envwire.conformance.suite import Scene, cases, check
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1.values_pb2 import Value
@@ -161,6 +161,16 @@ def a_deadline_stops_no_request(scene: Scene) -> None:
     expect_equal(observation.int_value, 1, "the number of steps that were taken")
     session.number += 1
     expect_equal(session.step(Value(float_value=0.0)).observation.int_value, 2, "that of the next")
+
+
+@check("LEASE-11")
+def a_make_has_a_limit_of_its_own(scene: Scene) -> None:
+    """An environment that takes longer to make than a step may take is made."""
+    limit = scene.make("Odd").made.step_timeout.ToTimedelta().total_seconds()
+    if limit > _PATIENCE:
+        raise SkippedError(f"step_timeout is {limit:g} s; run the server with one of at most 10 s")
+    kwargs = entries(seconds=Value(float_value=limit + 0.5))
+    scene.ask_make("Odd", kwargs=kwargs).of("make")
 
 
 @check("LEASE-10 STATE-2")

@@ -227,3 +227,11 @@ def _way(scene: Scene, request: pb.MakeRequest) -> tuple[str, bytes]:
     session = scene.attach(made, scene.unary)
     observations = [session.reset(7).observation, *(session.step(1).observation for _ in range(5))]
     return made.library, b"".join(one.array.data for one in observations)
+
+
+@check("VALUE-29")
+def a_wrapper_may_have_noted_nothing(scene: Scene) -> None:
+    """One that did not note its arguments has `recorded` false, and no arguments."""
+    wrappers = scene.make("Odd").made.spec.additional_wrappers
+    expect_equal([one.recorded for one in wrappers], [False], "recorded, of each wrapper")
+    expect(not wrappers[0].HasField("kwargs"), "no arguments")

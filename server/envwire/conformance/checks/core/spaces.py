@@ -6,13 +6,14 @@ import math
 import struct
 from collections.abc import Callable, Iterator
 
+from envwire.codec import Reason
 from envwire.conformance.outcomes import FailedError, SkippedError, expect, expect_equal
-from envwire.conformance.raw.values import look_up
+from envwire.conformance.raw.values import entries, look_up
 from envwire.conformance.suite import Scene, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1 import spaces_pb2 as pb
 from envwire.v1 import values_pb2
-from envwire.v1.values_pb2 import Tensor
+from envwire.v1.values_pb2 import Tensor, Value
 
 
 def _spaces(space: pb.Space) -> dict[str, pb.Space]:
@@ -200,3 +201,11 @@ def generators_are_pcg64(scene: Scene) -> None:
         expect_equal(
             {entry.name for entry in inner.entries}, {"state", "inc"}, "those of its state"
         )
+
+
+@check("VALUE-23")
+def a_space_of_another_class_makes_make_fail(scene: Scene) -> None:
+    """An environment whose space is none of the ten kinds is not made: UNSUPPORTED."""
+    scene.make("Odd")
+    answer = scene.ask_make("Odd", kwargs=entries(odd_space=Value(bool_value=True)))
+    answer.refused(Reason.UNSUPPORTED)

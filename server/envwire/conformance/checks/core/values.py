@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envwire.codec import Reason
 from envwire.conformance.outcomes import expect, expect_equal
-from envwire.conformance.raw.values import array, integer, parsed, text
+from envwire.conformance.raw.values import array, entries, integer, parsed, text
 from envwire.conformance.suite import Level, Scene, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1 import values_pb2 as pb
@@ -184,3 +184,11 @@ def an_observation_without_a_wire_form_is_an_error(scene: Scene) -> None:
     session.reset(1)
     session.ask("step", action=text("object")).refused(Reason.UNSUPPORTED)
     session.step(text("nothing"))
+
+
+@check("VALUE-12", over=ALL)
+def a_subclass_travels_as_what_it_extends(scene: Scene) -> None:
+    """A named tuple is a tuple, an ordered dictionary a dictionary."""
+    answer = scene.make("Odd").reset(1)
+    expect_equal(list(answer.observation.tuple.values), [integer(0), text("odd")], "the tuple")
+    expect_equal(answer.info, entries(first=integer(1), second=integer(2)), "the info")
