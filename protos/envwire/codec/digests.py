@@ -1,10 +1,10 @@
-"""Digests of answers, by which a replay checks that the new environment behaves as the lost one did.
+"""Digests of answers, with which a replay checks that the new environment behaves as the lost one did.
 
-Client and server each keep a running digest of the answers to a recording's requests. It must not depend on the
-transport, nor on what differs between two runs of the same environment. So these parts of an answer are left out:
-warnings; the text of opaque values, which may contain addresses; `info["episode"]`, in which wrappers report an
-episode's duration; and the seed of a mirrored generator, which is unknown where its state was set. The elements of
-large tensors are digested after the message, attached or not. Of an error only the reason is digested.
+Client and server each keep a running digest of the answers to a recording's requests. It must be the same for every
+transport and for two runs of the same environment. So these parts of an answer are left out: warnings; the text of
+opaque values, which may contain addresses; `info["episode"]`, in which wrappers report an episode's duration; and the
+seed of a mirrored generator, which is unknown where its state was set. The elements of large tensors are digested after
+the message, attached or not. Of an error, only the reason is digested.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LENGTH_BYTES: Final = 8
 _EPISODIC: Final = frozenset({"reset", "step"})
 _TIMED: Final = "episode"
 Digested: TypeAlias = "list[bytes | memoryview]"
-"""What counts of an answer."""
+"""The parts of an answer that are digested."""
 
 _PLAIN: Final = frozenset(
     {None, "none", "bool_value", "int_value", "float_value", "string_value", "scalar", "array"}
@@ -38,7 +38,7 @@ _PLAIN: Final = frozenset(
 
 
 def make_digest(request: environment_pb2.MakeRequest) -> bytes:
-    """Returns the SHA-256 of a Make, by which a farm's tickets name it: equal Makes have request ids of their own."""
+    """Returns the SHA-256 of a Make, its name in a farm's tickets. Equal Makes differ by their request ids."""
     content = environment_pb2.MakeRequest()
     content.CopyFrom(request)
     content.ClearField("request_id")
@@ -49,8 +49,8 @@ class RollingDigest:
     """The digest of a recording, request by request.
 
     Attributes:
-        count: How many requests there were.
-        checkpoints: The digest after every 64th of them.
+        count: Number of requests.
+        checkpoints: The digest after every 64th request.
     """
 
     def __init__(self) -> None:
@@ -59,11 +59,11 @@ class RollingDigest:
         self.checkpoints: list[bytes] = []
 
     def add(self, answer: bytes | None, area: Area | None = None) -> None:
-        """Takes the answer to the next request.
+        """Adds the answer to the next request.
 
         Args:
             answer: An InteractResponse; None for one that was never received.
-            area: What was attached to it.
+            area: Its attachments.
         """
         self.add_digested(None if answer is None else digested(answer, area))
 
@@ -84,7 +84,7 @@ class RollingDigest:
         return self._hash.digest()
 
     def copy(self) -> RollingDigest:
-        """Returns an independent copy, to which answers can be added."""
+        """Returns an independent copy."""
         clone = RollingDigest()
         clone._hash = self._hash.copy()
         clone.count, clone.checkpoints = self.count, list(self.checkpoints)
@@ -99,12 +99,12 @@ def digested(answer: bytes, area: Area | None = None) -> Digested:
 def digested_message(
     response: environment_pb2.InteractResponse, length: int, area: Area | None = None
 ) -> Digested:
-    """Returns the digested parts of a parsed answer, which is changed by this.
+    """Returns the digested parts of a parsed answer, which this changes.
 
     Args:
         response: The answer.
-        length: How many bytes it had.
-        area: What was attached to it.
+        length: Its length before parsing, in bytes.
+        area: Its attachments.
     """
     kind = response.WhichOneof("response") or "error"
     if kind == "error":
@@ -124,7 +124,7 @@ def digested_message(
 
 
 def _is_plain(step: environment_pb2.StepResponse) -> bool:
-    """Returns whether a small answer has nothing to leave out: the full search would cost more than the digest."""
+    """Returns whether a small answer has nothing to leave out; the full search would cost more than the digest."""
     values = [step.typed_reward, step.typed_terminated, step.typed_truncated]
     for entry in step.info.entries:
         if entry.name == _TIMED:
@@ -140,7 +140,7 @@ def _leave_out_times(info: values_pb2.ValueMap) -> None:
 
 
 def _neutralise(message: Message, area: Area | None, taken: list[bytes | memoryview]) -> None:
-    """Takes large elements out of a message, and what opaque values print like."""
+    """Moves large elements out of a message, and deletes the text of opaque values."""
     if isinstance(message, values_pb2.Tensor):
         if byte_length(message) >= ATTACHED_FROM:
             taken.append(_elements(message, area))

@@ -1,7 +1,7 @@
 """The two families of classes that values are decoded to: envwire's and Gymnasium's.
 
-Both have the same names in nearly the same modules, so one description fits both, and decoding takes a
-family as an argument.
+Both have the same names in nearly the same modules, so one class describes both, and decoding takes a family as an
+argument.
 """
 
 from __future__ import annotations
@@ -72,11 +72,11 @@ def gymnasium_family() -> Family:
 
 
 def belongs_to_a_family(kind: type[Any]) -> bool:
-    """Tells whether a class was defined in one of the two libraries."""
+    """Returns whether a class was defined in one of the two libraries."""
     return str(kind.__module__).startswith(_PREFIXES)
 
 
-#: The module of each family that has `EnvSpec`.
+#: The module of each family that defines `EnvSpec`.
 _SPECS = {"envwire": "specs", "gymnasium": "envs.registration"}
 
 _PREFIXES = tuple(f"{root}." for root in ROOTS.values())

@@ -1,4 +1,4 @@
-"""Encodes notices, which a server sends beside its answers."""
+"""Encodes notices, which a server attaches to its answers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Names of protobuf states for people and metrics."""
+"""Readable names of protobuf enum values, for output and metrics."""
 
 from __future__ import annotations
 
 
 def state_name(name: str) -> str:
-    """Returns a state's name without its enum's prefix: "idle" for "STATE_IDLE"."""
+    """Returns a state's name without the prefix of its enum: "idle" for "STATE_IDLE"."""
     return name.removeprefix("STATE_").lower()

@@ -1,8 +1,8 @@
 """Adaptive spinning: how both ends of a direct channel wait for the next message.
 
 An idle processor goes to sleep, and waking it costs as much as a whole step: its caches are cold, and on a virtual
-machine the host is involved. If the last wait was short, the next one probably is, so it begins by polling. Between two
-polls the processor is yielded to other threads; where many threads share the processors, waits are long and nothing
+machine the host is involved. If the last wait was short, the next one probably is too, so it begins by polling. Between
+two polls the processor is yielded to other threads. Where many threads share the processors, waits are long, so nothing
 spins.
 """
 
@@ -15,10 +15,10 @@ from typing import TypeVar
 
 _T = TypeVar("_T")
 
-#: Longest spin. Most steps of cheap environments, those with images included, are served in less.
+#: Longest spin, in seconds. Most steps of cheap environments, even with images, are served in less.
 _MOMENT = 200e-6
 
-#: Yields the processor. Without it, two waiters that spin would keep the threads that they wait for from running.
+#: Yields the processor, so that spinning waiters do not keep the threads from running that they wait for.
 _give_way: Callable[[], object] = getattr(os, "sched_yield", bool)
 
 
@@ -30,11 +30,11 @@ def _processors() -> int:
 
 
 class AdaptiveSpin:
-    """Waits of one waiter: each begins with a short spin if the last one was short, and sleeps otherwise.
+    """The waits of one end: each begins with a short spin if the last one was short, otherwise it sleeps at once.
 
     Args:
-        clock: Seconds.
-        alone: Whether there is one processor only, which the peer needs; by default as it is.
+        clock: Monotonic time, in seconds.
+        alone: Whether there is only one processor, which the peer needs; by default detected.
     """
 
     __slots__ = ("_alone", "_begun", "_clock", "_short")
@@ -48,10 +48,10 @@ class AdaptiveSpin:
         self._short = False
 
     def look(self, poll: Callable[[int], list[_T]]) -> list[_T]:
-        """Begins a wait: looks for a moment if the last one was short, and returns what there is.
+        """Begins a wait: polls for a moment if the last one was short, and returns what is ready.
 
         Args:
-            poll: Called with 0, returns what is there without waiting.
+            poll: Called with 0; returns what is ready, without waiting.
         """
         clock = self._clock
         begun = self._begun = clock()
@@ -63,12 +63,12 @@ class AdaptiveSpin:
         return []
 
     def begin(self) -> bool:
-        """Begins the wait of an event loop, and tells whether to look for a moment: for as long as it `goes_on`."""
+        """Begins a wait in an event loop; returns whether to poll for as long as `goes_on` returns True."""
         self._begun = self._clock()
         return self._short
 
     def goes_on(self) -> bool:
-        """Gives way, and tells whether to look once more."""
+        """Yields the processor; returns whether to poll once more."""
         _give_way()
         return self._clock() - self._begun < _MOMENT
 

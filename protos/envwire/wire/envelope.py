@@ -1,8 +1,8 @@
 """Envelopes: reads and changes the kind and session header of a message without parsing its content.
 
-An InteractRequest holds one request, an InteractResponse one answer, each in the field that tells its kind. A request
-of a session begins with its SessionHeader, field 1. It says whose the request is and is no part of what is asked:
-a relay strips the header, and requests are compared and recorded without it.
+An InteractRequest holds one request, an InteractResponse one answer; the field in which it is tells its kind. A request
+of a session begins with its SessionHeader, field 1. The header identifies the session and is not part of the request's
+content: a relay strips it, and requests are compared and recorded without it.
 """
 
 from __future__ import annotations
@@ -34,41 +34,41 @@ _ID_TAG: Final = tag(pb.SessionHeader, "session_id", LENGTH_DELIMITED)
 
 
 class Envelope:
-    """A kind of messages that hold one other message.
+    """A class of messages that hold one other message.
 
     Args:
-        message: Its class. What it holds is of the kind that the field's name tells: "step", "error".
+        message: The class. The kind of the message inside is the name of its field, such as "step" or "error".
     """
 
     def __init__(self, message: type[pb.InteractRequest | pb.InteractResponse]) -> None:
         (oneof,) = message.DESCRIPTOR.oneofs
         self._numbers = {field.name: field.number for field in oneof.fields}
         self._kinds = {number: name for name, number in self._numbers.items()}
-        #: By first bytes, where the number is not too large for one: looked at in each step.
+        #: Kinds by first byte, for field numbers below 16; every step looks here.
         self._short = {
             wrap(number, b"")[:1]: name for name, number in self._numbers.items() if number < 16
         }
 
     def kind(self, message: bytes) -> str:
-        """Returns of what kind the first part of a message is; "" for none that is known here."""
+        """Returns the kind of the first field of a message; "" if it is unknown."""
         kind = self._short.get(message[:1])
         return self._kinds.get(read_varint(message, 0)[0] >> 3, "") if kind is None else kind
 
     def kinds(self, message: bytes) -> Iterator[str]:
-        """Yields the kinds of all parts of a message, of which the last counts; "" for one that is not known here.
+        """Yields the kinds of all fields of a message, of which the last one counts; "" for an unknown one.
 
         Raises:
-            ValueError: This is not a message.
+            ValueError: It cannot be parsed.
         """
         for key, *_ in fields(message):
             yield self._kinds.get(key >> 3, "")
 
     def wrap(self, kind: str, content: bytes) -> bytes:
-        """Returns a message that holds another."""
+        """Returns a message with `content` in the field of a kind."""
         return wrap(self._numbers[kind], content)
 
     def holds_one(self, message: bytes) -> bool:
-        """Tells whether a message holds one other and nothing else, which is not looked at."""
+        """Returns whether a message holds exactly one other message, whose content is not checked."""
         if message[:1] in self._short:
             return behind_length(message) > 0
         key, index = read_varint(message, 0)
@@ -77,10 +77,10 @@ class Envelope:
         return known and start > 0 and start + length == len(message)
 
     def unwrap(self, message: bytes) -> tuple[str, bytes]:
-        """Returns the kind and the bytes of what a message holds.
+        """Returns the kind and the bytes of the message inside.
 
         Raises:
-            ValueError: It holds more, or nothing that is known here.
+            ValueError: The message holds more than one field, or an unknown one.
         """
         number, content = unwrap(message)
         if number not in self._kinds:
@@ -92,17 +92,17 @@ REQUESTS: Final = Envelope(pb.InteractRequest)
 RESPONSES: Final = Envelope(pb.InteractResponse)
 
 STEP_REQUEST: Final = REQUESTS.wrap("step", b"")[0]
-"""First byte of a step's request, for those who look at each: `Envelope.kind` takes six times as long."""
+"""First byte of a step's request, for checks at every step: `Envelope.kind` takes six times as long."""
 STEP_RESPONSE: Final = RESPONSES.wrap("step", b"")[0]
 """First byte of a step's answer."""
 
 
 class Addressed(NamedTuple):
-    """A request in two parts.
+    """A request, split into its header and the rest.
 
     Attributes:
-        header: Its header, field 1 as it was sent.
-        request: The InteractRequest without it.
+        header: Its header: field 1 as sent, with tag and length.
+        request: The InteractRequest without the header.
     """
 
     header: bytes
@@ -110,7 +110,7 @@ class Addressed(NamedTuple):
 
     @property
     def session_id(self) -> str:
-        """The session's id; "" where the header begins with something else."""
+        """The session's id; "" if the header begins with another field."""
         header = self.header
         start = read_varint(header, len(_HEADER_TAG))[1]
         if header[start : start + 1] != _ID_TAG:
@@ -130,21 +130,21 @@ class Addressed(NamedTuple):
 
 
 def answers_chunk(answer: bytes) -> bool:
-    """Tells whether the answer to a Step, an InteractResponse, is that to a chunk of actions."""
+    """Returns whether an InteractResponse to a Step answers a chunk of actions."""
     return answer.startswith(_CHUNK_TAGS, behind_length(answer))
 
 
 def session_header(session_id: str, secret: bytes) -> bytes:
-    """Returns the header of a session's requests as it stands in each of them, tag and length included."""
+    """Returns the header that each request of a session contains, with tag and length."""
     header = pb.SessionHeader(session_id=session_id, secret=secret)
     return wrap(_HEADER, header.SerializeToString())
 
 
 def with_header(request: bytes, header: bytes) -> bytes:
-    """Returns an InteractRequest that begins with a header.
+    """Inserts a header into an InteractRequest.
 
     Args:
-        request: One without a header.
+        request: The InteractRequest, without a header.
         header: From `session_header`; empty for none.
     """
     if not header:
@@ -156,28 +156,28 @@ def with_header(request: bytes, header: bytes) -> bytes:
 
 
 def locate_header(request: bytes) -> tuple[str, int, int]:
-    """Returns the session id in a request's header, and where the header begins and ends, at a fraction of `detached`.
+    """Returns the session id in a request's header, and where the header begins and ends; much faster than `detached`.
 
-    This is right for a header from `session_header` that comes first in the only field, whose number is below 16, and
-    means nothing for another one: whoever asks compares the bytes with the session's header.
+    The result is correct only for a header from `session_header` that comes first in the request's only field, whose
+    number is below 16. The caller has to compare the bytes with the session's header.
     """
     start = behind_length(request)
     if not start or start + 4 > len(request):
         return "", 0, 0
-    header_bytes, id_bytes = request[start + 1], request[start + 3]  # each behind its tag
+    header_bytes, id_bytes = request[start + 1], request[start + 3]  # lengths, each after its tag
     session_id = request[start + 4 : start + 4 + id_bytes].decode("ascii", "replace")
     return session_id, start, start + 2 + header_bytes
 
 
 def cut_header(request: bytes, end: int) -> bytes:
-    """Returns an InteractRequest without the header that `locate_header` found to end there."""
+    """Returns an InteractRequest without the header; `end` is where `locate_header` found it to end."""
     return b"".join((request[:1], varint(len(request) - end), request[end:]))
 
 
 def detached(request: bytes) -> Addressed | None:
-    """Takes the header off an InteractRequest; None when it does not stand first in the only field of the message.
+    """Splits off the header of an InteractRequest; returns None unless it comes first in the message's only field.
 
-    Nothing else of the request is looked at: it may still be anything.
+    The rest of the request is not checked.
     """
     key, index = read_varint(request, 0)
     length, start = read_varint(request, index)
@@ -194,9 +194,9 @@ def detached(request: bytes) -> Addressed | None:
 
 
 def without_header(request: bytes) -> bytes:
-    """Returns an InteractRequest of a session without its header, wherever it stands.
+    """Returns an InteractRequest of a session without its header, wherever that is.
 
-    The bytes of two requests that differ in the header only are the same afterwards.
+    Two requests that differ only in the header give the same bytes.
 
     Raises:
         DecodeError: It cannot be parsed.

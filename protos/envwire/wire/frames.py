@@ -1,8 +1,8 @@
 """Frames of a direct channel: a header, a message, and its attachments.
 
-Copying an array through a message costs ten times what the wire costs. So a message may refer to arrays instead, by
-their offsets among the attachments of its frame: the sender gathers them from where they are, the receiver lays its
-arrays over the bytes as they arrived.
+Copying an array through a message costs ten times as much as sending it. So a message may refer to arrays by their
+offsets among the attachments of its frame: the sender sends them from where they are, and the receiver's arrays are
+views of the received bytes.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
 PREAMBLE: Final = b"envwire\x01"
-"""First bytes that a client sends, so that a server of another protocol can reject the connection at once."""
+"""The first bytes that a client sends; a server rejects a connection of another protocol by them at once."""
 
 HEADER: Final = struct.Struct("<IIQ")
-"""Bytes of the message, where its attachments are, bytes of the attachments.
+"""Length of the message, location of its attachments, length of the attachments; lengths in bytes.
 
-Where: 0 if they follow the message; n if they are in slot n - 1 of the shared memory.
+Location: 0 if they follow the message; n if they are in slot n - 1 of the shared memory.
 """
 
 HEADER_BYTES: Final = HEADER.size
 ALIGNMENT: Final = 64
-"""Each attachment begins at a multiple of this."""
+"""Each attachment begins at a multiple of this offset, in bytes."""
 
 ATTACHED_FROM: Final = 4096
-"""Smaller arrays stay in the message: copying them costs less than attaching them."""
+"""Smallest array that is attached, in bytes: copying a smaller one costs less than attaching it."""
 
 _PADDING: Final = bytes(ALIGNMENT)
 
 Area: TypeAlias = npt.NDArray[np.uint8]
-"""The attachments of one frame as they arrived, in fresh memory of their own."""
+"""The received attachments of one frame, in memory of their own."""
 
 
 class Attachments:
-    """The arrays that go beside one message.
+    """The arrays that are sent with one message.
 
     Attributes:
-        buffers: Their bytes in order, padding between them. They are not copied: the arrays must stay as they are until
+        buffers: Their bytes in order, with padding in between. Nothing is copied, so the arrays must not change until
             the frame is sent.
-        length: Bytes in all.
+        length: Total length, in bytes.
     """
 
     __slots__ = ("buffers", "length")
@@ -65,7 +65,7 @@ class Attachments:
         return offset
 
     def cut(self, buffers: int, length: int) -> None:
-        """Takes back what was added after there were so many buffers and bytes."""
+        """Cuts the attachments back to an earlier number of buffers and an earlier length."""
         del self.buffers[buffers:]
         self.length = length
 
@@ -78,9 +78,9 @@ def _bytes_of(array: npt.NDArray[Any]) -> memoryview:
 
 @dataclass(slots=True)
 class Packet:
-    """A message that is to be sent, and the arrays beside it.
+    """A message to send, and its attachments.
 
-    There is one for each step, as there is a `Reply`: a named tuple takes longer to make.
+    Each step makes a `Packet` and a `Reply`, so neither is a named tuple, which takes longer to make.
     """
 
     message: bytes
@@ -88,14 +88,14 @@ class Packet:
 
     @property
     def size(self) -> int:
-        """Bytes of both."""
+        """Length of message and attachments, in bytes."""
         beside = self.attachments
         return len(self.message) + (0 if beside is None else beside.length)
 
 
 @dataclass(slots=True)
 class Reply:
-    """A message that arrived, and what was attached to it."""
+    """A received message, and its attachments."""
 
     message: bytes
     area: Area | None = None

@@ -1,4 +1,4 @@
-"""Recordings on disk: entries, each behind its length. What was written while a process died is a torn tail."""
+"""Recordings on disk: entries, each preceded by its length. A process that dies while writing leaves a torn tail."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _KINDS: Final = {
     field.name: tag(_ENTRY, field.name, LENGTH_DELIMITED)
     for field in _ENTRY.DESCRIPTOR.oneofs_by_name["entry"].fields
 }
-#: Digits of the longest length that a file can have.
+#: Most bytes of a varint, which holds the length of an entry.
 _LENGTH_BYTES: Final = 10
 
 
 def framed(
     kind: str, at: int, content: Sequence[bytes | memoryview]
 ) -> tuple[bytes | memoryview, ...]:
-    """Returns an entry in pieces, its length first.
+    """Returns an entry in pieces, preceded by its length.
 
     Args:
         kind: Its field in RecordingEntry.
@@ -40,13 +40,13 @@ def framed(
 
 
 class EntryReader:
-    """Reads the entries of a recording, up to its end or to where it is torn.
+    """Reads the entries of a recording, up to its end or to a torn tail.
 
     Args:
         file: The recording, from its beginning.
 
     Attributes:
-        torn_at: The byte from which on the file cannot be read; None when all of it was.
+        torn_at: The offset of the torn tail, in bytes; None if there is none.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -65,7 +65,7 @@ class EntryReader:
                 self.torn_at = begin
 
     def _left(self, start: int) -> int:
-        """Goes to `start` and returns the bytes from there on: no memory is taken for what is not in the file."""
+        """Seeks to `start` and returns the bytes left, so that no memory is allocated for bytes that do not exist."""
         end = self._file.seek(0, os.SEEK_END)
         self._file.seek(start)
         return end - start

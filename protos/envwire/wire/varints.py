@@ -15,19 +15,19 @@ _FIXED: Final = {FIXED64: 8, FIXED32: 4}
 
 
 def tag(message: Any, field: str, wire_type: int) -> bytes:
-    """Returns the byte before a field whose number is below 16."""
+    """Returns the tag of a field whose number is below 16: one byte."""
     return bytes((message.DESCRIPTOR.fields_by_name[field].number << 3 | wire_type,))
 
 
-#: The numbers of one byte: lengths, most often. To look one up takes half of what it takes to make it.
+#: The varints of one byte, mostly lengths. Looking one up takes half as long as making it.
 _SHORT: Final = tuple(bytes((number,)) for number in range(0x80))
 
 
 def varint(number: int) -> bytes:
-    """Returns protobuf's form of a number that is not negative."""
+    """Returns the varint of a number, which must not be negative."""
     if number < 0x80:
         return _SHORT[number]
-    if number < 0x4000:  # most sequence numbers, in a third of the time
+    if number < 0x4000:  # most sequence numbers: three times as fast as the loop
         return bytes((number & 0x7F | 0x80, number >> 7))
     digits = bytearray()
     while number > 0x7F:
@@ -38,7 +38,7 @@ def varint(number: int) -> bytes:
 
 
 def read_varint(raw: bytes, index: int) -> tuple[int, int]:
-    """Returns the number at `index` and where it ends; one that has no end in these bytes ends nowhere near them."""
+    """Returns the varint at `index` and the index after it; (0, -1) if it is truncated or too long."""
     if 0 <= index < len(raw):
         first = raw[index]
         if first < 0x80:  # most lengths
@@ -58,15 +58,15 @@ def read_varint(raw: bytes, index: int) -> tuple[int, int]:
 def fields(
     raw: bytes, start: int = 0, end: int | None = None
 ) -> Iterator[tuple[int, int, int, int]]:
-    """Yields the fields of a message: tag, where it begins, and where the value begins and ends.
+    """Yields the fields of a message: tag, index of the tag, and start and end of the value.
 
     Args:
-        raw: Holds the message.
-        start: Where the message begins.
-        end: Where it ends.
+        raw: Bytes that contain the message.
+        start: Index of its first byte.
+        end: Index after its last byte; by default the end of `raw`.
 
     Raises:
-        ValueError: This is not a message.
+        ValueError: It cannot be parsed.
     """
     last = len(raw) if end is None else end
     index = start
@@ -83,20 +83,20 @@ def fields(
 
 
 def _end_of(raw: bytes, kind: int, start: int) -> int:
-    """Returns where a value of fixed length, or a number, ends; nowhere for another one."""
+    """Returns where a varint or a value of fixed length ends; -1 if it is neither, or incomplete."""
     if kind == VARINT:
         return read_varint(raw, start)[1]
     return start + _FIXED[kind] if kind in _FIXED else -1
 
 
 def behind_length(raw: bytes) -> int:
-    """Returns where the embedded message begins; 0 when it is not all there is."""
+    """Returns where the embedded message begins; 0 unless it is the only field. The tag has to take one byte."""
     length, start = read_varint(raw, 1)
     return start if start + length == len(raw) else 0
 
 
 def wrap(number: int, message: bytes) -> bytes:
-    """Returns a message that holds another as its field `number`: its bytes behind a tag and a length."""
+    """Returns a message that holds another one as its field `number`."""
     return b"".join((varint(number << 3 | LENGTH_DELIMITED), varint(len(message)), message))
 
 
@@ -104,7 +104,7 @@ def unwrap(message: bytes) -> tuple[int, bytes]:
     """Returns the number and the bytes of the only field of a message.
 
     Raises:
-        ValueError: It is not all there is.
+        ValueError: There is more than one field, or the field is no embedded message.
     """
     key, index = read_varint(message, 0)
     length, start = read_varint(message, index)

@@ -1,7 +1,7 @@
-"""`CodecError`: what cannot be encoded or decoded, its path, and the remedy.
+"""`CodecError`: says what cannot be encoded or decoded, where it is, and what to do.
 
-The path is assembled while the error propagates: each container adds its own step with `under`. Without an error, paths
-cost nothing.
+The path is assembled while the error propagates: each container adds its own step with `under`. So paths cost nothing
+unless there is an error.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ _LONGEST_STEP = 60
 
 
 class CodecError(ValueError):
-    """A value without a wire form, or a message that does not hold what it should.
+    """A value that cannot be encoded, or a message with invalid content.
 
     Args:
-        found: What was there, for example "a generator".
-        expected: What should have been there.
-        remedy: What to do about it; a whole sentence or nothing.
+        found: What was found, for example "a generator".
+        expected: What was expected.
+        remedy: What to do about it, as a whole sentence; may be empty.
 
     Attributes:
-        path: Where, for example `action["goal"][3]`.
+        path: Location in the whole value, for example `action["goal"][3]`.
     """
 
     def __init__(self, found: str, expected: str, remedy: str = "") -> None:
@@ -32,11 +32,11 @@ class CodecError(ValueError):
 
     @property
     def path(self) -> str:
-        """Where in the whole value the offending part is, from the outermost name inwards."""
+        """Location of the offending part in the whole value, from the outermost name inwards."""
         return "".join(reversed(self._steps))
 
     def under(self, step: str) -> CodecError:
-        """Says that everything so far happened inside of `step`.
+        """Prepends a step to the path.
 
         Args:
             step: The next step outwards: "[3]", '["goal"]', ".shape" or the name of the root.
@@ -53,7 +53,7 @@ class CodecError(ValueError):
 
 
 def key_step(key: object) -> str:
-    """Writes the step into a dictionary: '["goal"]' for texts, the key's repr for others."""
+    """Returns the step into a dictionary: '["goal"]' for a string key, the key's repr in brackets for others."""
     text = f'"{key}"' if isinstance(key, str) else repr(key)
     return f"[{text if len(text) <= _LONGEST_STEP else text[:_LONGEST_STEP] + '...'}]"
 
@@ -68,10 +68,10 @@ def located(
     *args: _Parameters.args,
     **kwargs: _Parameters.kwargs,
 ) -> _Result:
-    """Calls `act`, and says of its errors that they happened under `path`.
+    """Calls `act`, and prepends `path` to the path of its errors.
 
     Raises:
-        CodecError: What `act` raised, one step further out.
+        CodecError: The error of `act`, with the longer path.
     """
     try:
         return act(*args, **kwargs)

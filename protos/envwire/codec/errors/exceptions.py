@@ -1,7 +1,7 @@
 """Encodes an environment's exceptions as faults, and decodes faults to the same classes.
 
-Classes are looked up among Python's own and in the family's `error` module, by name; nothing is
-imported on a peer's word.
+Classes are looked up by name among Python's builtins and in the family's `error` module; nothing that a peer names
+is imported.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def fault_from_exception(
     """Describes an exception with its class, text, arguments and traceback.
 
     Args:
-        exc: What was raised; a fault is returned as it is.
-        reason: Row of the table of faults.
+        exc: The exception; a fault is returned unchanged.
+        reason: The fault's reason.
     """
     if isinstance(exc, FaultError):
         return exc
@@ -43,7 +43,7 @@ def fault_from_exception(
 
 
 def _described(exc: BaseException) -> RemoteExceptionInfo:
-    if isinstance(exc, MemoryError):  # NumPy raises a class of its own, which nobody can name
+    if isinstance(exc, MemoryError):  # NumPy raises a private subclass
         return RemoteExceptionInfo(type_name(MemoryError), _text(exc), None)
     return RemoteExceptionInfo(type_name(type(exc)), _text(exc), _sendable_args(exc))
 
@@ -53,11 +53,11 @@ def exception_from_fault(error: FaultError, family: Family) -> BaseException | N
 
     Args:
         error: The fault.
-        family: Whose `error` module stands for that of either family.
+        family: Its `error` module stands in for that of either family.
 
     Returns:
-        An exception of the same class, text and arguments; None when the class is not one of
-        Python's ordinary exceptions and not one of the family's.
+        An exception of the same class, text and arguments; None unless the class is an ordinary
+        exception of Python or of the family.
     """
     if error.exception is None:
         return None
@@ -75,14 +75,14 @@ def _message(exc: BaseException, info: RemoteExceptionInfo, reason: Reason) -> s
 def _text(exc: BaseException) -> str:
     try:
         return str(exc)
-    except Exception as error:  # a foreign class may raise anything
+    except Exception as error:  # the class's own methods may raise anything
         return f"<str raised {type(error).__name__}>"
 
 
 def _sendable_args(exc: BaseException) -> tuple[Any, ...] | None:
     args: tuple[Any, ...] = exc.args
     if isinstance(exc, OSError) and exc.filename is not None and len(args) == 2:
-        # Arguments of the constructor that it does not keep among `args`.
+        # Arguments of the constructor that are not kept in `args`.
         args = (*args, exc.filename, None, exc.filename2)
     try:
         encode_values(args, values_pb2.ValueList())
@@ -101,7 +101,7 @@ def _find_class(name: str, family: Family) -> type[Exception] | None:
 
 
 def _own_class(module: ModuleType, name: str) -> type[Exception] | None:
-    """Finds an ordinary exception of the module's own; SystemExit and its like are none."""
+    """Returns an ordinary exception class that the module defines, or None; SystemExit and the like do not count."""
     kind = vars(module).get(name)
     if not isinstance(kind, type) or not issubclass(kind, Exception):
         return None
@@ -111,12 +111,12 @@ def _own_class(module: ModuleType, name: str) -> type[Exception] | None:
 def _build(kind: type[Exception], info: RemoteExceptionInfo) -> Exception | None:
     if info.args is None:
         return _try(kind, info.text)
-    # A constructor may want what is not among the arguments; `__new__` keeps them all the same.
+    # A constructor may require more than `args`; `__new__` sets `args` without calling it.
     return _try(kind, *info.args) or _try(kind.__new__, kind, *info.args)
 
 
 def _try(make: Callable[..., Exception], *args: Any) -> Exception | None:
     try:
         return make(*args)
-    except Exception:  # it may want anything, and dislike it in any way
+    except Exception:  # a constructor may raise anything
         return None

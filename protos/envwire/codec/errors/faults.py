@@ -1,6 +1,6 @@
 """The table of error reasons: name, gRPC status, meaning.
 
-The servers' errors and the clients' exceptions follow from it; a test holds the table in docs/protocol.md against it.
+The server's errors and the client's exceptions derive from it; a test compares it with the table in docs/protocol.md.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Code(IntEnum):
-    """gRPC's status codes, those that are used here."""
+    """The gRPC status codes that are used here."""
 
     UNKNOWN = 2
     INVALID_ARGUMENT = 3
@@ -149,12 +149,12 @@ FAULTS: Final[dict[Reason, Fault]] = {
 
 @dataclass(frozen=True)
 class RemoteExceptionInfo:
-    """An exception as it was raised in the environment.
+    """An exception that the environment raised.
 
     Attributes:
         type_name: Qualified name of its class, for example "builtins.ValueError".
-        text: How it printed.
-        args: Its arguments; None when one of them has no wire form.
+        text: Its `str`.
+        args: Its arguments; None if one of them has no wire form.
     """
 
     type_name: str
@@ -163,16 +163,16 @@ class RemoteExceptionInfo:
 
 
 class FaultError(Exception):
-    """A request failed.
+    """The failure of a request.
 
     Args:
-        reason: Row of the table.
-        message: What was wrong, what was expected and what to do.
-        metadata: Facts by name, for example "session_id".
+        reason: The reason, a row of the table.
+        message: What is wrong, what was expected and what to do.
+        metadata: Details by name, for example "session_id".
         output: The end of the output of the environment's process, if the process was lost.
         traceback: The remote traceback, innermost call last.
         retry_after: Seconds to wait before another attempt; None if a retry is useless.
-        exception: The exception that the environment raised, if it did.
+        exception: The exception that the environment raised, if any.
         code: gRPC's status code; by default the table's.
     """
 
@@ -188,7 +188,7 @@ class FaultError(Exception):
         exception: RemoteExceptionInfo | None = None,
         code: int | None = None,
     ) -> None:
-        super().__init__(reason, message)  # what copying and pickling call it with
+        super().__init__(reason, message)  # copying and pickling call it with these
         self.reason = reason
         self.message = message
         self.metadata = dict(metadata or {})

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from envwire.codec.family import Family
 
 DOMAIN: Final = "envwire"
-"""The domain of every reason in google.rpc.ErrorInfo."""
+"""The domain of all reasons in google.rpc.ErrorInfo."""
 
 _URLS: Final[dict[type[Message], str]] = {
     status_pb2.ErrorInfo: "type.googleapis.com/google.rpc.ErrorInfo",
@@ -28,7 +28,7 @@ _URLS: Final[dict[type[Message], str]] = {
     status_pb2.RemoteException: "type.googleapis.com/envwire.v1.RemoteException",
 }
 
-# Sizes in bytes. Several gRPC libraries take 8 KiB of trailers; a status travels there in base64
+# Sizes in bytes. Several gRPC libraries accept 8 KiB of trailers; a status is sent there in base64
 # (4/3), and its message a second time in percent encoding (up to 3).
 _LARGEST_STATUS: Final = 4608
 _LARGEST_TEXT: Final = 600
@@ -42,7 +42,7 @@ _CUT: Final = "..."
 
 
 def encode_fault(error: FaultError, status: status_pb2.ErrorStatus) -> None:
-    """Writes a fault, cut to what fits: the traceback from the top, the output from its front.
+    """Writes a fault, cut to fit: tracebacks lose their top, the output its beginning.
 
     Args:
         error: The fault.
@@ -64,14 +64,14 @@ def encode_fault(error: FaultError, status: status_pb2.ErrorStatus) -> None:
 
 
 def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
-    """Reads a fault. Details that are unknown or broken are passed over.
+    """Reads a fault; unknown or broken details are ignored.
 
     Args:
         status: The message.
-        family: Whose classes the arguments of an exception are built with.
+        family: Classes to build an exception's arguments of.
 
     Returns:
-        The fault; INTERNAL with the code that was sent when its reason is not in the table.
+        The fault; if its reason is not in the table, INTERNAL with the code that was sent.
     """
     info = _detail(status, status_pb2.ErrorInfo)
     debug = _detail(status, status_pb2.DebugInfo)
@@ -90,7 +90,7 @@ def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
 
 
 def reason_of(status: status_pb2.ErrorStatus) -> Reason:
-    """Returns why a request failed; INTERNAL when the reason is not in the table."""
+    """Returns why a request failed; INTERNAL if the reason is not in the table."""
     return _reason(_detail(status, status_pb2.ErrorInfo))
 
 
@@ -114,7 +114,7 @@ def _reason(info: status_pb2.ErrorInfo | None) -> Reason:
 
 
 def _debug_info(error: FaultError, room: int) -> status_pb2.DebugInfo:
-    """Divides the room between output and traceback; each gets what the other does not need."""
+    """Divides the room between output and traceback; what one does not need goes to the other."""
     wanted = len(printable(error.output).encode())
     lines = _last_lines(error.traceback, max(room // 2, room - wanted))
     used = sum(len(line.encode()) + _LINE_OVERHEAD for line in lines)

@@ -1,4 +1,4 @@
-"""Encodes and decodes warnings that an environment gave while it served a request."""
+"""Encodes and decodes warnings that an environment issued during a request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def encode_warnings(
     warnings: Iterable[tuple[type[Warning], str]],
     messages: RepeatedCompositeFieldContainer[status_pb2.Warning],
 ) -> None:
-    """Writes warnings under the nearest category that is one of Python's own.
+    """Writes warnings, each under the nearest builtin category.
 
     Args:
         warnings: Pairs of category and text.

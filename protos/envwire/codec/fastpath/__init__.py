@@ -1,1 +1,1 @@
-"""The fast path: encodes and decodes steps like the last one without building messages."""
+"""The fast path: encodes and decodes steps that resemble the last one without building messages."""

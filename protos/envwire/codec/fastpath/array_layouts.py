@@ -24,21 +24,21 @@ _OFFSET: Final = tag(values_pb2.Tensor, "attachment_offset", VARINT)
 _SCALARS: Final = frozenset(SCALAR_TYPES)
 
 UNKNOWN: Final = object()
-"""What a reader answers for a value that it does not know."""
+"""Returned by readers for a value that is left to protobuf."""
 
 
 class ArrayLayout:
-    """What stands around the elements of arrays of one type and shape in a Value.
+    """The bytes around the elements in the Value of an array, for one dtype and shape.
 
     Args:
-        value: An array with elements whose type has a number on the wire.
+        value: An array whose dtype is in `DataType`.
 
     Attributes:
-        inline: What stands before the elements in the message.
-        beside: The whole Value when the elements are the first attachment of their frame.
-        length: Bytes of the elements.
-        attachable: Whether the elements go beside a message that can have attachments.
-        elements: Returns the bytes of the elements of a value that fits.
+        inline: The bytes before the elements in the message.
+        beside: The whole Value if the elements are the first attachment of their frame.
+        length: Size of the elements, in bytes.
+        attachable: Whether the elements are large enough to be attached.
+        elements: Returns the elements' bytes of a value that fits.
     """
 
     __slots__ = (
@@ -74,7 +74,7 @@ class ArrayLayout:
         self.beside = self.beside_at(0)
 
     def fits(self, value: Any) -> bool:
-        """Tells whether a value differs only in its elements."""
+        """Returns whether a value differs only in its elements."""
         return (
             type(value) is self._type and value.dtype == self._dtype and value.shape == self._shape
         )
@@ -91,7 +91,7 @@ class ArrayLayout:
         return self.beside_at(attachments.add(value))
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None) -> Any:
-        """Returns the value between `start` and `end`; UNKNOWN for one that is not like this."""
+        """Returns the value between `start` and `end`; UNKNOWN if it has another layout."""
         data = start + len(self.inline)
         if data + self.length == end and raw.startswith(self.inline, start):
             return self.read_inline(raw, data)
@@ -108,12 +108,12 @@ class ArrayLayout:
         return UNKNOWN if view is UNKNOWN else view.copy()
 
     def _view(self, data: bytes | Area, start: int) -> Any:
-        """Lays an array over bytes, without a copy; UNKNOWN for elements that NumPy cannot have."""
+        """Returns an array over bytes, without a copy; UNKNOWN for elements that NumPy cannot represent."""
         view: Any = np.ndarray(self._shape, self._dtype, data, start)
         return UNKNOWN if self._is_bool and view.view(np.uint8).max() > 1 else view
 
     def _offset_of(self, raw: bytes, start: int, end: int) -> int:
-        """Returns where an array is attached; -1 for what is no array like this one."""
+        """Returns the offset of an attached array; -1 for a value of another layout."""
         value = raw[start:end]
         if value == self._moved:
             return self._offset
@@ -123,10 +123,10 @@ class ArrayLayout:
 
 
 class ScalarLayout(ArrayLayout):
-    """What stands before the element of scalars of one type in a Value.
+    """The bytes before the element in the Value of a scalar, for one dtype.
 
     Args:
-        value: A scalar whose type has a number on the wire.
+        value: A scalar whose dtype is in `DataType`.
     """
 
     __slots__ = ()
@@ -137,22 +137,22 @@ class ScalarLayout(ArrayLayout):
         self.elements = _element
 
     def fits(self, value: Any) -> bool:
-        """Tells whether a value is of this type."""
+        """Returns whether a value is of this type."""
         return type(value) is self._type
 
     def read_inline(self, raw: bytes, start: int) -> Any:
-        """Returns the scalar that begins at `start`."""
+        """Returns the scalar at `start`."""
         if self._is_bool and raw[start] > 1:
             return UNKNOWN
         return np.ndarray((), self._dtype, raw, start)[()]
 
 
 def _element(value: Any) -> bytes:
-    return memoryview(value).tobytes()  # half of what NumPy's own `tobytes` takes
+    return memoryview(value).tobytes()  # takes half as long as NumPy's `tobytes`
 
 
 def layout_of(value: Any) -> ArrayLayout | None:
-    """Returns the layout of an array or scalar; None for whatever is left to protobuf."""
+    """Returns the layout of an array or scalar; None if it is left to protobuf."""
     if type(value) in _SCALARS:
         return ScalarLayout(value)
     regular = type(value) is np.ndarray and value.nbytes and is_portable(value.dtype)

@@ -1,9 +1,9 @@
 """Fast path for steps of vector environments: four arrays and the fixed bytes between them.
 
-Observations, rewards, terminations and truncations differ from the last ones in their elements only, so a whole answer
-is a layout with gaps. An answer that does not fit is left to the reader and the writer of single environments, and to
-protobuf. This saves 8 to 9 us of a step: 11 % for 4 or 64 CartPoles that are stepped as one NumPy program, 10 % for 8
-that are stepped one after another, 3 % for 64 of those.
+Observations, rewards, terminations and truncations differ from the last ones only in their elements, so a whole answer
+is a layout with gaps. An answer that does not fit is left to the reader and writer of single environments, and then to
+protobuf. This saves 8 to 9 us per step: 11 % for 4 or 64 CartPoles that step as one NumPy program, 10 % for 8 that
+step one after another, 3 % for 64 of those.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
 _Array: TypeAlias = npt.NDArray[Any]
 _Arrays: TypeAlias = "tuple[_Array, _Array, _Array, _Array]"
 
-#: Reward and flags where each is an array: not one number, and without a truth value of its own.
+#: The plain reward and flags of a step whose reward and flags are arrays: NaN and False.
 _PLAIN: Final = REWARD + DOUBLE.pack(math.nan) + FLAGS[False, False]
 _BOOLEANS: Final = b"\0\1"
 
 
 class MessageLayout:
-    """An answer without the elements of its arrays.
+    """The layout of an answer: all its bytes except the elements of its arrays.
 
     Args:
         arrays: Observations, rewards, terminations, truncations.
-        beside: Whether the observations go beside the answer.
+        beside: Whether the observations are attached.
     """
 
     def __init__(self, arrays: _Arrays, beside: bool) -> None:
@@ -70,7 +70,7 @@ class MessageLayout:
         self._find_gaps(gaps)
 
     def _find_gaps(self, gaps: list[int]) -> None:
-        """Finds where texts and gaps begin and end."""
+        """Computes where texts and gaps begin and end."""
         pieces = [
             length
             for pair in zip(map(len, self._texts), [*gaps, 0], strict=True)
@@ -82,8 +82,8 @@ class MessageLayout:
         self._gaps = tuple(zip(ends[:-2:2], ends[1:-2:2], strict=True))
 
     def suits(self, arrays: _Arrays) -> bool:
-        """Tells whether arrays differ only in their elements."""
-        # Spelled out, here and below: it is asked at every step, and a generator takes as long as all of this.
+        """Returns whether arrays differ only in their elements."""
+        # Unrolled here and below: every step calls this, and a generator alone takes as long as all of it.
         first, second, third, fourth = arrays
         return self._kinds == (
             (first.dtype, first.shape),
@@ -113,7 +113,7 @@ class MessageLayout:
         )
 
     def read(self, raw: bytes, area: Area | None) -> StepResult | None:
-        """Returns what is in an answer; None for one of another kind."""
+        """Returns the result in an answer; None if the answer has another layout."""
         if len(raw) != self.length:
             return None
         for start, end, text in self._fixed:
@@ -133,7 +133,7 @@ class MessageLayout:
         return attached(shape, dtype, area, 0)
 
     def _array(self, raw: bytes, index: int) -> _Array | None:
-        """Returns one array, fresh; None where a boolean is another byte than 0 or 1."""
+        """Returns a copy of one array; None if a boolean is another byte than 0 or 1."""
         dtype, shape = self._kinds[index]
         start, end = self._gaps[index]
         if dtype.kind == "b" and raw[start:end].translate(None, _BOOLEANS):
@@ -171,7 +171,7 @@ class BatchResponseReader(StepResponseReader):
     """Reads the answers to the steps of one session with a vector environment.
 
     Args:
-        family: Classes to build of.
+        family: Classes to build values of.
     """
 
     _whole: MessageLayout | None = None

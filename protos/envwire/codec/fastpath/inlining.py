@@ -1,7 +1,7 @@
-"""Moves attachments back into their message, for transports that carry none.
+"""Moves attachments back into their message, for transports without attachments.
 
-The message is small and the arrays are large. So the message is split where its tensors are, and the arrays are not
-copied: the result is a list of pieces, to be sent one after another.
+The arrays are large and the message is small. So the message is split at its tensors and the arrays are not copied: the
+result is a list of pieces to send one after another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
 _TENSOR: Final = values_pb2.Tensor.DESCRIPTOR
 _DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)
-#: Longer messages are not cached: they hold more than arrays, and are rarely equal to an earlier one.
+#: Longest message that is cached: longer ones hold more than arrays, and rarely equal an earlier one.
 _REMEMBERED_TO: Final = 512
 
 
@@ -28,8 +28,8 @@ class Gap(NamedTuple):
     """A gap in a message for elements that are attached.
 
     Attributes:
-        offset: Where they are among the attachments.
-        length: Their bytes.
+        offset: Their offset among the attachments.
+        length: Their size, in bytes.
     """
 
     offset: int
@@ -49,7 +49,7 @@ def inlined(packet: Packet) -> Packet:
 def pieces(packet: Packet) -> list[bytes | memoryview]:
     """Returns the message of an InteractResponse with all its arrays in it, in pieces.
 
-    The arrays are not copied: they must stay as they are until the pieces are sent.
+    The arrays are not copied, so they must not change until the pieces are sent.
     """
     attachments = packet.attachments
     if attachments is None or not attachments.length:
@@ -70,12 +70,12 @@ def _by_offset(attachments: Attachments) -> dict[int, memoryview]:
 
 
 def _spread(kind: Any, raw: bytes, wanted: int) -> tuple[Part, ...]:
-    """Returns a message in parts, with gaps where attached elements belong.
+    """Splits a message into parts, with gaps for attached elements.
 
     Args:
         kind: Its descriptor.
         raw: The message.
-        wanted: Gaps to look for; what is behind the last of them stays as it is.
+        wanted: Number of gaps to find; everything after the last stays one part.
     """
     if kind is _TENSOR:
         return _spread_tensor(raw)
@@ -95,7 +95,7 @@ def _spread(kind: Any, raw: bytes, wanted: int) -> tuple[Part, ...]:
     return (*parts, raw[done:]) if parts else (raw,)
 
 
-#: Messages differ in their elements most of all, which are not here: the parts are those of the last one.
+#: Successive messages mostly differ in the attached elements only, so their parts are often in the cache.
 _remembered: Final = lru_cache(maxsize=256)(_spread)
 
 

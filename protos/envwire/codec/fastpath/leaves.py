@@ -1,7 +1,7 @@
 """Fast path for values without containers: the bytes of a Value, without building a message.
 
-The rows are those of `values.builtins` that need no message of their own; arrays have their layouts. Bytes are read
-only in the form in which they are written here; all others are protobuf's to judge.
+It covers the types of `values.builtins` that need no nested message, and arrays by their layouts. Bytes are read only
+in the exact form that is written here; any other form is left to protobuf.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _LARGEST: Final = 2**63 - 1
 _FALSE, _TRUE, _NOTHING = _BOOLEAN + b"\0", _BOOLEAN + b"\1", _NONE + b"\0"
 
 
-class Unknown(Exception):  # noqa: N818 - not an error: protobuf takes what is not known here
-    """A value, or bytes, that protobuf has to take."""
+class Unknown(Exception):  # noqa: N818 - not an error: protobuf handles what is unknown here
+    """A value that is left to protobuf, or the bytes of one."""
 
 
 def _spelled(value: int) -> bytes:
@@ -38,7 +38,7 @@ def _spelled(value: int) -> bytes:
 
 
 class _Integers(dict[int, bytes]):
-    """The Values of integers: those that it holds are looked up, all others spelled out."""
+    """The Values of integers: small ones are looked up, others are encoded."""
 
     def __missing__(self, value: int) -> bytes:
         if not ~_LARGEST <= value <= _LARGEST:
@@ -47,7 +47,7 @@ class _Integers(dict[int, bytes]):
 
 
 INTEGERS: Final = _Integers((value, _spelled(value)) for value in range(-128, 1024))
-"""The Values of small integers, which most actions, counts and positions are."""
+"""The Values of small integers: most actions, counts and positions."""
 
 KNOWN: Final[dict[bytes, Any]] = {
     _NOTHING: None,
@@ -55,10 +55,10 @@ KNOWN: Final[dict[bytes, Any]] = {
     _TRUE: True,
     **{written: value for value, written in INTEGERS.items()},
 }
-"""What a short Value says, by its bytes."""
+"""The content of short Values, by their bytes."""
 
 SHORT: Final = max(map(len, KNOWN))
-"""Bytes of the longest of them."""
+"""Length of the longest key of `KNOWN`, in bytes."""
 
 
 def _float(value: float) -> bytes:
@@ -115,7 +115,7 @@ WRITERS: Final[dict[Any, Callable[[Any], bytes]]] = {
     str: _text,
     bytes: _bytes,
 }
-"""Functions that return the Value of a plain value, by its exact type; they raise `Unknown`."""
+"""Functions that encode a plain value, by its exact type; they may raise `Unknown`."""
 
 READERS: Final[dict[bytes, LeafReader]] = {
     _INTEGER: _read_integer,
@@ -123,13 +123,13 @@ READERS: Final[dict[bytes, LeafReader]] = {
     _TEXT: _read_text,
     _BYTES: _read_bytes,
 }
-"""Functions that return the plain value between two indices, by the tag before it; they raise `Unknown`.
+"""Functions that decode the plain value between two indices, by its tag; they may raise `Unknown`.
 
-None and booleans have one form each, which is `KNOWN`."""
+None and booleans are not here: each has only the form in `KNOWN`."""
 
 
 class Leaf:
-    """A node without containers: plain values, and arrays like the last one."""
+    """A node without containers: plain values, and arrays with the layout of the last one."""
 
     __slots__ = ("_layout",)
 
@@ -145,7 +145,7 @@ class Leaf:
         return layout
 
     def write(self, value: Any, parts: list[bytes], attachments: Attachments | None) -> int:
-        """Adds a Value to `parts` and returns its length; a large array goes to the attachments."""
+        """Appends a Value to `parts` and returns its length; attaches a large array."""
         layout = self._layout
         if layout is None or not layout.fits(value):
             plain = WRITERS.get(type(value))

@@ -1,8 +1,8 @@
-"""Takes large arrays out of the answers to Reset and Render before protobuf parses the rest.
+"""Moves large arrays out of the answers to Reset and Render before protobuf parses the rest.
 
-Protobuf copies the elements of an array several times. Cut out of the message first, they are copied once, into the
-memory that becomes the array, and are then read like attachments. Answers to Step are left whole: they are read by
-their fixed parts, where an array costs one copy as well, and taking it out first made reading 1.6 to 3.6 times slower.
+Protobuf copies the elements of an array several times. If they are cut out of the message first, they are copied once,
+into the memory that becomes the array, and are then read like attachments. Answers to Step are left whole: the fast
+path copies an array once as well, and cutting it out first made reading 1.6 to 3.6 times slower.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from envwire.wire.frames import Area
 
 OUTLINED_FROM: Final = 1 << 18
-"""Smaller messages are read faster whole.
+"""Smallest message, in bytes, whose arrays are cut out; smaller ones are read faster whole.
 
 At 270 KB there is little difference. A rendered frame of 720 KB took 29 us instead of 43, and 60 us instead
-of 1,100 in a process whose allocator gave the memory of such messages back each time.
+of 1,100 in a process whose allocator returned the memory of such messages to the system each time.
 """
 
 _RESPONSE: Final = environment_pb2.InteractResponse.DESCRIPTOR
 _TENSOR: Final = values_pb2.Tensor.DESCRIPTOR
 _DATA: Final = tag(values_pb2.Tensor, "data", LENGTH_DELIMITED)[0]
 
-#: Where to look for large arrays; whatever else is large stays in the message.
+#: The fields in which large arrays are looked for; everything else stays in the message.
 _FIELDS: Final = {
     _RESPONSE: frozenset({"reset", "render"}),
     environment_pb2.ResetResponse.DESCRIPTOR: frozenset({"observation"}),
@@ -41,17 +41,17 @@ _FIELDS: Final = {
 }
 
 _Spans: TypeAlias = "list[tuple[int, int, int]]"
-"""Where elements go among the attachments, and where they begin and end in the message."""
+"""For each array: offset of its elements among the attachments, and their start and end in the message."""
 
 
 def outlined(message: bytes, kind: str = "") -> Reply:
-    """Returns an InteractResponse and, apart from it, the large arrays that were in it.
+    """Returns an InteractResponse without its large arrays, and those arrays as attachments.
 
-    A message that is small, that has no such arrays or that cannot be read is returned as it is.
+    A message that is small, has no such arrays or cannot be parsed is returned unchanged.
 
     Args:
         message: An InteractResponse, or the response in it.
-        kind: Of which kind the response is; "" when the message is all.
+        kind: Kind of the response; "" if `message` is a whole InteractResponse.
     """
     spans: _Spans = []
     rest = _taken_apart(message, kind, spans) if len(message) >= OUTLINED_FROM else message
@@ -67,7 +67,7 @@ def _taken_apart(message: bytes, kind: str, spans: _Spans) -> bytes:
         return _without(descriptor, message, 0, len(message), spans)
     except (ValueError, LookupError, DecodeError, CodecError):
         spans.clear()
-        return message  # whoever reads it says what is wrong
+        return message  # parsing it will report what is wrong
 
 
 def _gathered(message: bytes, spans: _Spans) -> Area:
@@ -83,10 +83,10 @@ def _without(kind: Any, raw: bytes, start: int, end: int, spans: _Spans) -> byte
 
     Args:
         kind: Its descriptor.
-        raw: Holds the message.
-        start: Where it begins.
-        end: Where it ends.
-        spans: Takes where the elements are.
+        raw: Bytes that contain the message.
+        start: Index of its first byte.
+        end: Index after its last byte.
+        spans: Receives the positions of the elements.
     """
     parts: list[bytes] = []
     done = start
@@ -103,7 +103,7 @@ def _without(kind: Any, raw: bytes, start: int, end: int, spans: _Spans) -> byte
 
 
 def _tensor(_: Any, raw: bytes, start: int, end: int, spans: _Spans) -> bytes:
-    """Returns a tensor without its elements, which are noted, if they are where all tensors have them."""
+    """Returns a tensor without its elements and notes their span, if they are in their usual place."""
     data = next((each for each in fields(raw, start, end) if each[0] == _DATA), None)
     if data is None:
         return raw[start:end]

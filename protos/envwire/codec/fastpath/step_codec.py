@@ -1,4 +1,4 @@
-"""`StepCodec` by fixed parts: the fast path's implementation."""
+"""The fast implementation of `StepCodec`, which remembers the bytes that two steps have in common."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 class FixedPartsStepCodec(StepCodec):
-    """Writes and reads the parts that differ from the last step; steps of another form are left to protobuf.
+    """Writes and reads only the parts that differ from the last step; steps of another form are left to protobuf.
 
     Args:
-        family: Classes to build of.
+        family: Classes to build values of.
         vector: Whether the steps return batches.
     """
 
     def __init__(self, family: Family, *, vector: bool = False) -> None:
         self._messages = MessageStepCodec(family)
         reader = StepRequestReader()
-        # Bound once: looking them up at each step takes as long as some of the work that they do.
+        # Bound once: looking the methods up at each step takes as long as some of their work.
         self._write_request = StepRequestWriter().write
         self._read_request, self._learn_request = reader.read, reader.learn
         self._write_response = (BatchResponseWriter() if vector else StepResponseWriter()).write

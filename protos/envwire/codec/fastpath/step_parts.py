@@ -1,4 +1,4 @@
-"""The fields of a step's answer, in the order in which they are written."""
+"""The fixed bytes of a step's answer, in the order in which they are written."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ FLAGS: Final = {
     for terminated in (False, True)
     for truncated in (False, True)
 }
-"""The two flags. False is written as well, so that answers keep their length and the parts keep their places."""
+"""The two flags. False is written too, so that answers keep their length and their fields keep their places."""
 
 FLAGS_READ: Final = {written: flags for flags, written in FLAGS.items()}
 FLAG_BYTES: Final = 4
 
 TAIL: Final = struct.Struct("<1sd4s2s")
-"""What follows the observation in a plain step: tag and reward, both flags, an empty info."""
+"""The bytes after the observation of a plain step: tag and reward, both flags, an empty info."""
 
 TYPED: Final = tuple(
     tag(_STEP, f"typed_{name}", LENGTH_DELIMITED) for name in ("reward", "terminated", "truncated")
 )
-"""Reward and flags of another type than a plain number and plain booleans, in the order in which they are written."""
+"""Tags of a reward and flags that are not a plain number and plain booleans, in the order in which they are written."""

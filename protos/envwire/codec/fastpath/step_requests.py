@@ -25,7 +25,7 @@ class StepRequestWriter:
         self._action = ValueWriter()
 
     def write(self, sequence: int, action: Any) -> bytes | None:
-        """Returns the InteractRequest of a step, without a header; None when the action is left to protobuf."""
+        """Returns the InteractRequest of a step, without a header; None if the action is left to protobuf."""
         value = self._action.write(action)
         if value is None:
             return None
@@ -43,11 +43,11 @@ class StepRequestReader:
         self._action = ValueReader()
 
     def learn(self, action: Any) -> None:
-        """Takes the action of a step that protobuf read as what those to come are like."""
+        """Remembers the form of an action that protobuf has read, so that the next ones like it take the fast path."""
         self._action.learn(action)
 
     def read(self, raw: bytes) -> PlainStep | None:
-        """Returns the number and the action of a step; None for one that is left to protobuf.
+        """Returns the sequence number and the action of a step; None if it is left to protobuf.
 
         Args:
             raw: An InteractRequest, without a header.

@@ -1,8 +1,8 @@
-"""Encodes answers to steps by their fixed parts.
+"""Encodes answers to steps by rewriting only what differs from the last one.
 
-Answers differ from the last one in a few fields: observation, reward, flags and info. The bytes written here are those
-that protobuf would write, but a message is built only for a part of another form than the last one: building costs ten
-times as much as joining bytes.
+Answers differ from the last one in a few fields: observation, reward, flags and info. The bytes are those that protobuf
+would write, but a message is built only for a part whose form has changed: building one costs ten times as much as
+joining bytes.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ class StepResponseWriter:
         self._last = b"", b""
 
     def write(self, result: StepResult, attachments: Attachments | None = None) -> bytes | None:
-        """Returns the InteractResponse of a step; None for one that is left to protobuf.
+        """Returns the InteractResponse of a step; None if it is left to protobuf.
 
         Args:
             result: What the environment returned.
-            attachments: Empty; takes the large arrays of the observation. Those of the info stay in the message: the
-                slots of a shared memory are as large as observations.
+            attachments: Empty; receives the large arrays of the observation. Those of the info stay in the message,
+                because slots of shared memory have the size of observations.
 
         Raises:
-            CodecError: The info has no wire form.
+            CodecError: The info cannot be encoded.
         """
         observation, reward, terminated, truncated, info = result
         parts = self._observation.parts(observation, attachments)
@@ -69,7 +69,7 @@ class StepResponseWriter:
         return b"".join((RESPONSE, varint(sum(map(len, body))), *body))
 
     def _plain(self, head: bytes, elements: bytes, tail: bytes) -> bytes:
-        """Returns an answer that differs from the last one in elements, reward and flags."""
+        """Returns an answer that differs from the last one only in elements, reward and flags."""
         last, before = self._last
         if head is not last:
             length = len(head) + len(elements)
@@ -80,7 +80,7 @@ class StepResponseWriter:
         return b"".join((before, elements, tail))
 
     def _outcome(self, result: StepResult) -> bytes | None:
-        """Returns reward and flags."""
+        """Returns the encoded reward and flags; None if they are left to protobuf."""
         _, reward, terminated, truncated, _ = result
         if type(terminated) is bool and type(truncated) is bool:
             flags = FLAGS[terminated, truncated]
@@ -91,7 +91,7 @@ class StepResponseWriter:
         return self._typed_outcome(result, flags)
 
     def _typed_outcome(self, result: StepResult, flags: bytes) -> bytes | None:
-        """Returns reward and flags, of which one at least has a type of its own."""
+        """Returns the encoded reward and flags, at least one of which is not a plain number or boolean."""
         plain = (float, bool, bool)
         parts = [REWARD, DOUBLE.pack(number(result[1])), flags]
         for mark, writer, value, kind in zip(TYPED, self._typed, result[1:4], plain, strict=True):
@@ -104,7 +104,7 @@ class StepResponseWriter:
 
 
 def _built(info: dict[Any, Any]) -> tuple[bytes, ...]:
-    """Returns an info as protobuf writes it."""
+    """Returns an info encoded by protobuf."""
     message = values_pb2.ValueMap()
     encode_mapping(info, message, "info", opaque=True)
     return INFO, varint(message.ByteSize()), message.SerializeToString()

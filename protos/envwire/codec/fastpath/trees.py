@@ -1,8 +1,8 @@
-"""Fast path for dicts, tuples and lists with the structure of the last one: only their leaves change.
+"""Fast path for dicts, tuples and lists that have the structure of the last one: only their leaves change.
 
-A tree remembers nested containers: the bytes before each element, and the element's last length. Around an element of
-the same length the remembered bytes are joined or compared as they are; for another length, the lengths around it are
-written or parsed again. Containers of another type, other names, and values without a leaf class raise `Unknown`.
+A tree remembers nested containers: the bytes before each element, and the element's last length. If an element has the
+same length again, the remembered bytes are joined or compared unchanged; otherwise the lengths around it are written or
+parsed again. Containers of another type, other keys, and values of a type without leaves raise `Unknown`.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ Fitted: TypeAlias = tuple[int, bytes, int]
 
 
 class _Slot:
-    """One element of a container, and what stands before an element of this length.
+    """One element of a container, and the bytes before an element of its length.
 
     Args:
-        node: What the element is like.
-        before: Bytes before the length of the element; in a dictionary, those inside of its entry.
+        node: The node of the element.
+        before: Bytes before the length of the element; in a dictionary, within its entry.
 
     Attributes:
-        fitted: Length of the element, what stands before it, and how long that is. They change as one, so that whoever
-            interrupts a step leaves one that is whole.
+        fitted: Length of the element, the bytes before it, and their length. One tuple, so that an interrupted step
+            leaves all three consistent.
     """
 
     __slots__ = ("_before", "fitted", "node")
@@ -55,13 +55,13 @@ class _Slot:
         self.fitted = self.fit(0)
 
     def fit(self, length: int) -> Fitted:
-        """Takes the length of the element."""
+        """Sets the length of the element."""
         prefix = self._prefix(length)
         self.fitted = length, prefix, len(prefix)
         return self.fitted
 
     def find(self, raw: bytes, index: int) -> Fitted:
-        """Takes the length of an element from bytes that should begin with a slot like this one."""
+        """Sets the length of the element from bytes that should begin with a slot like this one."""
         length, _ = read_varint(raw, self._skip(raw, index) + len(self._before))
         fitted = self.fit(length)
         if not raw.startswith(fitted[1], index):
@@ -72,7 +72,7 @@ class _Slot:
         return self._before + varint(length)
 
     def _skip(self, raw: bytes, index: int) -> int:  # noqa: ARG002 - entries read it
-        """Returns where `before` should stand."""
+        """Returns the index at which `before` should begin."""
         return index
 
 
@@ -90,11 +90,11 @@ class _Entry(_Slot):
 
 
 class _Branch:
-    """A node of containers of one type, with as many elements.
+    """A node of containers of one type with one number of elements.
 
     Args:
         mark: The tag before the container.
-        slots: Its elements.
+        slots: The slots of its elements.
     """
 
     __slots__ = ("_fitted", "_mark", "_slots")
@@ -104,9 +104,9 @@ class _Branch:
         self._fitted = 0, mark + b"\0"
 
     def write(self, value: Any, parts: list[bytes], attachments: Attachments | None) -> int:
-        """Adds a container to `parts` and returns its length.
+        """Appends a container to `parts` and returns its length.
 
-        The first part is one and the same object for containers of one length.
+        The first part is the same object as for the last container if that was as long.
         """
         elements = self._elements(value)
         begin, total = len(parts), 0
@@ -126,7 +126,7 @@ class _Branch:
         return len(head) + total
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None) -> Any:
-        """Returns the container between `start` and `end`, which is all of it."""
+        """Returns the container from `start` to `end`, all of which it has to take up."""
         length, index = read_varint(raw, start + 1)
         if raw[start : start + 1] != self._mark or index + length != end:
             raise Unknown
@@ -145,7 +145,7 @@ class _Branch:
         return self._built(values)
 
     def _elements(self, value: Any) -> Iterable[Any]:
-        """Returns the elements of a container that is like the last one."""
+        """Returns the elements of a container; raises `Unknown` if it is not like the last one."""
         raise NotImplementedError
 
     def _built(self, values: list[Any]) -> Any:
@@ -172,7 +172,7 @@ class _Row(_Branch):
 
 
 class _Table(_Branch):
-    """A node of dictionaries with the same names in the same order."""
+    """A node of dictionaries with the same keys in the same order."""
 
     __slots__ = ("_names",)
 
@@ -192,7 +192,7 @@ class _Table(_Branch):
         return items.values()
 
     def _has(self, items: dict[str, Any]) -> bool:
-        """Tells whether the names of a dictionary are equal to these; texts of a subclass are not names."""
+        """Returns whether the keys of a dictionary equal these; a key of a `str` subclass does not."""
         return all(type(name) is str for name in items) and tuple(items) == self._names
 
     def _built(self, values: list[Any]) -> Any:
@@ -209,10 +209,10 @@ def grow(value: Any, mark: bytes | None = None) -> Node:
 
     Args:
         value: The value.
-        mark: The tag before the value, if it is a container; that of its kind in a Value by default.
+        mark: The tag before the value if it is a container; by default that of its kind in a Value.
 
     Raises:
-        Unknown: It has parts that are left to protobuf, or too many.
+        Unknown: It has too many parts, or parts that are left to protobuf.
     """
     return _grown(value, iter(range(_MOST_NODES)), _MOST_LEVELS, mark)
 
@@ -230,7 +230,7 @@ def _grown(value: Any, room: Iterator[int], levels: int, mark: bytes | None = No
 
 
 def _before_item(name: Any) -> bytes:
-    """Returns what stands in an entry before the length of its value."""
+    """Returns the bytes of an entry before the length of its value."""
     if type(name) is not str:
         raise Unknown
     text = WRITERS[str](name)[1:]

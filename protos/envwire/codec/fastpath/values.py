@@ -1,7 +1,7 @@
 """Fast path for values with the type and shape of the last one, without building a message.
 
 Successive observations differ in their elements, not in type and shape. Writer and reader remember the bytes around the
-elements, and compare them. Values of another type or shape are left to protobuf.
+elements and compare them. Values of another type or shape are left to protobuf.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from envwire.codec.fastpath.trees import Node, grow
 if TYPE_CHECKING:
     from envwire.wire.frames import Area, Attachments
 
-#: After this many values in a row that each had another form, a field stops learning forms, which would cost more than
-#: it saves. It tries again at every `_AGAIN`th value.
+#: After this many values in a row that each have another form, a field stops learning forms, which would cost more than
+#: it saves. It tries again with every `_AGAIN`th value.
 _TRIES: Final = 4
 _AGAIN: Final = 64
 
@@ -30,7 +30,7 @@ _spelled: Final = INTEGERS.get
 _said: Final = KNOWN.get
 
 Parts: TypeAlias = tuple[bytes, bytes]
-"""A Value in two parts, of which the first is the same object only where the whole is as long as before."""
+"""A Value in two parts. If the first is the same object as before, the whole has the same length as before."""
 
 
 def _may_learn(misses: int) -> bool:
@@ -38,10 +38,10 @@ def _may_learn(misses: int) -> bool:
 
 
 class _Learner:
-    """What the plain values and the containers of one field are like.
+    """The remembered form of one field's plain values and containers.
 
     Args:
-        mark: The tag before a container; that of its kind in a Value by default.
+        mark: The tag before a container; by default that of its kind in a Value.
     """
 
     __slots__ = ("_mark", "_misses", "_node")
@@ -51,7 +51,7 @@ class _Learner:
         self._node: Node = Leaf()
 
     def learn(self, value: Any) -> None:
-        """Takes a value that was not like the last one as what those to come are like."""
+        """Remembers the form of a value that differs from the last one, for the next values."""
         self._misses += 1
         self._node = _node_of(value, self._mark, self._misses)
 
@@ -62,7 +62,7 @@ class TreeWriter(_Learner):
     __slots__ = ()
 
     def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
-        """Returns the tag and what is behind it; None, and nothing attached, for what is left to protobuf."""
+        """Returns the Value in two parts; None, with nothing attached, if it is left to protobuf."""
         known = _written(self._node, value, attachments)
         if known is not None:
             self._misses = 0
@@ -72,7 +72,7 @@ class TreeWriter(_Learner):
 
 
 def _node_of(value: Any, mark: bytes | None, misses: int) -> Node:
-    """Returns a node for values like this one; one of plain values for what is left to protobuf."""
+    """Returns a node for values like this one; if it is left to protobuf, a node for plain values."""
     if _may_learn(misses):
         with suppress(Unknown):
             return grow(value, mark)
@@ -97,7 +97,7 @@ class TreeReader(_Learner):
     __slots__ = ()
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
-        """Returns the value between `start` and `end`; UNKNOWN for one that is left to protobuf."""
+        """Returns the value between `start` and `end`; UNKNOWN if it is left to protobuf."""
         try:
             value = self._node.read(raw, start, end, area)
         except Unknown:
@@ -107,7 +107,7 @@ class TreeReader(_Learner):
 
 
 class ValueWriter:
-    """Writes the values of one field, an observation for instance."""
+    """Writes the values of one field, such as an observation."""
 
     __slots__ = ("_layout", "_misses", "_tree")
 
@@ -117,7 +117,7 @@ class ValueWriter:
         self._tree = TreeWriter()
 
     def write(self, value: Any) -> bytes | None:
-        """Returns the Value; None for one that is left to protobuf."""
+        """Returns the Value; None if it is left to protobuf."""
         layout = self._layout
         if layout is not None and layout.fits(value):
             self._misses = 0
@@ -128,11 +128,11 @@ class ValueWriter:
         return None if parts is None else parts[0] + parts[1]
 
     def parts(self, value: Any, attachments: Attachments | None = None) -> Parts | None:
-        """Returns the Value in its parts.
+        """Returns the Value in two parts.
 
         Args:
-            value: Anything; what is left to protobuf gives None.
-            attachments: Empty; takes the elements of large arrays.
+            value: Any value; the result is None if it is left to protobuf.
+            attachments: Empty; receives the elements of large arrays.
         """
         layout = self._layout
         if layout is not None and layout.fits(value):
@@ -155,7 +155,7 @@ class ValueReader:
     """Reads the values of one field.
 
     Attributes:
-        layout: What the last array or scalar was like.
+        layout: The layout of the last array or scalar.
     """
 
     __slots__ = ("_misses", "_tree", "layout")
@@ -166,7 +166,7 @@ class ValueReader:
         self._tree = TreeReader()
 
     def learn(self, value: Any) -> None:
-        """Takes a value that protobuf read as what those to come are like."""
+        """Remembers the form of a value that protobuf has read, for the next values."""
         if not issubclass(type(value), _NUMPY):
             self._tree.learn(value)
             return
@@ -174,7 +174,7 @@ class ValueReader:
         self.layout = layout_of(value) if _may_learn(self._misses) else None
 
     def read(self, raw: bytes, start: int, end: int, area: Area | None = None) -> Any:
-        """Returns the value between `start` and `end`; UNKNOWN for one that is left to protobuf."""
+        """Returns the value between `start` and `end`; UNKNOWN if it is left to protobuf."""
         if self.layout is not None:
             value = self.layout.read(raw, start, end, area)
             if value is not UNKNOWN:

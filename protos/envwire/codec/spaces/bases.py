@@ -1,6 +1,6 @@
-"""What stands for a space of a class of its own: the known space that it is derived from, with a warning.
+"""Encodes spaces of unknown classes as the known space that they derive from, with a warning.
 
-It describes the same arrays. What the class overrides, `sample` and `contains`, does not travel: code does not.
+That space describes the same values. Overridden methods such as `sample` and `contains` are lost: code is not sent.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from envwire.v1 import spaces_pb2
 
-#: Longest text of a space that only says that its elements are texts, such as MiniGrid's MissionSpace.
+#: Longest text of a space whose only known property is that its elements are strings, such as MiniGrid's MissionSpace.
 _MAX_LENGTH: Final = 4096
 _CHARACTERS: Final = string.printable
 
 
 def base_name(kind: type[Any], names: Container[str]) -> str | None:
-    """Returns the name of the first known class that a class is derived from; None when there is none."""
+    """Returns the name of the nearest known base of a class; None if there is none."""
     for base in kind.__mro__[1:]:
         if base.__name__ in names and belongs_to_a_family(base):
             _warn(kind, base.__name__)
@@ -34,7 +34,7 @@ def base_name(kind: type[Any], names: Container[str]) -> str | None:
 
 
 def encode_as_text(space: Any, message: spaces_pb2.TextSpace) -> bool:
-    """Writes a space of texts that is derived from no known class; returns whether it is one."""
+    """Writes a space of strings that derives from no known class; returns False for any other space."""
     kind: type[Any] = space.__class__
     is_space = any(base.__name__ == "Space" and belongs_to_a_family(base) for base in kind.__mro__)
     if not is_space or space.dtype is None or np.dtype(space.dtype).kind != "U":

@@ -1,4 +1,4 @@
-"""State of one call while it walks a tree of spaces: depth, spaces seen, remaining budget."""
+"""State of one call that traverses a tree of spaces: depth, spaces seen, remaining budget."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from envwire.codec.values.tensors import Array
     from envwire.v1 import spaces_pb2, values_pb2
 
-# protobuf's parsers stop at 100 nested messages. A level of spaces takes at most three; what is
-# left is for a generator's state below the last and for the messages around the first.
+# protobuf's parsers stop at 100 nested messages. A level of spaces takes at most three; the rest is
+# for a generator's state below the innermost space and for the messages around the outermost.
 _DEEPEST: Final = 26
 
-# What constructors of either family raise for bad arguments.
+# What the constructors of both families raise for bad arguments.
 _REFUSALS: Final = (AssertionError, MemoryError, OverflowError, TypeError, ValueError)
 
 
 class Row(NamedTuple):
-    """One kind of spaces.
+    """One kind of space.
 
     Attributes:
         name: Name of its class.
@@ -46,10 +46,10 @@ class Row(NamedTuple):
 
 
 class SpaceEncoding:
-    """One call of `encode_space`: how deep it is in the tree, and the spaces that were written by now.
+    """One call of `encode_space`: its depth in the tree, and the spaces written so far.
 
     Args:
-        rows: The kinds by the names of their classes.
+        rows: The kinds, by class name.
     """
 
     def __init__(self, rows: Mapping[str, Row]) -> None:
@@ -58,7 +58,7 @@ class SpaceEncoding:
         self._ended: dict[int, int] = {}
 
     def space(self, space: Any, message: spaces_pb2.Space) -> None:
-        """Writes one space and what is below it.
+        """Writes one space and its subspaces.
 
         Raises:
             CodecError: It has no wire form.
@@ -81,7 +81,7 @@ class SpaceEncoding:
             row.encode(space, part, self)
         except CodecError:
             raise
-        except (TypeError, ValueError) as error:  # protobuf takes 64 bits and Unicode
+        except (TypeError, ValueError) as error:  # protobuf accepts 64-bit numbers and Unicode
             raise CodecError(
                 f"a {row.name} that does not fit the wire ({error})", "64-bit numbers and Unicode"
             ) from error
@@ -107,11 +107,11 @@ class SpaceEncoding:
 
 
 class SpaceDecoding:
-    """One call of `decode_space`: how deep it is in the tree, and the spaces built so far.
+    """One call of `decode_space`: its depth in the tree, and the spaces built so far.
 
     Args:
-        rows: The kinds by their fields.
-        family: Whose spaces to build.
+        rows: The kinds, by field.
+        family: Classes to build spaces of.
     """
 
     def __init__(self, rows: Mapping[str, Row], family: Family) -> None:
@@ -122,7 +122,7 @@ class SpaceDecoding:
         self._built: list[tuple[Any, np.random.Generator | None]] = []
 
     def space(self, message: spaces_pb2.Space) -> Any:
-        """Builds one space and what is below it.
+        """Builds one space and its subspaces.
 
         Raises:
             CodecError: The message breaks the contract.
@@ -144,7 +144,7 @@ class SpaceDecoding:
         return self._built[number][0]
 
     def make(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        """Calls the constructor of one of the family's spaces.
+        """Calls the constructor of a space of the family.
 
         Raises:
             CodecError: The family has no such space, or refuses the arguments.
@@ -162,7 +162,7 @@ class SpaceDecoding:
             raise CodecError(f"a {name} that {library} refuses ({error})", "a valid one") from error
 
     def spend(self, elements: int) -> None:
-        """Counts the elements of a space that some constructor above may make arrays of.
+        """Counts elements for which the constructor of an enclosing space may allocate arrays.
 
         Raises:
             CodecError: There are too many.
@@ -170,7 +170,7 @@ class SpaceDecoding:
         self._allowance.spend(elements)
 
     def tensor(self, message: values_pb2.Tensor) -> Array:
-        """Reads bounds, which may be filled in within what the whole space may."""
+        """Reads bounds; filled ones count towards the budget of the whole space."""
         return decode_tensor(message, self._allowance)
 
     def key(self, message: values_pb2.Value) -> Any:
@@ -180,7 +180,7 @@ class SpaceDecoding:
         return key
 
     def restore_generators(self) -> None:
-        """Sets every generator at the end: some constructors seed the spaces they are given."""
+        """Sets all generators, last of all because some constructors seed their subspaces."""
         for space, generator in self._built:
             space._np_random = generator
 

@@ -1,4 +1,4 @@
-"""Encodes spaces as trees of messages and decodes them to the classes of either family."""
+"""Encodes spaces as trees of messages, and decodes them to the classes of either family."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ _BY_FIELD: Final = {row.field: row for row in ROWS}
 
 
 def encode_space(space: Any, message: spaces_pb2.Space, path: str = "space") -> None:
-    """Writes a space of either family, with the generators that it and its parts have by now.
+    """Writes a space of either family, with the generators that it and its subspaces have already.
 
     Args:
-        space: One of the ten kinds.
+        space: A space of one of the ten kinds.
         message: Filled in place.
         path: Name of the space in error messages.
 
     Raises:
-        CodecError: It is of a class of its own, or its bounds have no wire form.
+        CodecError: Its class is unknown, or its bounds have no wire form.
     """
     located(path, SpaceEncoding(_BY_NAME).space, space, message)
 
 
 def decode_space(message: spaces_pb2.Space, family: Family, path: str = "space") -> Any:
-    """Builds a space that equals, prints and samples as the one that was sent.
+    """Builds a space that equals the one sent, and prints and samples like it.
 
     Args:
         message: The message.
-        family: Whose spaces to build.
+        family: Classes to build spaces of.
         path: Name of the space in error messages.
 
     Raises:

@@ -1,6 +1,6 @@
-"""The kinds of spaces: a table row and a pair of functions each.
+"""The kinds of spaces: for each, a table row and two functions.
 
-Spaces are built by their constructors; attributes that a constructor would derive are then set as they were sent.
+Spaces are built by their constructors; attributes that a constructor derives are then set to the values sent.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _decode_box(message: spaces_pb2.BoxSpace, decoding: SpaceDecoding) -> Any:
     _check_like(".high", high, low.shape, low.dtype)
     space = decoding.make("Box", low, high, low.shape, low.dtype)
     for name in ("bounded_below", "bounded_above"):
-        if not message.HasField(name):  # the constructor took it from low or high
+        if not message.HasField(name):  # the constructor derived it from low or high
             continue
         bounded = located(f".{name}", decoding.tensor, getattr(message, name))
         _check_like(f".{name}", bounded, low.shape, np.dtype(bool))
@@ -54,7 +54,7 @@ def _decode_discrete(message: spaces_pb2.DiscreteSpace, decoding: SpaceDecoding)
         if not bounds.min <= getattr(message, name) <= bounds.max:
             raise CodecError(f"{getattr(message, name)}", f"a number of {dtype}").under(f".{name}")
     space = decoding.make("Discrete", message.n, start=message.start)
-    # Older constructors of Gymnasium take no dtype.
+    # Constructors of older Gymnasium versions take no dtype.
     space.n, space.start, space.dtype = dtype.type(message.n), dtype.type(message.start), dtype
     return space
 
@@ -107,7 +107,7 @@ def _decode_text(message: spaces_pb2.TextSpace, decoding: SpaceDecoding) -> Any:
 
 
 def _encode_dict(space: Any, message: spaces_pb2.DictSpace, encoding: SpaceEncoding) -> None:
-    # Before Gymnasium 1.4 every Dict sorted its keys where it could.
+    # Before Gymnasium 1.4 every Dict sorted its keys if it could.
     message.sort_keys = bool(getattr(space, "sort_keys", True))
     for key, part in space.spaces.items():
         entry = message.entries.add()
@@ -123,7 +123,7 @@ def _decode_dict(message: spaces_pb2.DictSpace, decoding: SpaceDecoding) -> Any:
         if key in spaces:
             raise CodecError("there twice", "each key once").under(key_step(key))
         spaces[key] = located(key_step(key), decoding.space, entry.space)
-    # Given as pairs, every constructor keeps the order.
+    # Given pairs, the constructor keeps the order in every version.
     space = decoding.make("Dict", list(spaces.items()))
     space.sort_keys = message.sort_keys
     return space

@@ -27,15 +27,15 @@ _BIT_GENERATORS: Final[dict[str, type[np.random.BitGenerator]]] = {
 
 _State: TypeAlias = "dict[str, _State] | Array | int | str"
 
-# Positions in a buffer. NumPy reads memory at whatever position it is given.
+# Valid positions in buffers. NumPy does not check them: it reads memory at any position.
 _POSITIONS: Final = {"pos": range(625), "buffer_pos": range(5)}
 
 
 def encode_random_state(generator: np.random.Generator, message: spaces_pb2.RandomState) -> None:
-    """Writes the state of a generator, which is not changed.
+    """Writes the state of a generator without changing it.
 
     Raises:
-        CodecError: Its bit generator is not one of the five of NumPy.
+        CodecError: Its bit generator is not one of NumPy's five.
     """
     bits = generator.bit_generator
     _bit_generator(type(bits).__name__)
@@ -44,10 +44,10 @@ def encode_random_state(generator: np.random.Generator, message: spaces_pb2.Rand
 
 
 def decode_random_state(message: spaces_pb2.RandomState) -> np.random.Generator:
-    """Makes a generator in the state that was sent.
+    """Returns a new generator in the state that was sent.
 
     Raises:
-        CodecError: The state is not one that its bit generator can be in.
+        CodecError: The state is invalid for its bit generator.
     """
     generator = np.random.Generator(_bit_generator(message.bit_generator)(0))
     restore_random_state(message, generator)
@@ -55,10 +55,10 @@ def decode_random_state(message: spaces_pb2.RandomState) -> np.random.Generator:
 
 
 def restore_random_state(message: spaces_pb2.RandomState, generator: np.random.Generator) -> None:
-    """Puts an existing generator into the state that was sent.
+    """Sets an existing generator to the state that was sent.
 
     Raises:
-        CodecError: The state is not one that the generator's bit generator can be in.
+        CodecError: The state is invalid for the generator's bit generator.
     """
     name = type(generator.bit_generator).__name__
     if message.bit_generator != name:
@@ -84,7 +84,7 @@ def _sample_state(name: str) -> _State:
 
 
 def _check_alike(state: Any, sample: _State) -> None:
-    """Compares a state that was sent with a real one: keys, types, shapes and positions.
+    """Checks a received state against a real one: keys, types, shapes and positions.
 
     Raises:
         CodecError: They differ.
@@ -102,7 +102,7 @@ def _check_position(position: Any, positions: range | None) -> None:
 
 
 def _form(state: Any) -> str:
-    """Describes what NumPy relies on when it takes over a state."""
+    """Describes the properties of a state that NumPy relies on without checking."""
     name = type(state).__name__
     if name == "ndarray":
         return f"an array of {state.dtype} and shape {state.shape}"

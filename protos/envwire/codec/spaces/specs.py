@@ -1,4 +1,4 @@
-"""Encodes and decodes specs: how an environment and its wrappers were made."""
+"""Encodes and decodes specs, which say how an environment and its wrappers were made."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def encode_env_spec(spec: Any, message: specs_pb2.EnvSpec) -> None:
     """Writes the specification of an environment of either family.
 
     Args:
-        spec: The specification. Arguments without a wire form become stand-ins.
+        spec: The specification. Arguments without a wire form are sent as `Opaque`.
         message: Filled in place.
 
     Raises:
-        CodecError: A field is not of the type that specifications give it.
+        CodecError: A field does not have the type that `EnvSpec` declares.
     """
     try:
         _encode_fields(spec, message)
@@ -55,10 +55,10 @@ def decode_env_spec(
 
     Args:
         message: The message.
-        family: Whose `EnvSpec` to build.
-        entry_point: What makes the environment here, or where that is. It takes the place of the name that was sent,
-            because nothing is imported on a peer's word. For the same reason there is no
-            `vector_entry_point`: `make_vec` would import it.
+        family: Library of the `EnvSpec` to build.
+        entry_point: A function that makes the environment here, or its location. It replaces the name that was sent,
+            because no name from a peer is imported. For the same reason `vector_entry_point` is left out:
+            `make_vec` would import it.
 
     Raises:
         CodecError: The family refuses the id, or an argument breaks the contract.
@@ -109,7 +109,7 @@ def _decode_max_episode_steps(message: specs_pb2.EnvSpec) -> int | None:
 
 
 def _location(entry_point: str | Callable[..., Any] | None) -> str:
-    """Names where something is made: "module:Class"; empty for nothing."""
+    """Returns the location of an entry point, "module:Class"; "" if there is none."""
     if entry_point is None or isinstance(entry_point, str):
         return entry_point or ""
     kind = type(entry_point)

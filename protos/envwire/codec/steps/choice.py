@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from envwire.codec.steps.step_codec import StepCodec
 
 FASTPATH: Final = "ENVWIRE_FASTPATH"
-"""The environment variable that, when it is 0, has every step go through protobuf's messages."""
+"""Environment variable that switches the fast path off if it is 0, so that all steps use protobuf messages."""
 
 
 def step_codec(family: Family, *, vector: bool = False) -> StepCodec:
     """Returns a codec for one end of a session.
 
     Args:
-        family: Classes to build of.
+        family: Classes to build values of.
         vector: Whether the steps return batches.
     """
     if os.environ.get(FASTPATH) == "0":

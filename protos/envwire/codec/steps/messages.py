@@ -1,4 +1,4 @@
-"""`StepCodec` by protobuf messages: the reference implementation."""
+"""The reference implementation of `StepCodec`, which uses protobuf messages."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MessageStepCodec(StepCodec):
     """Builds and parses a message for each step.
 
     Args:
-        family: Classes to build of.
+        family: Classes to build values of.
     """
 
     def __init__(self, family: Family) -> None:
@@ -53,7 +53,7 @@ class MessageStepCodec(StepCodec):
             if _set_fields(request) != ["step"] or not _ASKED.issuperset(_set_fields(step)):
                 return None
             action = decode_value(step.action, self._family, "action", opaque=False)
-        except (CodecError, DecodeError):  # left to the caller, which reports what is wrong
+        except (CodecError, DecodeError):  # the caller decodes it again and reports what is wrong
             return None
         return step.sequence, action
 
@@ -84,10 +84,10 @@ def write_step(
     message: environment_pb2.StepResponse,
     attachments: Attachments | None = None,
 ) -> None:
-    """Writes what a step returned; reward and flags keep the types that the environment gave them.
+    """Writes the result of a step; reward and flags keep the types that the environment returned.
 
-    Large arrays of the observation are attached. Those of the info stay in the message: the slots of a shared memory
-    are as large as observations.
+    Large arrays of the observation are attached. Those of the info stay in the message, because slots of shared memory
+    have the size of observations.
 
     Raises:
         CodecError: The observation, or a key of the info, has no wire form.
@@ -108,7 +108,7 @@ def write_step(
 def read_step(
     message: environment_pb2.StepResponse, family: Family, area: Area | None = None
 ) -> StepResult:
-    """Reads what a step returned.
+    """Reads the result of a step.
 
     Raises:
         CodecError: The answer breaks the contract.
@@ -128,7 +128,7 @@ def read_step(
 
 
 def number(reward: Any) -> float:
-    """Returns the value of the plain field of a reward: NaN for anything but one number."""
+    """Returns the value of a reward's plain field; NaN for anything but a single number."""
     if getattr(reward, "ndim", 0):
         return math.nan
     try:
@@ -138,5 +138,5 @@ def number(reward: Any) -> float:
 
 
 def truth(flag: Any) -> bool:
-    """Returns the value of the plain field of a flag: False for an array of flags."""
+    """Returns the value of a flag's plain field; False for an array of flags."""
     return bool(flag) if getattr(flag, "ndim", 0) == 0 else False

@@ -8,20 +8,19 @@ if TYPE_CHECKING:
     from envwire.wire.frames import Area, Attachments
 
 StepResult: TypeAlias = tuple[Any, Any, Any, Any, dict[Any, Any]]
-"""What `Env.step` returns."""
+"""The result of `Env.step`."""
 
 
 PlainStep: TypeAlias = tuple[int, Any]
-"""A step without further fields: its number in the session, and its action, or a batch of actions."""
+"""A step without optional fields: its sequence number, and its action or batch of actions."""
 
 
 class StepCodec(Protocol):
-    """The messages of one session's steps, at one of its ends.
+    """Encodes and decodes the steps of one session, at one of its ends.
 
-    Implementations are compatible: each reads what another wrote, as the same values of the same types. They may keep
-    state from step to step, so each end of a session has one of its own. Messages that are not a plain step, or a plain
-    answer to one, are left to the caller: a request with a generator's state or a chunk of actions, an answer with
-    warnings, an error.
+    Implementations are compatible: each reads what another wrote, to the same values of the same types. They may keep
+    state from step to step, so each end of a session has its own. Messages other than a plain step or a plain answer
+    are left to the caller: a request with a generator's state or a chunk of actions, an answer with warnings, an error.
     """
 
     def encode_request(self, sequence: int, action: Any) -> bytes:
@@ -41,7 +40,7 @@ class StepCodec(Protocol):
 
         Args:
             result: What the environment returned.
-            attachments: Empty; takes large arrays. They are the environment's own, not copies.
+            attachments: Empty; receives large arrays, which are the environment's own, not copies.
 
         Raises:
             CodecError: The observation, or a key of the info, has no wire form.
@@ -53,7 +52,7 @@ class StepCodec(Protocol):
 
         Args:
             raw: The answer.
-            area: What was attached to it.
+            area: Its attachments.
 
         Raises:
             CodecError: The answer breaks the contract.

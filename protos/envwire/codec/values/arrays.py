@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def encode_array(value: Any, message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes an array of any layout; one of objects value by value."""
+    """Writes an array of any memory layout; an object array value by value."""
     if value.dtype.kind == "O":
         objects = message.object_array
         objects.SetInParent()
@@ -34,7 +34,7 @@ def encode_array(value: Any, message: values_pb2.Value, encoding: Encoding) -> N
 
 
 def decode_array(tensor: values_pb2.Tensor, decoding: Decoding) -> Array:
-    """Reads a fresh array."""
+    """Reads an array."""
     return decode_tensor(tensor, decoding.allowance, decoding.area)
 
 
@@ -42,7 +42,7 @@ def decode_object_array(message: values_pb2.ObjectArray, decoding: Decoding) -> 
     """Reads an array of objects.
 
     Raises:
-        CodecError: It holds another number of values than its shape.
+        CodecError: The number of values does not match the shape.
     """
     shape = tuple(message.shape[:])
     if math.prod(shape) != len(message.values):
@@ -51,7 +51,7 @@ def decode_object_array(message: values_pb2.ObjectArray, decoding: Decoding) -> 
         )
     elements = decode_elements(message.values, decoding)
     try:
-        # `fromiter` takes each element as it is; assignment would spread lists over the array.
+        # `fromiter` keeps each element whole; assignment would spread lists over the array.
         array: Array = np.fromiter(elements, object, len(elements))
         return np.reshape(array, shape)
     except (ValueError, OverflowError) as error:
@@ -62,7 +62,7 @@ def encode_scalar(value: Any, message: values_pb2.Value, _: Encoding) -> None:
     """Writes a NumPy scalar.
 
     Raises:
-        CodecError: It is of a type without a wire form, or a text that NumPy would cut.
+        CodecError: Its type has no wire form, or it is a string that NumPy would truncate.
     """
     if value.dtype.kind in "US" and value[-1:] in {"\0", b"\0"}:
         raise CodecError("a NumPy text that ends in NUL", "none, for arrays of NumPy drop it")
@@ -73,7 +73,7 @@ def decode_scalar(tensor: values_pb2.Tensor, decoding: Decoding) -> Any:
     """Reads a NumPy scalar.
 
     Raises:
-        CodecError: The tensor has axes.
+        CodecError: The tensor is not 0-dimensional.
     """
     if tensor.shape:
         raise CodecError(f"a scalar of shape {tuple(tensor.shape)}", "the empty shape")
@@ -83,7 +83,7 @@ def decode_scalar(tensor: values_pb2.Tensor, decoding: Decoding) -> Any:
 ENCODERS: Final[dict[type | str, Encoder]] = {
     np.ndarray: encode_array,
     np.generic: encode_scalar,
-    # These extend Python's types as well, whose rows would be nearer.
+    # These also extend Python's types, whose rows would otherwise be found first.
     np.str_: encode_scalar,
     np.bytes_: encode_scalar,
     **dict.fromkeys(SCALAR_TYPES, encode_scalar),

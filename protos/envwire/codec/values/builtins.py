@@ -40,7 +40,7 @@ def decode_big_int(data: bytes, _: Decoding) -> int:
 
 
 def encode_float(value: float, message: values_pb2.Value, _: Encoding) -> None:
-    """Writes a floating-point number, with the sign of its zero."""
+    """Writes a floating-point number; -0.0 keeps its sign."""
     message.float_value = value
 
 
@@ -57,7 +57,7 @@ def decode_complex(number: values_pb2.ComplexNumber, _: Decoding) -> complex:
 
 
 def encode_str(value: str, message: values_pb2.Value, _: Encoding) -> None:
-    """Writes a text.
+    """Writes a string.
 
     Raises:
         CodecError: It holds lone surrogates, which are not Unicode.
@@ -74,7 +74,7 @@ def encode_bytes(value: bytes, message: values_pb2.Value, _: Encoding) -> None:
 
 
 def encode_text_stream(value: io.StringIO, message: values_pb2.Value, _: Encoding) -> None:
-    """Writes all the text of a stream, wherever its position is.
+    """Writes the whole text of a stream, whatever its position.
 
     Raises:
         CodecError: It is closed, or holds lone surrogates.
@@ -88,12 +88,12 @@ def encode_text_stream(value: io.StringIO, message: values_pb2.Value, _: Encodin
 
 
 def decode_text_stream(text: str, _: Decoding) -> io.StringIO:
-    """Reads a stream that stands at its beginning."""
+    """Reads a stream, positioned at its beginning."""
     return io.StringIO(text)
 
 
 def decode_as_is(value: Any, _: Decoding) -> Any:
-    """Returns a value that protobuf has already given the right type."""
+    """Returns a value that protobuf has already decoded to the right type."""
     return value
 
 

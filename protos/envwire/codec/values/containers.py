@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     Values = RepeatedCompositeFieldContainer[values_pb2.Value]
 
 ELEMENT: Final = 2
-"""How many messages an element is below its container: ValueList, Value."""
+"""Nesting depth of an element below its container, in messages: ValueList, Value."""
 
 _ITEM: Final = 3  # ValueMap, ValueEntry, Value
 
-# Kinds that arrive as something that cannot be a key; only odd subclasses of them ever are one.
+# Kinds that decode to unhashable types; a key can only be of such a kind through a hashable subclass.
 _UNHASHABLE: Final = frozenset({"list", "dict", "set", "array", "object_array"})
 
 
@@ -33,13 +33,13 @@ def encode_elements(
     """Writes the elements of a container into a repeated field.
 
     Args:
-        container: What holds the elements; only its identity counts.
+        container: The container; only its identity is used, to detect cycles.
         elements: The elements.
         messages: Filled in place.
-        encoding: The call.
+        encoding: State of the current call.
 
     Raises:
-        CodecError: An element has no wire form, or the container holds itself.
+        CodecError: An element has no wire form, or the container contains itself.
     """
     encoding.enter(container, ELEMENT)
     try:
@@ -83,7 +83,7 @@ def decode_list(message: values_pb2.ValueList, decoding: Decoding) -> list[Any]:
 
 
 def encode_tuple(value: tuple[Any, ...], message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes a tuple; a named one loses its names."""
+    """Writes a tuple; a named tuple loses its names."""
     message.tuple.SetInParent()
     encode_elements(value, value, message.tuple.values, encoding)
 
@@ -94,7 +94,7 @@ def decode_tuple(message: values_pb2.ValueList, decoding: Decoding) -> tuple[Any
 
 
 def encode_set(value: set[Any], message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes a set in whatever order it has."""
+    """Writes a set, in iteration order."""
     message.set.SetInParent()
     encode_elements(value, value, message.set.values, encoding)
     kinds = {element.WhichOneof("kind") for element in message.set.values}
@@ -106,7 +106,7 @@ def decode_set(message: values_pb2.ValueList, decoding: Decoding) -> set[Any]:
     """Reads a set.
 
     Raises:
-        CodecError: An element cannot be in a set.
+        CodecError: An element is not hashable.
     """
     elements = decode_elements(message.values, decoding)
     try:
@@ -127,7 +127,7 @@ def encode_items(
     """Writes the items of a mapping in their order.
 
     Raises:
-        CodecError: A key or a value has no wire form, or the mapping holds itself.
+        CodecError: A key or a value has no wire form, or the mapping contains itself.
     """
     encoding.enter(mapping, _ITEM)
     add = message.entries.add
@@ -150,7 +150,7 @@ def decode_dict(message: values_pb2.ValueMap, decoding: Decoding) -> dict[Any, A
     """Reads a dictionary.
 
     Raises:
-        CodecError: A key is missing, not hashable or there twice; or a value breaks the contract.
+        CodecError: A key is missing, unhashable or repeated, or a value breaks the contract.
     """
     decoding.enter(_ITEM)
     items: dict[Any, Any] = {}
@@ -171,14 +171,14 @@ def _encode_name(key: str, entry: values_pb2.ValueEntry) -> bool:
     try:
         entry.name = key
     except UnicodeEncodeError:
-        return False  # `encode` will say what is wrong with it
+        return False  # `encode` reports what is wrong with it
     return True
 
 
 def _encode_key(
     key: object, entry: values_pb2.ValueEntry, encoding: Encoding, written: set[bytes]
 ) -> None:
-    """Writes a key that is not a text."""
+    """Writes a key that is not a string."""
     encode(key, entry.other, encoding)
     kind = entry.other.WhichOneof("kind")
     if kind in _UNHASHABLE:
@@ -190,7 +190,7 @@ def _encode_key(
 
 
 def _keep_apart(key: object, message: values_pb2.Value, written: set[bytes]) -> None:
-    """Marks the stand-in of a key that looks like that of another key."""
+    """Makes the stand-in of a key unique if another key has an equal one."""
     while message.SerializeToString() in written:
         text = message.opaque.text
         encode_opaque(key, message.opaque)
@@ -207,10 +207,10 @@ def _decode_key(entry: values_pb2.ValueEntry, decoding: Decoding) -> object:
 
 
 def check_hashable(key: object) -> None:
-    """Refuses what cannot be a key.
+    """Checks that a value can be a key.
 
     Raises:
-        CodecError: It, or a part of it, is not hashable.
+        CodecError: The value, or a part of it, is not hashable.
     """
     try:
         hash(key)

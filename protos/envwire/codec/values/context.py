@@ -1,6 +1,6 @@
-"""State of one call while it walks nested values: dispatch by type, depth, remaining budget.
+"""State of one call that traverses nested values: dispatch by type, depth, remaining budget.
 
-`builtins`, `arrays`, `containers` and `library_types` hold the rows; `encoding` puts them together.
+The encoders and decoders are in `builtins`, `arrays`, `containers` and `library_types`; `encoding` combines them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from envwire.codec.values.tensors import FillAllowance
 from envwire.v1 import values_pb2
 from envwire.wire.frames import Area, Attachments
 
-# How many messages a value may nest. protobuf's parsers stop at 100; the rest is for those around.
+# Most nested messages in a value. protobuf's parsers stop at 100; the rest is for enclosing messages.
 _ROOM: Final = 90
 
 _WIRE_TYPES: Final = (
@@ -28,12 +28,12 @@ _WIRE_TYPES: Final = (
 
 
 class Encoding:
-    """One call of an encoder: its table, whether it may fall back, the containers it is inside of.
+    """State of one call that encodes a value: encoders, options, and the containers around the current value.
 
     Args:
-        encoders: A row for each type; for a class of the families, for its name.
-        opaque: Whether what has no row travels as `Opaque`.
-        attachments: Takes large arrays; None leaves them in the message.
+        encoders: The encoder for each type; for a class of the families, by its name.
+        opaque: Whether values without an encoder are sent as `Opaque`.
+        attachments: Receives large arrays; None leaves them in the message.
     """
 
     __slots__ = ("_inside", "_room", "attachments", "encoders", "opaque")
@@ -51,10 +51,10 @@ class Encoding:
         self._room = _ROOM
 
     def enter(self, container: object, messages: int) -> None:
-        """Begins a container whose elements are `messages` messages further down.
+        """Enters a container whose elements are nested `messages` messages deeper.
 
         Raises:
-            CodecError: It holds itself, or its elements would be too deep.
+            CodecError: It contains itself, or its elements are nested too deeply.
         """
         if id(container) in self._inside:
             raise CodecError("a container that holds itself", "values that end", "Cut the cycle.")
@@ -63,18 +63,18 @@ class Encoding:
         self._inside.add(id(container))
 
     def leave(self, container: object, messages: int) -> None:
-        """Ends a container that was begun so."""
+        """Leaves a container that `enter` entered."""
         self._room += messages
         self._inside.discard(id(container))
 
 
 class Decoding:
-    """One call of a decoder: its table, the classes to build, what the message may still fill in.
+    """State of one call that decodes a value: decoders, classes to build, remaining budget.
 
     Args:
-        decoders: A row for each kind of value.
-        family: Where graphs and enumerations come from; None refuses them.
-        opaque: Whether stand-ins are taken.
+        decoders: The decoder for each kind of value.
+        family: Library of graphs and enumerations; None refuses them.
+        opaque: Whether stand-ins are accepted.
         area: The attachments that came with the message.
     """
 
@@ -95,16 +95,16 @@ class Decoding:
         self._room = _ROOM
 
     def enter(self, messages: int) -> None:
-        """Begins a container whose elements are `messages` messages further down.
+        """Enters a container whose elements are nested `messages` messages deeper.
 
         Raises:
-            CodecError: Its elements are too deep.
+            CodecError: Its elements are nested too deeply.
         """
         _check_room(self._room - messages)
         self._room -= messages
 
     def leave(self, messages: int) -> None:
-        """Ends a container that was begun so."""
+        """Leaves a container that `enter` entered."""
         self._room += messages
 
 
@@ -113,10 +113,10 @@ Decoder = Callable[[Any, Decoding], Any]
 
 
 def encode(value: object, message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes one value with the row of its type.
+    """Writes one value with the encoder of its type.
 
     Raises:
-        CodecError: A part has no wire form, and the call may not fall back.
+        CodecError: A part has no wire form, and the call does not allow `Opaque`.
     """
     try:
         encoder = encoding.encoders.get(type(value))
@@ -131,7 +131,7 @@ def encode(value: object, message: values_pb2.Value, encoding: Encoding) -> None
 
 
 def decode(message: values_pb2.Value, decoding: Decoding) -> Any:
-    """Reads one value with the row of its kind.
+    """Reads one value with the decoder of its kind.
 
     Raises:
         CodecError: The message breaks the contract.
@@ -150,7 +150,7 @@ def _check_room(room: int) -> None:
 
 
 def _encode_adopted(value: object, message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes a value whose type has no row of its own, as a value of the nearest type that has."""
+    """Writes a value whose type has no encoder, as a value of the nearest base class that has one."""
     encoder = _nearest(type(value), encoding.encoders)
     try:
         encoder(value, message, encoding)
@@ -172,9 +172,9 @@ def _nearest(kind: type[Any], encoders: Mapping[type | str, Encoder]) -> Encoder
 
 
 def _means_more_than_its_bases(kind: type[Any]) -> bool:
-    """Tells enumerations and special arrays (masked, matrix), which are no mere int or array.
+    """Returns whether a class is an enumeration or a special array (masked, matrix), not a mere int or array.
 
-    An enumeration of numbers or texts (IntEnum) is made to be used as one, as an action for instance.
+    Enumerations of numbers or strings (IntEnum) do not count: they are made to be used as such, for example as actions.
     """
     return issubclass(kind, np.ndarray) or (
         issubclass(kind, Enum) and not issubclass(kind, (int, float, str))

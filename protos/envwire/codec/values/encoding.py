@@ -1,7 +1,7 @@
 """Encodes Python values as typed wire values, and decodes them to the same types.
 
-The exact type decides. A subclass of a built-in type travels as the nearest built-in type (an
-OrderedDict as a dict, a named tuple as a tuple); enumerations and subclasses of arrays do not.
+The exact type decides. An instance of a subclass is sent as the nearest built-in type (an OrderedDict as a dict, a
+named tuple as a tuple), except enumerations and subclasses of arrays.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _decode_opaque(message: values_pb2.Opaque, decoding: Decoding) -> Opaque:
     """Reads a stand-in.
 
     Raises:
-        CodecError: The receiver takes no stand-ins.
+        CodecError: The receiver accepts no stand-ins.
     """
     if not decoding.opaque:
         raise CodecError(
@@ -69,11 +69,11 @@ def encode_value(
     """Writes a value into an empty message.
 
     Args:
-        value: Anything of the types that `Value` lists: 29 dictionaries or 44 lists deep.
+        value: A value of the types that `Value` lists, up to 29 dictionaries or 44 lists deep.
         message: Filled in place.
         path: Name of the value in error messages.
-        opaque: Whether to write objects without a wire form as `Opaque` rather than to refuse them.
-        attachments: Takes large arrays; None leaves them in the message.
+        opaque: Whether to write objects without a wire form as `Opaque` instead of refusing them.
+        attachments: Receives large arrays; None leaves them in the message.
 
     Raises:
         CodecError: A part has no wire form, and `opaque` is false.
@@ -96,11 +96,11 @@ def decode_value(
     opaque: bool = True,
     area: Area | None = None,
 ) -> Any:
-    """Reads a value. Arrays arrive fresh, writable, native and C-contiguous.
+    """Reads a value. Arrays are new, writable, C-contiguous and in native byte order.
 
     Args:
         message: The message.
-        family: Whose graphs and enumerations to build; None refuses them.
+        family: Library of the graphs and enumerations to build; None refuses them.
         path: Name of the value in error messages.
         opaque: Whether an `Opaque` may stand in for an object; servers refuse it in requests.
         area: The attachments that came with the message.
@@ -165,7 +165,7 @@ def encode_values(
     *,
     opaque: bool = False,
 ) -> None:
-    """Writes values one after another.
+    """Writes a sequence of values.
 
     Arguments and errors are those of `encode_value`.
     """
@@ -180,7 +180,7 @@ def decode_values(
     *,
     opaque: bool = True,
 ) -> list[Any]:
-    """Reads values one after another.
+    """Reads a sequence of values.
 
     Arguments and errors are those of `decode_value`.
     """

@@ -1,6 +1,6 @@
 """Values of library classes: samples of Graph spaces and autoreset modes.
 
-Encoding knows the classes of both families by name, decoding builds those of one.
+Encoding recognises the classes of both families by name; decoding builds those of one family.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PARTS: Final = ("nodes", "edges", "edge_links")
 
 
 def encode_graph(value: Any, message: values_pb2.Value, encoding: Encoding) -> None:
-    """Writes a sample of a Graph space; parts that are None stay absent."""
+    """Writes a sample of a Graph space; parts that are None are left out."""
     message.graph.SetInParent()
     encoding.enter(value, ELEMENT)
     try:
@@ -40,7 +40,7 @@ def decode_graph(graph: values_pb2.GraphValue, decoding: Decoding) -> Any:
     """Reads a sample of a Graph space.
 
     Raises:
-        CodecError: A part breaks the contract, or the receiver takes no graphs.
+        CodecError: A part breaks the contract, or the receiver accepts no graphs.
     """
     family = _family(decoding)
     decoding.enter(ELEMENT)
@@ -60,7 +60,7 @@ def encode_autoreset_mode(value: Enum, message: values_pb2.Value, _: Encoding) -
 
 
 def decode_enum_member(message: values_pb2.EnumMember, decoding: Decoding) -> Any:
-    """Reads a member of a known enumeration; a stand-in where the family is too old to have it.
+    """Reads a member of a known enumeration; a stand-in if the family is too old to have the enumeration.
 
     Raises:
         CodecError: The enumeration or the member is unknown.

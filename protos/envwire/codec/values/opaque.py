@@ -1,4 +1,4 @@
-"""`Opaque`: stands in for an object that has no wire form, with its type and repr."""
+"""`Opaque`: the stand-in for an object without a wire form, with its type and repr."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST_TEXT: Final = 1000
 
 @dataclass(frozen=True)
 class Opaque:
-    """What arrived in place of an object that has no wire form. It is never turned back into one.
+    """The stand-in for an object without a wire form. It is never turned back into the object.
 
     Attributes:
         type_name: Qualified name of the object's class, for example "types.FunctionType".
@@ -27,7 +27,7 @@ class Opaque:
 def encode_opaque(value: object, message: values_pb2.Opaque) -> None:
     """Writes the name and the repr of any object; never raises."""
     if isinstance(value, Opaque):
-        # A server that serves a remote environment passes an Opaque on.
+        # A server whose environment is itself remote passes an Opaque on.
         message.type_name, message.text = value.type_name, value.text
     else:
         message.type_name = printable(type_name(type(value)))
@@ -40,12 +40,12 @@ def type_name(kind: type) -> str:
 
 
 def printable(text: str) -> str:
-    """Writes lone surrogates as escapes, because the wire takes only Unicode."""
+    """Escapes lone surrogates, because protobuf strings have to be valid Unicode."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _safe_repr(value: object) -> str:
     try:
         return repr(value)
-    except Exception as error:  # a foreign class may raise anything
+    except Exception as error:  # the object's `__repr__` may raise anything
         return f"<repr raised {type(error).__name__}>"

@@ -23,7 +23,7 @@ def _ordered(dtype: Any, order: Literal["<", "="]) -> np.dtype[Any]:
     return ordered
 
 
-# The one table of element types: the contract's names are NumPy's names.
+# The table of element types, derived from the contract, whose names are NumPy's.
 _DTYPES: Final[dict[int, np.dtype[Any]]] = {
     number: _ordered(np.dtype(name.removeprefix("DATA_TYPE_").lower()), "<")
     for name, number in values_pb2.DataType.items()
@@ -31,15 +31,15 @@ _DTYPES: Final[dict[int, np.dtype[Any]]] = {
 }
 _NUMBERS: Final = {dtype: values_pb2.DataType.ValueType(n) for n, dtype in _DTYPES.items()}
 
-# Numbers that are here as they are on the wire: what most observations are made of.
+# Types whose native form is their wire form, which most observations have.
 _PLAIN: Final[dict[int, np.dtype[Any]]] = {
     number: dtype for number, dtype in _DTYPES.items() if dtype.isnative and dtype.kind in "iufc"
 }
 
 SCALAR_TYPES: Final = tuple(dtype.type for dtype in _DTYPES.values())
-"""NumPy's scalar types that have a number of their own on the wire."""
+"""NumPy's scalar types that have a number in `DataType`."""
 
-# What NumPy may parse on behalf of a peer. Widths of zero would let no bytes make any shape.
+# Type names from a peer that NumPy may parse. With zero-width types, no bytes at all could fill any shape.
 _NUMPY_TYPE: Final = re.compile(r"<U[1-9]\d{0,8}|\|S[1-9]\d{0,8}|<[Mm]8(\[\w{1,20}\])?")
 
 _LARGEST_CODE_POINT: Final = 0x10FFFF
@@ -49,10 +49,10 @@ _ELEMENTS: Final = "booleans, numbers, fixed-width text or bytes, or times"
 
 
 def data_type_of(dtype: np.dtype[Any]) -> values_pb2.DataType.ValueType:
-    """Returns the number of an element type, whatever its byte order.
+    """Returns the number of an element type in `DataType`; the byte order does not matter.
 
     Raises:
-        CodecError: It has none.
+        CodecError: The type has no number.
     """
     number = _NUMBERS.get(_ordered(dtype, "<"))
     if number is None:
@@ -61,7 +61,7 @@ def data_type_of(dtype: np.dtype[Any]) -> values_pb2.DataType.ValueType:
 
 
 def dtype_of(number: int) -> np.dtype[Any]:
-    """Returns the native type of the elements that have this number.
+    """Returns the element type with this number in `DataType`, in native byte order.
 
     Raises:
         CodecError: There is no such number.
@@ -73,12 +73,12 @@ def dtype_of(number: int) -> np.dtype[Any]:
 
 
 def is_portable(dtype: np.dtype[Any]) -> bool:
-    """Tells whether elements of a type have a number of their own in DataType."""
+    """Returns whether an element type has a number in `DataType`."""
     return dtype in _NUMBERS
 
 
 class FillAllowance:
-    """How many elements one message may ask for that it does not hold itself."""
+    """Limits the elements that one message may have allocated without containing them."""
 
     __slots__ = ("_left",)
 
@@ -86,10 +86,10 @@ class FillAllowance:
         self._left = _MOST_FILLED
 
     def spend(self, elements: int) -> None:
-        """Takes `elements` from what is left.
+        """Subtracts `elements` from the allowance.
 
         Raises:
-            CodecError: There are not so many left.
+            CodecError: Fewer are left.
         """
         if elements > self._left:
             raise CodecError(
@@ -106,7 +106,7 @@ def encode_tensor(
     Args:
         array: The array.
         tensor: Filled in place.
-        attachments: Takes the elements of a large array; None leaves all in the message.
+        attachments: Receives the elements of a large array; None leaves them in the message.
 
     Raises:
         CodecError: The elements have no wire form (long double, structures, objects).
@@ -123,7 +123,7 @@ def encode_tensor(
 
 
 def encode_uniform_tensor(array: Array, tensor: values_pb2.Tensor) -> None:
-    """Writes an array as `encode_tensor` does, and one element only if all have the same bytes.
+    """Writes an array as `encode_tensor` does, but only one element if all have the same bytes.
 
     Raises:
         CodecError: The elements have no wire form.
@@ -140,15 +140,15 @@ def decode_tensor(
     allowance: FillAllowance | None = None,
     area: Area | None = None,
 ) -> Array:
-    """Reads a tensor into a fresh, writable, native, C-contiguous array.
+    """Reads a tensor into a new, writable, C-contiguous array in native byte order.
 
     Args:
         tensor: The message.
-        allowance: What the whole message may fill in; a new one by default.
-        area: The attachments that came with the message; the array is laid over them.
+        allowance: The allowance of the whole message; a new one by default.
+        area: The attachments that came with the message; the array is a view of them.
 
     Raises:
-        CodecError: Type, shape and data do not belong together.
+        CodecError: Type, shape and data do not match.
     """
     data, axes = tensor.data, tensor.shape
     plain = _PLAIN.get(tensor.data_type)
@@ -169,7 +169,7 @@ def decode_tensor(
 
 
 def byte_length(tensor: values_pb2.Tensor) -> int:
-    """Returns how many bytes the elements of a tensor take.
+    """Returns the size of a tensor's elements, in bytes.
 
     Raises:
         CodecError: There is no such element type.
@@ -179,10 +179,10 @@ def byte_length(tensor: values_pb2.Tensor) -> int:
 
 
 def attached(shape: tuple[int, ...], dtype: np.dtype[Any], area: Area, offset: int) -> Array:
-    """Lays an array over the attachments of a frame.
+    """Returns an array that is a view of a frame's attachments.
 
     Raises:
-        CodecError: They end before it does.
+        CodecError: The array would extend beyond the attachments.
     """
     end = offset + math.prod(shape) * dtype.itemsize
     if end > area.size:
@@ -193,12 +193,12 @@ def attached(shape: tuple[int, ...], dtype: np.dtype[Any], area: Area, offset: i
 
 
 def _is_row(axes: Sequence[int], item: int, length: int) -> bool:
-    """Tells whether a shape of one axis fits its bytes: the commonest tensors by far."""
+    """Returns whether a tensor has one axis that matches its bytes, as most tensors do."""
     return len(axes) == 1 and axes[0] * item == length > 0
 
 
 def unshapely(shape: tuple[int, ...], error: Exception) -> CodecError:
-    """Says that this NumPy cannot hold so many axes, or such long ones around an empty one."""
+    """Returns the error for a shape with more axes, or longer ones, than this NumPy supports."""
     return CodecError(f"of shape {shape}", f"a shape that NumPy can hold ({error})")
 
 
@@ -209,7 +209,7 @@ def _own(view: Any) -> Array:
 
 
 def _view(shape: tuple[int, ...], dtype: np.dtype[Any], data: bytes | Area) -> Array:
-    """Lays an array over bytes of the right length, and refuses elements that NumPy cannot have."""
+    """Returns an array over bytes of the right length; refuses elements that NumPy cannot represent."""
     check = _CHECKS.get(dtype.kind)
     if check is not None:
         check(data)
@@ -225,7 +225,7 @@ def _filled(
 ) -> Array:
     if len(data) != dtype.itemsize:
         raise _wrong_length((), dtype, data)
-    # A wide text counts as many elements.
+    # A wide string counts as many elements.
     allowance.spend(math.prod(shape) * math.ceil(dtype.itemsize / _WIDEST_NUMBER))
     element = _own(_view((), dtype, data))
     try:
@@ -235,7 +235,7 @@ def _filled(
 
 
 def _portable(array: Any, tensor: values_pb2.Tensor) -> tuple[Array, values_pb2.DataType.ValueType]:
-    """Brings foreign byte orders and NumPy's own types into their wire form."""
+    """Converts arrays of foreign byte order, and of types that only NumPy names, to their wire form."""
     wire: Any = _ordered(array.dtype, "<")
     number = _NUMBERS.get(wire)
     if number is None:
