@@ -320,9 +320,10 @@ example-rust: $(VENV)/.dev ## Drive an environment from Rust with tonic (downloa
 test-examples: $(VENV)/.dev ## Run the examples in other languages: Node, Go, Java, Rust; those whose tools are missing are skipped.
 	$(BIN)/python -m pytest -rs -m 'long or not long' tests/languages/test_examples.py
 
-image: ## Build the container images, envwire-server and envwire-server-gl, with version and revision in their labels.
+image: ## Build the container images, envwire-server, envwire-server-gl and envwire-proxy, with version and revision in their labels.
 	docker build --file docker/server.Dockerfile --tag envwire-server $(LABELS) .
 	docker build --file docker/server.Dockerfile --tag envwire-server-gl --target gl $(LABELS) .
+	docker build --file docker/proxy.Dockerfile --tag envwire-proxy $(LABELS) .
 
 image-test: $(VENV)/.runtime ## Build and run the Docker images (starts an engine where none runs).
 	docker/image-test.sh

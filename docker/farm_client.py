@@ -1,4 +1,6 @@
-"""Makes 32 environments through the gateway of a farm of four, and steps them where they are.
+"""Makes 32 environments through the gateway of a farm of four, or the proxy before it, and steps them where they are.
+
+Usage: farm_client.py TARGET
 
 It shows ENVWIRE_TOKEN, or the token beside the file of ENVWIRE_CA; where there is one, a client without it is refused.
 """
@@ -8,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 from envwire.client import Credentials, RemoteEnv, RemoteError
 
-TARGET = "gateway:50050"
+TARGET = sys.argv[1]
 COUNT, SERVERS = 32, 4
 
 certificate = os.environ.get("ENVWIRE_CA")

@@ -73,7 +73,7 @@ remove_containers() {
         [[ ${#compose[@]} == 0 ]] || in_compose down --timeout 5
         limit 60 docker rm --force "$name" "$name-once"
         limit 60 docker network rm "$name"
-        limit 60 docker image rm --force "$name" "$name-gl" "$name-derived" "$name-base"
+        limit 60 docker image rm --force "$name" "$name-gl" "$name-derived" "$name-proxy" "$name-base"
     fi >/dev/null 2>&1
 }
 
@@ -160,6 +160,11 @@ build() {
         --build-arg "BASE=$base" --build-arg VERSION="$version" --build-arg REVISION="$revision" \
         ${index:+--build-arg "PIP_INDEX_URL=$index"} . >"$work/build.log" 2>&1
     echo "$(($(docker image inspect --format '{{.Size}}' "$1") / 1000000)) MB"
+}
+
+build_proxy() {
+    local dockerfile=docker/proxy.Dockerfile
+    build "$name-proxy"
 }
 
 is_labelled() {
@@ -269,7 +274,7 @@ find_compose() {
 }
 
 in_compose() {
-    ENVWIRE_IMAGE=$name limit 300 "${compose[@]}" --project-name "$name" --file "docker/$file.yaml" "$@"
+    ENVWIRE_IMAGE=$name ENVWIRE_PROXY_IMAGE=$name-proxy limit 300 "${compose[@]}" --project-name "$name" --file "docker/$file.yaml" "$@"
 }
 
 compose_up() { in_compose up --no-build --exit-code-from demo; }
@@ -290,11 +295,11 @@ farm_up() {
 
 farm_down() { in_compose down --volumes --timeout 5; }
 
-# Drives the farm from a container of its network, by the names that are known there.
+# farm_drive TARGET [OPTION...]: drives the farm from a container of its network, by the names that are known there.
 farm_drive() {
     limit 60 docker run --rm --network "${name}_default" --volumes-from "$(in_compose ps --quiet gateway):ro" \
-        --volume "$PWD/docker/farm_client.py:/srv/envwire/farm_client.py:ro" "$@" \
-        --entrypoint python "$name" /srv/envwire/farm_client.py
+        --volume "$PWD/docker/farm_client.py:/srv/envwire/farm_client.py:ro" "${@:2}" \
+        --entrypoint python "$name" /srv/envwire/farm_client.py "$1"
 }
 
 check "a Docker engine answers" find_engine
@@ -316,10 +321,14 @@ if ((${#compose[@]})); then
     check "compose: two healthy servers, the demo client ends with 0" compose_up
     check "compose: all containers ended with 0" compose_ended_well
     check "farm: a gateway and four servers" farm_up farm gateway server
-    check "farm: 32 environments over all servers" farm_drive
+    check "farm: 32 environments over all servers" farm_drive gateway:50050
     farm_down
-    check "farm with TLS and tokens" farm_up farm-tls gateway server-a server-b server-c server-d
-    check "farm with TLS and tokens: 32 environments, strangers refused" farm_drive --env ENVWIRE_CA=/secrets/client/ca.pem
+    check "the image of the proxy builds" build_proxy
+    check "farm with TLS and tokens" farm_up farm-tls proxy gateway server-a server-b server-c server-d
+    for target in gateway proxy; do
+        check "farm with TLS and tokens: 32 environments by the $target, strangers refused" \
+            farm_drive "$target:50050" --env ENVWIRE_CA=/secrets/client/ca.pem
+    done
     farm_down
 else
     rows+=("compose: not here, not checked")

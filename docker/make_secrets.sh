@@ -18,6 +18,7 @@ token() {
     rm "$directory/made"
 }
 umask 077
+cat "$directory/server.pem" "$directory/server-key.pem" >"$directory/proxy.pem"
 token agent client/token --scope play --scope observe
 token server join-token --scope join
 mv "$directory/accepted" "$directory/tokens"

@@ -99,6 +99,7 @@ class Attacker:
         target: HOST:PORT.
         token: Shown with each call; None for none.
         compression: Of what is sent.
+        ca: Certificates of the authority that the server's is from; None without TLS.
     """
 
     def __init__(
@@ -106,11 +107,18 @@ class Attacker:
         target: str,
         token: str | None = None,
         compression: grpc.Compression = grpc.Compression.NoCompression,
+        ca: bytes | None = None,
     ) -> None:
         host, _, port = target.rpartition(":")
         self.target = f"{'127.0.0.1' if host in {'0.0.0.0', ''} else host}:{port}"
         own = [*_SIZES, ("grpc.use_local_subchannel_pool", 1)]  # a connection of its own
-        self._channel = grpc.insecure_channel(self.target, own, compression)
+        self._channel = (
+            grpc.insecure_channel(self.target, own, compression)
+            if ca is None
+            else grpc.secure_channel(
+                self.target, grpc.ssl_channel_credentials(ca), own, compression
+            )
+        )
         self._metadata = () if token is None else (("authorization", f"Bearer {token}"),)
 
     def begin(self, method: str, message: Any, seconds: float = SECONDS) -> Call:

@@ -71,6 +71,20 @@ def headers_without_end(count: int) -> Iterator[bytes]:
         yield _frame(_CONTINUATION, 0, 1, padding)
 
 
+def a_field_without_end(count: int) -> Iterator[bytes]:
+    """Headers with a field of 16 GiB, as its length says."""
+    yield _frame(_HEADERS, 0, 1, _MAKE + b"\x00" + _text(b"x") + b"\x7f\x80\x80\x80\x80\x40")
+    for _ in range(count):
+        yield _frame(_CONTINUATION, 0, 1, 16000 * b"a")
+
+
+def continued_with_nothing(count: int) -> Iterator[bytes]:
+    """Headers that are continued by empty frames; a thousand at a time."""
+    yield _frame(_HEADERS, 0, 1, _MAKE)
+    for _ in range(0, count, 1000):
+        yield 1000 * _frame(_CONTINUATION, 0, 1, b"")
+
+
 def settings(count: int) -> Iterator[bytes]:
     """Settings, each of which is to be acknowledged; a hundred at a time."""
     for _ in range(0, count, 100):

@@ -38,16 +38,18 @@ class Target:
         pid: Of the front.
         directory: Where its environments leave traces; the mark of its processes.
         token: Of somebody who may look at the server; None where nobody needs one.
+        ca: The authority of its certificate; None without TLS.
     """
 
     address: str
     pid: int
     directory: str
     token: str | None = None
+    ca: bytes | None = None
 
     def attacker(self, **settings: Any) -> Attacker:
         """Returns a client with a connection of its own."""
-        return Attacker(self.address, **settings)
+        return Attacker(self.address, ca=self.ca, **settings)
 
     def processes(self) -> set[int]:
         """Returns its living processes, the front included."""
@@ -69,6 +71,7 @@ def attacked(
     *environments: str,
     variables: dict[str, str] | None = None,
     tokens: Tokens | None = None,
+    ca: bytes | None = None,
     **settings: Any,
 ) -> Iterator[Target]:
     """Runs a server of malicious environments, whose front gives back in the end what attacks took.
@@ -79,6 +82,7 @@ def attacked(
         environments: Their ids.
         variables: Further environment variables of the server.
         tokens: Who is let in, the visitor "auditor" among them; None for everybody.
+        ca: The authority of the server's certificate; None without TLS.
         settings: Of the server.
     """
     if tokens is not None:
@@ -90,7 +94,7 @@ def attacked(
                 patch.setenv(name, value)
             server.start()
         token = None if tokens is None else tokens[AUDITOR]
-        target = Target(server.target, server.pid, directory, token)
+        target = Target(server.target, server.pid, directory, token, ca)
         try:
             with memory_given_back(server.pid):
                 yield target

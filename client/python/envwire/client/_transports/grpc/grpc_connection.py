@@ -42,8 +42,8 @@ _UNAVAILABLE = frozenset(
     {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.UNKNOWN}
 )
 
-#: Texts of gRPC's errors for a call that found no connection; nothing else distinguishes them.
-_NOT_CONNECTED = ("failed to connect", "resolution")
+#: Texts of gRPC's errors for a call that found no connection, or a proxy that found none; nothing else tells.
+_NOT_CONNECTED = ("failed to connect", "resolution", "status: 502", "status: 503")
 
 _NOT_THERE = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 
