@@ -181,3 +181,17 @@ def test_a_make_is_not_repeated_where_no_server_was(
     with pytest.raises(ServerUnavailableError):
         exchange(driver(clock, line, lease=0.0))
     assert len(line.begun) == 1
+
+
+@pytest.mark.parametrize(("elsewhere", "told"), [(None, "2 s"), (0.2, "0.2 s, then elsewhere")])
+def test_what_happens_next_is_told_where_connections_are_refused(
+    clock: Clock, caplog: pytest.LogCaptureFixture, elsewhere: float | None, told: str
+) -> None:
+    refused = driver(clock, Line(clock, (0.0, "refused")))
+    refused.session.retries.refused_span = elsewhere
+    with pytest.raises(ServerUnavailableError) as caught:
+        _whole(refused)
+    [record] = caplog.records
+    assert record.getMessage() == f"x: cut; trying again for up to {told}"
+    assert ("on_lost='replay'" in str(caught.value)) is (elsewhere is None)
+    assert ("another server can make it" in str(caught.value)) is (elsewhere is not None)

@@ -30,13 +30,25 @@ def broken(text: str) -> ServerUnavailableError:
 
 
 def server_gone(
-    label: str, seconds: float, failure: ServerUnavailableError
+    label: str, seconds: float, failure: ServerUnavailableError, *, others: bool
 ) -> ServerUnavailableError:
-    """Returns the exception for a session whose server has stopped: its address refuses connections."""
+    """Returns the exception for a session whose server has stopped: its address refuses connections.
+
+    Args:
+        label: Names the session.
+        seconds: For how long it was tried.
+        failure: The last failure.
+        others: Whether the session may be made on another server.
+    """
+    advice = (
+        "; another server can make it anew"
+        if others
+        else ". Once it runs again (envwire serve ...), reset() makes the environment anew; on_lost='replay' goes on at "
+        "another server of a list or a farm"
+    )
     error = ServerUnavailableError(
         f"{label}: {failure} any more, tried for {seconds:.1f} s. The server was stopped or crashed, and the "
-        "environment with it. Once it runs again (envwire serve ...), reset() makes the environment anew; "
-        "on_lost='replay' goes on at another server of a list"
+        f"environment with it{advice}"
     )
     error.refused = True
     return error

@@ -52,7 +52,10 @@ class Outage:
         self._failures += 1
         if self._failures > 1 and self._logged is not failure.refused:
             self._logged = failure.refused
-            _log.warning("%s: %s; trying again for up to %.0f s", self._label, failure, left)
+            seconds = f"{left:.0f}" if left >= 1.0 else f"{left:.1g}"
+            then = "" if self._session.retries.refused_span is None else ", then elsewhere"
+            text = f"%s: %s; trying again for up to %s s{then}"
+            _log.warning(text, self._label, failure, seconds)
 
     def _given_up(self, failure: ServerUnavailableError) -> ServerUnavailableError:
         session = self._session
@@ -60,7 +63,8 @@ class Outage:
         if not lease or failure.silent or not self._failures:
             return failure
         if failure.refused:
-            return server_gone(self._label, session.outage, failure)
+            others = session.retries.refused_span is not None
+            return server_gone(self._label, session.outage, failure, others=others)
         return server_unreachable(self._label, session.outage, lease, failure)
 
     def over(self) -> None:

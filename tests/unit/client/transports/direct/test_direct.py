@@ -427,3 +427,22 @@ def test_where_nobody_listens_any_more_is_not_tried_for_a_whole_lease(
     with pytest.raises(ServerUnavailableError, match=r"nothing listens at .* any more"):
         driver.serve(ANYTHING)
     driver.kill()
+
+
+def test_messages_name_the_server_of_the_session_not_the_gateway_that_was_asked(
+    listen: Listen, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("envwire.client._session.resuming._REFUSED_SECONDS", 0.05)
+    listener = listen(hang_up_later)
+    server = f"127.0.0.1{listener.address}"
+    scene = Scene(listener.address, target="127.0.0.1:50050", advertised=server)
+    scene.make()
+    with pytest.raises(ServerUnavailableError, match=f"direct channel to {server} broke"):
+        scene.reset()
+    listener.stop()
+    driver = driver_over(scene.transport, lease=SECONDS, timeout=SECONDS)
+    with pytest.raises(ServerUnavailableError, match=f"nothing listens at {server} any more"):
+        driver.serve(ANYTHING)
+    driver.kill()
+    assert server in caplog.text
+    assert "50050" not in caplog.text

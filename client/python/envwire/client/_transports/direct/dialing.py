@@ -40,6 +40,7 @@ class Dialer:
         credentials: Certificates.
 
     Attributes:
+        server: HOST:PORT of the session's server: a gateway that was asked for it is none. For messages.
         why_not: Why no channel could be opened; empty while no attempt failed.
 
     Raises:
@@ -48,7 +49,7 @@ class Dialer:
 
     def __init__(self, target: str, kind: str, credentials: Credentials) -> None:
         self.why_not = ""
-        self._target = target
+        self.server = self._target = target
         self._kind = kind
         self._context = credentials.ssl_context()
         self._authority = credentials.override_authority
@@ -68,9 +69,10 @@ class Dialer:
         owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         hello = direct_pb2.HelloRequest(header=owner, shared_memory=True)
         self._hello = hello.SerializeToString()
-        self._addresses = list(self._usable(made.direct.addresses, made.address))
+        self.server = made.address or self._target
+        self._addresses = list(self._usable(made.direct.addresses))
 
-    def _usable(self, offered: Iterable[str], advertised: str) -> Iterable[str]:
+    def _usable(self, offered: Iterable[str]) -> Iterable[str]:
         """Yields the addresses to try: Unix sockets only if the server is on this machine."""
         for address in offered:
             unix = address.startswith(UNIX)
@@ -80,7 +82,7 @@ class Dialer:
                 host, _, port = address.rpartition(":")
                 if not port.isdecimal():
                     continue  # a form of a later version
-                known = next(iter(addresses(advertised or self._target)), ("", 0))[0]
+                known = next(iter(addresses(self.server)), ("", 0))[0]
                 yield f"{host.strip('[]') or known}:{port}"
             elif ABSTRACT_NAMES and is_local(self._target):
                 yield address
@@ -110,7 +112,7 @@ class Dialer:
             self._was_open = self._was_open or isinstance(found, Channel)
             return found
         self.why_not = "; ".join(failures) or self._none_usable()
-        _log.debug("no direct channel to %s (%s)", self._target, self.why_not)
+        _log.debug("no direct channel to %s (%s)", self.server, self.why_not)
         if self._was_open or self._kind != "direct":
             raise self._unavailable(connected, all_refused)
         return None
@@ -154,8 +156,8 @@ class Dialer:
 
     def _unavailable(self, connected: bool, all_refused: bool) -> ServerUnavailableError:
         if all_refused and self._was_open:
-            error = refused(self._target)
+            error = refused(self.server)
         else:
-            error = ServerUnavailableError(f"no direct channel to {self._target}: {self.why_not}")
+            error = ServerUnavailableError(f"no direct channel to {self.server}: {self.why_not}")
         error.connected, error.refused = connected, all_refused
         return error

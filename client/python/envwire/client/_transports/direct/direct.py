@@ -40,7 +40,6 @@ class DirectTransport:
         open_grpc: Callable[[str, tuple[str, Credentials] | None], Transport],
         credentials: Credentials,
     ) -> None:
-        self._target = target
         self._open_grpc = open_grpc
         self._dialer = Dialer(target, kind, credentials)
         self._control: Transport | None = open_grpc("unary", None)
@@ -107,7 +106,7 @@ class DirectTransport:
     def _send_over(self, channel: Channel, request: bytes, timeout: float) -> None:
         most = channel.max_request_bytes
         if len(request) > most:
-            raise too_large(self._target, f"{len(request)} bytes, and {most} are accepted")
+            raise too_large(self._dialer.server, f"{len(request)} bytes, and {most} are accepted")
         try:
             channel.send(request, timeout)
         except BaseException as error:
@@ -132,9 +131,9 @@ class DirectTransport:
         # With ETIMEDOUT the kernel reports that the peer is gone; the request's own timeout has not passed.
         peer_gone = isinstance(error, OSError) and error.errno == errno.ETIMEDOUT
         if isinstance(error, (BlockingIOError, TimeoutError)) and not peer_gone:
-            return timed_out(self._target, timeout)
+            return timed_out(self._dialer.server, timeout)
         if isinstance(error, OSError):
-            return broken(f"the direct channel to {self._target} broke: {error}")
+            return broken(f"the direct channel to {self._dialer.server} broke: {error}")
         return error
 
     def _close_channel(self) -> None:
