@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from typing import Any
+
 import typer
+from typer.core import TyperCommand
 
 from envwire.conformance.client_command import conformance_client
 from envwire.conformance.command import conformance
@@ -27,6 +31,20 @@ from envwire.server.cli._serve.farm import farm
 from envwire.server.cli._serve.gateway import gateway
 from envwire.server.cli._serve.image import image
 from envwire.server.cli._serve.serve import EPILOG, serve
+
+#: What Rich takes for markup.
+_TAG = re.compile(r"(\[[a-z#/@][^[]*?])")
+
+
+class _Literal(TyperCommand):
+    """A command whose texts are shown as they are written: Rich would drop the brackets of envwire[otel]."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        shown: list[Any] = [self, *self.params]
+        for each in shown:
+            each.help = _TAG.sub(r"\\\1", each.help or "")
+
 
 app = typer.Typer(
     name="envwire",
@@ -58,6 +76,8 @@ app.command(epilog=EPILOG)(gateway)
 app.command()(dashboard)
 app.command()(image)
 app.add_typer(farm, name="farm")
+for each in (*app.registered_commands, *farm.registered_commands):
+    each.cls = _Literal
 
 
 def _show_version(wanted: bool) -> None:

@@ -43,8 +43,8 @@ def server_gone(
     advice = (
         "; another server can make it anew"
         if others
-        else ". Once it runs again (envwire serve ...), reset() makes the environment anew; on_lost='replay' goes on at "
-        "another server of a list or a farm"
+        else ". Once it runs again (envwire serve ...), reset() makes the environment anew; on_lost='replay' goes on "
+        "at another server of a list or a farm"
     )
     error = ServerUnavailableError(
         f"{label}: {failure} any more, tried for {seconds:.1f} s. The server was stopped or crashed, and the "

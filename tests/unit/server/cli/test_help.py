@@ -1,0 +1,43 @@
+"""`--help` of every command shows what was written: Rich takes no brackets for markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from envwire.server.cli._app import app
+
+
+def commands(command: Any, *path: str) -> Iterator[tuple[tuple[str, ...], Any]]:
+    yield path, command
+    for name, each in getattr(command, "commands", {}).items():
+        yield from commands(each, *path, name)
+
+
+def written(command: Any) -> Iterator[str]:
+    """Yields the words with brackets of what is written about a command and its options."""
+    for each in (
+        command.help,
+        command.epilog,
+        *(getattr(one, "help", "") for one in command.params),
+    ):
+        yield from (word for word in (each or "").replace(r"\[", "[").split() if "[" in word)
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_brackets_are_shown(path: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(app, [*path, "--help"], env={"COLUMNS": "300"}).stdout
+    assert "Usage" in shown
+    assert "\\[" not in shown
+    assert set(written(COMMANDS[path])) <= set(shown.split())
+
+
+def test_the_extras_are_among_them() -> None:
+    assert {"'envwire[otel]'.", "'envwire[dashboard]'."} <= set(written(COMMANDS[("serve",)]))
