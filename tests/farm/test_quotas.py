@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +25,7 @@ from envwire.v1 import environment_pb2_grpc, status_pb2
 from tests.farm.scene import ENV, SECONDS, Gateway, header, server
 
 QUOTA = 3
-LIMITED = ("alice", "bob", "carol", "dora", "emil", "fred", "gina")
+LIMITED = ("alice", "bob", "carol", "dora", "emil", "fred", "gina", "hana")
 LIMIT = "CLIENT_LIMIT_REACHED"
 
 
@@ -42,10 +43,10 @@ class Limited(NamedTuple):
     def metadata(self, name: str) -> tuple[tuple[str, str], ...]:
         return (("authorization", f"Bearer {self.tokens[name]}"),)
 
-    def make(self, name: str, gateway: int = 0) -> pb.MakeResponse | str:
+    def make(self, name: str, gateway: int = 0, request_id: bytes = b"") -> pb.MakeResponse | str:
         """Makes through the gateway as a stock client does; returns the reason of a refusal."""
         stub = environment_pb2_grpc.EnvironmentServiceStub(self.gateways[gateway].channel)
-        request, metadata = pb.MakeRequest(env_id=ENV), self.metadata(name)
+        request, metadata = pb.MakeRequest(env_id=ENV, request_id=request_id), self.metadata(name)
         return answered(lambda: stub.Make(request, timeout=SECONDS, metadata=metadata))
 
     def allocate(self, name: str, count: int, gateway: int = 0) -> farm_pb2.AllocateResponse | str:
@@ -171,6 +172,45 @@ def test_makes_on_one_stream_count(limited: Limited) -> None:
     kinds = [each.WhichOneof("response") for each in replies]
     assert kinds == ["make"] * QUOTA + ["error"] * 2
     assert {reason_of(each.error).value for each in replies[QUOTA:]} == {LIMIT}
+
+
+def test_a_repeat_at_exactly_the_quota_gets_the_first_answer_and_no_session_beyond_it(
+    limited: Limited,
+) -> None:
+    ids = [secrets.token_bytes(16) for _ in range(QUOTA)]
+    made = [limited.make("hana", request_id=each) for each in ids]
+    assert limited.make("hana") == LIMIT
+    with ThreadPoolExecutor(QUOTA) as pool:
+        again = list(pool.map(lambda each: limited.make("hana", request_id=each), ids))
+    assert again == made
+    stub = environment_pb2_grpc.EnvironmentServiceStub(limited.gateways[0].channel)
+    first, *others = made
+    assert isinstance(first, pb.MakeResponse)
+    repeat = pb.InteractRequest(make=pb.MakeRequest(env_id=ENV, request_id=ids[0]))
+    metadata = limited.metadata("hana")
+    [reply] = stub.Interact(iter([repeat]), timeout=SECONDS, metadata=metadata)
+    assert reply.make.session_id == first.session_id
+    reset = pb.ResetRequest(header=header(first), sequence=1)
+    stub.Reset(reset, timeout=SECONDS, metadata=metadata)
+    assert limited.make("hana", request_id=ids[0]) == LIMIT, "it is a new Make from now on"
+    stub.Close(
+        pb.CloseRequest(header=header(first), sequence=2), timeout=SECONDS, metadata=metadata
+    )
+    new = until_made(limited, "hana", ids[0])
+    assert new.session_id != first.session_id
+    for each in (new, *others):
+        limited.close("hana", each)
+
+
+def until_made(limited: Limited, name: str, request_id: bytes) -> pb.MakeResponse:
+    """Makes as soon as a session that ended does not count any more."""
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        made = limited.make(name, request_id=request_id)
+        if isinstance(made, pb.MakeResponse):
+            return made
+        time.sleep(0.1)
+    raise AssertionError("it is refused for ever")
 
 
 def test_allocated_slots_count_and_the_default_holds_where_a_token_says_nothing(

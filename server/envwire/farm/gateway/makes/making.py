@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.makes.make_queue import MakeQueue
-from envwire.farm.gateway.makes.request_ids import RequestIds
+from envwire.farm.gateway.makes.request_ids import RequestIds, Sent
 from envwire.farm.gateway.orders.outbox import UnansweredError
 from envwire.farm.gateway.orders.registrations import Registrations
 from envwire.farm.gateway.registry.placement import Want
@@ -74,44 +74,64 @@ class Maker:
         """
         with self._tally.making() as count:
             try:
-                with self._quotas.claim(client, 1) as claim:
-                    counted = self._counted(send, claim, reservation) if claim else send
-                    answer = await self._make(request, counted)
+                answer = await self._make(request, send, client, reservation)
             except RefusedError as error:
                 count.outcome = error.reason.value if error.reason else error.code.name
                 raise
             count.outcome = MADE
             return answer
 
-    async def _make(self, request: pb.MakeRequest, send: Send[T]) -> T:
-        if request.HasField("copy_of"):
-            return await self._copy(request.copy_of.session_id, send)
+    async def _make(
+        self, request: pb.MakeRequest, send: Send[T], client: Client, reservation: bytes
+    ) -> T:
         async with self._ids.turn(request.request_id) as sent:
-            before = self._registry.owner(f"-{sent.run}") if sent.run else None
-            if before is not None:  # the Make is a repeat
-                self._registry.send_to(before)
-            tried: frozenset[Member] = frozenset()
-            want = Want(request.env_id, request.library)
-            while True:
-                member = before or await self._queue.claim(want, tried)
-                sent.run, before = member.incarnation, None
+            first = self._registry.owner(f"-{sent.run}") if sent.run else None
+            if first is not None and self._quotas.of(client):
                 try:
-                    return await self._send(member, send)
-                except ServerGoneError as error:
-                    refusal: Exception = error
-                except RefusedError as error:
-                    if error.reason not in _TRY_ANOTHER:
-                        raise
-                    refusal = error
-                _log.info("%s makes no %s: %s", member.address, request.env_id, refusal)
-                tried |= {member}
+                    return await self._join(first, send, reservation)
+                except (ServerGoneError, RefusedError) as error:
+                    _check_other(error)
+            with self._quotas.claim(client, 1) as claim:
+                counted = self._counted(send, claim, reservation) if claim else send
+                if request.HasField("copy_of"):
+                    return await self._copy(request.copy_of.session_id, counted, sent)
+                return await self._place(request, counted, sent, first)
+
+    async def _join(self, first: Member, send: Send[T], reservation: bytes) -> T:
+        """Repeats a Make of a client with a quota, which may be used up by the session that the first one made.
+
+        Raises:
+            ServerGoneError: The server does not answer.
+            RefusedError: It does not know the first Make any more, and makes nothing that would not count.
+        """
+        await self._keep(first, 0, None, reservation)
+        self._registry.send_to(first)
+        return await self._send(first, send)
+
+    async def _place(
+        self, request: pb.MakeRequest, send: Send[T], sent: Sent, first: Member | None
+    ) -> T:
+        """Sends a Make to the server that got the first one, if this is a repeat; else to those that have room."""
+        if first is not None:
+            self._registry.send_to(first)
+        tried: frozenset[Member] = frozenset()
+        want = Want(request.env_id, request.library)
+        while True:
+            member = first or await self._queue.claim(want, tried)
+            sent.run, first = member.incarnation, None
+            try:
+                return await self._send(member, send)
+            except (ServerGoneError, RefusedError) as error:
+                _check_other(error)
+                _log.info("%s makes no %s: %s", member.address, request.env_id, error)
+            tried |= {member}
 
     def _counted(self, send: Send[T], claim: Claim, reservation: bytes) -> Send[T]:
         """Returns what has a server keep a slot for a Make, which counts for the client, before it sends the Make."""
 
         async def send_counted(member: Member) -> T:
             try:
-                await self._keep(member, claim, reservation)
+                await self._keep(member, 1, claim, reservation)
                 try:
                     return await send(member)
                 except BaseException:
@@ -122,15 +142,19 @@ class Maker:
 
         return send_counted
 
-    async def _keep(self, member: Member, claim: Claim, reservation: bytes) -> None:
-        """Has a server keep a slot.
+    async def _keep(
+        self, member: Member, count: int, claim: Claim | None, reservation: bytes
+    ) -> None:
+        """Has a server keep slots; with none, it makes nothing new under this reservation.
 
         Raises:
             ServerGoneError: It does not answer, or does not count.
             RefusedError: It has none.
         """
         try:
-            kept = await self._registrations.reserve(member, reservation, 1, HELD_SECONDS, claim)
+            kept = await self._registrations.reserve(
+                member, reservation, count, HELD_SECONDS, claim
+            )
         except UnansweredError as error:
             raise ServerGoneError(f"{member.address} does not count slots: {error}") from None
         if not kept:
@@ -147,7 +171,7 @@ class Maker:
         finally:
             self._registry.settle(member, made=made)
 
-    async def _copy(self, session_id: str, send: Send[T]) -> T:
+    async def _copy(self, session_id: str, send: Send[T], sent: Sent) -> T:
         member = self._registry.owner(session_id)
         if member is None:
             raise FaultError(
@@ -155,5 +179,12 @@ class Maker:
                 f"no server of this farm has session {session_id!r}; make the environment again",
                 metadata={"session_id": session_id},
             )
+        sent.run = member.incarnation
         self._registry.send_to(member)
         return await self._send(member, send)
+
+
+def _check_other(error: ServerGoneError | RefusedError) -> None:
+    """Raises the refusal of a Make that other servers would refuse as well."""
+    if isinstance(error, RefusedError) and error.reason not in _TRY_ANOTHER:
+        raise error

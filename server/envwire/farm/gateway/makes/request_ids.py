@@ -17,7 +17,7 @@ _REMEMBERED = 65_536
 
 
 @dataclass(eq=False)
-class _Sent:
+class Sent:
     """The server that a Make went to, "" for none yet. Repeats of a Make wait for each other."""
 
     run: str = ""
@@ -28,16 +28,16 @@ class RequestIds:
     """The Makes of one gateway that have an id."""
 
     def __init__(self) -> None:
-        self._sent: OrderedDict[bytes, _Sent] = OrderedDict()
+        self._sent: OrderedDict[bytes, Sent] = OrderedDict()
 
     @asynccontextmanager
-    async def turn(self, request_id: bytes) -> AsyncGenerator[_Sent]:
+    async def turn(self, request_id: bytes) -> AsyncGenerator[Sent]:
         """Waits until no other Make under this id is in progress; yields where the previous one went.
 
         Args:
             request_id: The id; empty for a Make that has none.
         """
-        sent = self._sent.setdefault(request_id, _Sent()) if request_id else _Sent()
+        sent = self._sent.setdefault(request_id, Sent()) if request_id else Sent()
         while len(self._sent) > _REMEMBERED:
             self._sent.popitem(last=False)
         async with sent.lock:

@@ -39,7 +39,8 @@ class Reservations:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._kept: dict[bytes, _Reservation] = {}
-        #: Those that counted for a client and were not used in time, and until when they are remembered.
+        #: Those that counted for a client and were not used in time, or had no slots, and until when they are
+        #: remembered.
         self._lapsed: dict[bytes, float] = {}
         self.slots = 0
         self.holders: Counter[str] = Counter()
@@ -51,14 +52,18 @@ class Reservations:
 
         Args:
             name: Names the reservation.
-            count: How many.
+            count: How many; with 0, Makes that name it get no slot.
             seconds: How long.
             free: How many slots of the server nobody has.
             principal: The client that they count for; empty for none.
         """
-        if not 0 < count <= free or name in self._kept or len(self._kept) >= _MOST:
+        names = self._kept if count else self._lapsed
+        if not 0 <= count <= max(free, 0) or name in self._kept or len(names) >= _MOST:
             return False
         self._lapsed.pop(name, None)
+        if not count:
+            self._lapsed[name] = self._clock() + LAPSED_SECONDS
+            return True
         self._kept[name] = _Reservation(count, self._until(seconds), principal)
         self._count(principal, count)
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import grpc
 import pytest
 
 from envwire.client import Credentials
@@ -64,3 +65,51 @@ def test_a_ticket_takes_the_place_of_the_token_and_the_trace_goes_on() -> None:
     assert credentials.token is None
     assert (credentials.ca, credentials.secure) == (b"ca", True)
     assert "ticket'" not in repr(credentials)
+
+
+@grpc.Call.register
+class CutError(grpc.RpcError):
+    """What gRPC raises for a connection that breaks."""
+
+    def code(self) -> grpc.StatusCode:
+        return grpc.StatusCode.UNAVAILABLE
+
+    def details(self) -> str:
+        return "Socket closed"
+
+    def trailing_metadata(self) -> tuple[()]:
+        return ()
+
+
+def test_a_make_whose_answer_is_lost_is_repeated_at_the_server_that_may_have_made_it() -> None:
+    answers: list[Any] = [CutError(), pb.MakeResponse(session_id="s").SerializeToString()]
+    asked: list[bytes] = []
+
+    class Server:
+        target, metadata = "127.0.0.1:1", ()
+
+        def __init__(self) -> None:
+            self.channel = self
+
+        def unary_unary(self, path: str) -> Any:
+            assert path.endswith("/Make")
+            return self.make
+
+        def make(self, message: bytes, **_: Any) -> bytes:
+            asked.append(message)
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            return bytes(answer)
+
+        def failure(self, error: object, _: float) -> object:
+            return error
+
+    server: Any = Server()
+    reply = tickets._make(server, MAKE, 1.0)
+    assert reply is not None
+    made = pb.InteractResponse.FromString(reply.message).make
+    assert (made.session_id, made.address) == ("s", server.target)
+    assert asked == [MAKE, MAKE]
+    answers[:] = [CutError(), CutError()]
+    assert tickets._make(server, MAKE, 1.0) is None, "the gateway may know another"

@@ -7,7 +7,9 @@ be reached from here for instance, the gateway relays the Make.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, NamedTuple
 
 import grpc
@@ -132,17 +134,32 @@ def _with_ticket(gateway: Connection, ticket: bytes) -> TicketCredentials:
 def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
     """Makes the environment; returns None where the gateway may know another server."""
     unary: Any = there.channel.unary_unary
+    call = partial(unary(_MAKE), message, timeout=timeout, metadata=there.metadata)
     try:
-        response = unary(_MAKE)(message, timeout=timeout, metadata=there.metadata)
+        response = _repeated(call)
     except grpc.RpcError as error:
         if status := status_of(error):
             reason = reason_of(status_pb2.ErrorStatus.FromString(status))
             return None if reason in _NOT_HERE else Reply(RESPONSES.wrap("error", status))
         failure = there.failure(error, timeout)
-        if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE:
+        if _is_cut(error):
             _log.info("%s made nothing: %s", there.target, failure)
             return None
         there.channel.close()
         raise failure from error
     address = pb.MakeResponse(address=there.target).SerializeToString()
     return outlined(response + address, "make")
+
+
+def _repeated(call: Callable[[], bytes]) -> bytes:
+    """Makes a call, and once more if its answer may be lost: the server knows a repeat by its request_id."""
+    try:
+        return call()
+    except grpc.RpcError as error:
+        if not _is_cut(error):
+            raise
+        return call()
+
+
+def _is_cut(error: grpc.RpcError) -> bool:
+    return isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
