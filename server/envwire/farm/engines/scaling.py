@@ -15,6 +15,8 @@ from envwire.farm.gateway.registry.states import State
 _log = logging.getLogger("envwire.farm")
 
 _LOOK_SECONDS = 0.5
+#: Pause after a server that could not be added: doubled each time.
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 #: States of servers whose slots count.
 _USABLE = frozenset({State.STATE_FREE, State.STATE_BUSY})
 
@@ -87,13 +89,32 @@ class Scaling:
     def __init__(self, scale: Scale) -> None:
         self._scale = scale
         self._idle_since: float | None = None
+        self._pause, self._not_before = 0.0, 0.0
 
-    def must_add(self, seen: Situation) -> bool:
-        """Returns whether a server is to be added. One that starts is expected to be as large as the largest."""
+    def must_add(self, seen: Situation, now: float) -> bool:
+        """Returns whether a server is to be added. One that starts is expected to be as large as the largest.
+
+        Args:
+            seen: The situation.
+            now: Monotonic time, in seconds.
+        """
+        if now < self._not_before:
+            return False
         largest = max((each.used + each.free for each in seen.loads), default=self._scale.free)
         coming = sum(each.free for each in seen.loads) + seen.starting * largest
         missing = coming < self._scale.free + seen.waiting
         return seen.size < self._scale.least or (missing and seen.size < self._scale.most)
+
+    def added(self) -> None:
+        """Notes that a server was added."""
+        self._pause = self._not_before = 0.0
+
+    def failed(self, now: float) -> float:
+        """Notes that a server could not be added; returns how many seconds none is added now."""
+        if now >= self._not_before:  # those that were added together count once
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE) or _FIRST_PAUSE
+            self._not_before = now + self._pause
+        return self._not_before - now
 
     def to_drain(self, seen: Situation, now: float) -> Load | None:
         """Returns the server that is to be drained, if any: the one with the fewest sessions, which go elsewhere.
@@ -149,33 +170,40 @@ async def keep_scaled(running: Running, fleet: Fleet, scale: Scale) -> None:
     starting, draining = set[asyncio.Future[None]](), set[asyncio.Future[None]]()
     try:
         while True:
+            now = time.monotonic()
             seen = Situation(_loads(running), fleet.size, len(starting), running.waiting())
-            fewest = scaling.to_drain(seen, time.monotonic())
-            if scaling.must_add(seen):
+            fewest = scaling.to_drain(seen, now)
+            if scaling.must_add(seen, now):
                 _log.info("adding a server: %s", _told(seen))
-                _begin(_add(fleet, running), starting)
+                _begin(_add(fleet, running, scaling), starting)
             elif fewest is not None and not draining:
                 _log.info("draining the server at %s: %s", fewest.address, _told(seen))
-                _begin(fleet.drain(fewest.address), draining)
+                _begin(_drain(fleet, fewest.address), draining)
             await asyncio.sleep(_LOOK_SECONDS)
     finally:
         for each in starting | draining:
             each.cancel()
 
 
-async def _add(fleet: Fleet, running: Running) -> None:
-    address = await fleet.add()
-    await running.registered_at(address)
+async def _add(fleet: Fleet, running: Running, scaling: Scaling) -> None:
+    try:
+        await running.registered_at(await fleet.add())
+    except Exception as error:  # of the engine, whatever that raises
+        pause = scaling.failed(time.monotonic())
+        _log.warning("no server was added: %s; the next attempt is in %.0f s", error, pause)
+    else:
+        scaling.added()
+
+
+async def _drain(fleet: Fleet, address: str) -> None:
+    try:
+        await fleet.drain(address)
+    except Exception as error:  # of the engine, whatever that raises
+        _log.warning("the server at %s was not drained: %s", address, error)
 
 
 def _begin(doing: Coroutine[Any, Any, None], under_way: set[asyncio.Future[None]]) -> None:
-    async def done() -> None:
-        try:
-            await doing
-        except Exception as error:  # of the engine, whatever that raises
-            _log.warning("the number of servers did not change: %s", error)
-
-    task = asyncio.ensure_future(done())
+    task = asyncio.ensure_future(doing)
     under_way.add(task)
     task.add_done_callback(under_way.discard)
 

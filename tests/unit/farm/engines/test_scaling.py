@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from envwire.farm.engines.scaling import Load, Scale, Scaling, Situation
+from envwire.farm.engines.scaling import Load, Scale, Scaling, Situation, keep_scaled
 
 SCALE = Scale(least=1, most=4, free=3, idle=60.0)
 
@@ -33,7 +39,7 @@ def seen(
     ],
 )
 def test_when_a_server_is_added(situation: Situation, adds: bool) -> None:
-    assert Scaling(SCALE).must_add(situation) is adds
+    assert Scaling(SCALE).must_add(situation, 0.0) is adds
 
 
 @pytest.mark.parametrize(
@@ -71,10 +77,83 @@ def test_one_that_is_drained_is_not_added_again() -> None:
     before = seen(2, 2)
     assert scaling.to_drain(before, 0.0) == before.loads[0]
     after = seen(4)
-    assert not scaling.must_add(after)
+    assert not scaling.must_add(after, 0.0)
 
 
 def test_bounds_that_contradict_each_other() -> None:
     with pytest.raises(ValueError, match="--min is 3, more than --max, 2"):
         Scale(3, 2)
     assert [Scale(2, 4).clamp(each) for each in (1, 3, 9)] == [2, 3, 4]
+
+
+class Clock:
+    """Stands for the module `time`, and for `asyncio.sleep` until a time."""
+
+    def __init__(self, end: float) -> None:
+        self.now, self._end, self._sleep = 1000.0, 1000.0 + end, asyncio.sleep
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now > self._end:
+            raise asyncio.CancelledError
+        await self._sleep(0)
+
+
+class Fleet:
+    """Servers that do not start."""
+
+    size = 0
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.tried: list[float] = []
+        self.works_from = float("inf")
+
+    async def add(self) -> str:
+        self.tried.append(self._clock.now - 1000.0)
+        if self.tried[-1] < self.works_from:
+            raise OSError("no image of that name")
+        self.size += 1
+        return "127.0.0.1:1"
+
+    async def drain(self, address: str) -> None:
+        raise AssertionError(address)
+
+
+@pytest.fixture
+def fleet(monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    clock = Clock(100.0)
+    monkeypatch.setattr("envwire.farm.engines.scaling.time", clock)
+    monkeypatch.setattr("envwire.farm.engines.scaling.asyncio.sleep", clock.sleep)
+    return Fleet(clock)
+
+
+def scaled(fleet: Fleet, scale: Scale) -> None:
+    async def registered_at(_: str) -> None: ...
+
+    running: Any = SimpleNamespace(registry=(), waiting=lambda: 0, registered_at=registered_at)
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(keep_scaled(running, fleet, scale))
+
+
+def pauses(fleet: Fleet) -> list[float]:
+    return [late - early for early, late in pairwise(fleet.tried)]
+
+
+def test_servers_that_do_not_start_are_tried_less_and_less_often(
+    fleet: Fleet, caplog: pytest.LogCaptureFixture
+) -> None:
+    scaled(fleet, SCALE)
+    assert pauses(fleet) == [1.5, 2.5, 4.5, 8.5, 16.5, 32.5]
+    told = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert len(told) == len(fleet.tried)
+    assert told[2] == "no server was added: no image of that name; the next attempt is in 4 s"
+
+
+def test_once_one_starts_the_next_is_not_waited_for(fleet: Fleet) -> None:
+    fleet.works_from = 5.0
+    scaled(fleet, Scale(least=3, most=3))
+    assert pauses(fleet) == [1.5, 2.5, 4.5, 0.5, 0.5]
