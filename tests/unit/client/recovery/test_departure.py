@@ -6,6 +6,8 @@ import contextlib
 import threading
 from typing import Any
 
+import pytest
+
 from envwire.client._recovery import departure
 from envwire.client._recovery.departure import Departure, Pace
 
@@ -66,3 +68,29 @@ def test_no_five_sessions_are_made_at_once(monkeypatch: Any) -> None:
     for each in [Departure(make) for _ in range(8)]:
         assert isinstance(each.take(), Session)
     assert not together
+
+
+def test_who_is_not_moved_in_time_says_so_and_leaves_the_turns_to_others(monkeypatch: Any) -> None:
+    monkeypatch.setattr(departure.keeper, "keep", lambda _: None)
+    monkeypatch.setattr(departure, "_TURN_SECONDS", 0.05)
+    hang, begun = threading.Event(), threading.Barrier(5)
+
+    class Session:
+        driver = None
+
+    def hanging() -> Any:
+        begun.wait(10.0)
+        assert hang.wait(10.0)
+        return Session()
+
+    four = [Departure(hanging) for _ in range(4)]
+    begun.wait(10.0)
+    late: Any = Departure(Session)  # type: ignore[arg-type]
+    with pytest.raises(TimeoutError, match=r"others were moved before it, for 0\.05 s"):
+        late.take()
+    hang.set()
+    for each in four:
+        each.take()
+    monkeypatch.setattr(departure, "_TURN_SECONDS", 10.0)
+    for each in [Departure(Session) for _ in range(8)]:  # type: ignore[arg-type]
+        each.take()

@@ -30,6 +30,8 @@ _PAUSE_SECONDS = 1.0
 #: for 1.1 to 4.5 s, since they took its processor.
 _AT_ONCE = 4
 _turns = threading.Semaphore(_AT_ONCE)
+#: Longest wait for one's turn; the next request asks again.
+_TURN_SECONDS = 60.0
 #: How long all environments of a process may take to move before they step on, and which part of the time after that.
 _MOVE_SECONDS, _MOVE_SHARE = 0.05, 0.5
 #: A server that stops sooner is left at any cost.
@@ -74,9 +76,14 @@ class Departure:
 
 
 def _run(make: Callable[[], Made], outcome: Future[Made]) -> None:
+    turns = _turns
     try:
-        with _turns:
+        if not turns.acquire(timeout=_TURN_SECONDS):
+            raise TimeoutError(f"others were moved before it, for {_TURN_SECONDS:g} s")
+        try:
             made = make()
+        finally:
+            turns.release()
     except BaseException as error:
         outcome.set_exception(error)
     else:

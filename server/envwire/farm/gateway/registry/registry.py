@@ -81,7 +81,8 @@ class Registry:
         if before is not None and before.incarnation == run and not before.dead:
             self._pools.remove(before)
             member.active, member.pending, member.held = before.active, before.pending, before.held
-            member.reserved, member.clients = before.reserved, before.clients
+            member.counted, member.reserved = before.counted, before.reserved
+            member.clients = before.clients
             self._holds = deque(
                 (until, member if each is before else each, count)
                 for until, each, count in self._holds
@@ -99,7 +100,7 @@ class Registry:
         self.advance(now)
         member.reported_at, member.confirmed = now, True
         member.active, member.draining = load.active_sessions, load.draining
-        member.reserved = load.reserved_slots
+        member.reserved, member.counted = load.reserved_slots, member.pending
         member.clients = dict(load.client_slots.slots) if load.HasField("client_slots") else None
         self._pools.update(member)
         self.on_room()
@@ -183,8 +184,8 @@ class Registry:
     def settle(self, member: Member, *, made: bool) -> None:
         """Records whether the Make behind `claim` or `send_to` made a session."""
         member = self._by_run.get(member.incarnation, member)
-        member.pending -= 1
-        member.active += made
+        uncounted = member.answered(1)
+        member.active += uncounted if made else 0
         self._pools.update(member)
         if not made:
             self.on_room()
@@ -231,9 +232,9 @@ class Registry:
         self.advance(now)
         for registered, share in shares.items():
             member = self._by_run.get(registered.incarnation, registered)
-            member.pending -= share
+            uncounted = member.answered(share)
             if kept and member.hello.keeps_slots:
-                member.reserved += share  # until its next report
+                member.reserved += uncounted  # until its next report
             elif kept:
                 member.held += share
                 self._holds.append((now + HELD_SECONDS, member, share))

@@ -31,6 +31,7 @@ class Member:
         target: Where the gateway dials it, as gRPC names it: the address, or the end of its tunnel.
         active: Sessions that it reported, and those made through the gateway since.
         pending: Makes that it has not answered yet.
+        counted: Those of them that its last report counts: they were sent before it came.
         held: Slots that Allocate set aside, where the server keeps none.
         reserved: Slots that the server keeps for allocations, of all gateways.
         clients: Slots that clients with tokens hold there, by name; None for a server that does not count them.
@@ -52,6 +53,7 @@ class Member:
     target: str = ""
     active: int = 0
     pending: int = 0
+    counted: int = 0
     held: int = 0
     reserved: int = 0
     clients: dict[str, int] | None = None
@@ -91,6 +93,12 @@ class Member:
         """Whether it takes Makes, unless it is silent."""
         usable = self.connected and self.confirmed and not (self.dead or self.draining)
         return usable and self.load < self.capacity
+
+    def answered(self, count: int) -> int:
+        """Takes Makes off the pending ones; returns how many of them the last report does not count."""
+        counted = min(self.counted, count)
+        self.pending, self.counted = self.pending - count, self.counted - counted
+        return count - counted
 
     def takes_makes(self, now: float) -> bool:
         """Returns whether its state is STATE_FREE, in a fifth of the time."""

@@ -354,3 +354,36 @@ def test_makes_go_through_tunnels_and_allocations_do_not(farm: Farm) -> None:
     assert farm.registry.claim(POLE, farm.now) is far
     assert farm.registry.locate("x-far1", farm.now) == (Liveness.LIVENESS_ALIVE, "")
     assert farm.registry.locate("x-near1", farm.now) == (Liveness.LIVENESS_ALIVE, "near:1")
+
+
+def test_a_session_that_the_server_reports_before_it_answers_counts_once(farm: Farm) -> None:
+    member = farm.add("a", slots=2)
+    assert farm.registry.claim(POLE, farm.now) is member
+    farm.report(member, active=1)
+    farm.registry.settle(member, made=True)
+    assert member.load == 1
+    assert farm.make() == "a", "the other slot is free"
+    assert member.load == 2
+    farm.report(member, active=2)
+    assert member.load == 2
+
+
+def test_so_do_slots_that_are_kept(farm: Farm) -> None:
+    member = farm.add("a", slots=4, keeps_slots=True)
+    shares = farm.registry.divide(POLE, 2, farm.now)
+    load = farm_pb2.ServerLoad(reserved_slots=2)
+    farm.registry.report(member, load, farm.now)
+    farm.registry.settle_shares(shares or {}, kept=True, now=farm.now)
+    assert member.load == 2
+
+
+def test_a_make_that_fails_after_a_report_counts_until_the_next(farm: Farm) -> None:
+    member = farm.add("a", slots=2)
+    farm.registry.claim(POLE, farm.now)
+    farm.report(member, active=1)
+    farm.registry.settle(member, made=False)
+    assert member.load == 1
+    farm.report(member, active=0)
+    assert member.load == 0
+    assert farm.make() == "a"
+    assert member.load == 1
