@@ -409,7 +409,9 @@ class SlotOrder(google.protobuf.message.Message):
         ACTION_UNSPECIFIED: SlotOrder._Action.ValueType  # 0
         """Nothing."""
         ACTION_RESERVE: SlotOrder._Action.ValueType  # 1
-        """Keep `count` slots if so many are free, and none otherwise; answered."""
+        """Keep `count` slots if so many are free, and none otherwise; answered. With a count of 0, Makes that name the
+        reservation are joined or repeated (`request_id`), and never make a session.
+        """
         ACTION_COMMIT: SlotOrder._Action.ValueType  # 2
         """Keep them for `held` from now on."""
         ACTION_RELEASE: SlotOrder._Action.ValueType  # 3
@@ -421,7 +423,9 @@ class SlotOrder(google.protobuf.message.Message):
     ACTION_UNSPECIFIED: SlotOrder.Action.ValueType  # 0
     """Nothing."""
     ACTION_RESERVE: SlotOrder.Action.ValueType  # 1
-    """Keep `count` slots if so many are free, and none otherwise; answered."""
+    """Keep `count` slots if so many are free, and none otherwise; answered. With a count of 0, Makes that name the
+    reservation are joined or repeated (`request_id`), and never make a session.
+    """
     ACTION_COMMIT: SlotOrder.Action.ValueType  # 2
     """Keep them for `held` from now on."""
     ACTION_RELEASE: SlotOrder.Action.ValueType  # 3
