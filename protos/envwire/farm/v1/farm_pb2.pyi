@@ -409,8 +409,8 @@ class SlotOrder(google.protobuf.message.Message):
         ACTION_UNSPECIFIED: SlotOrder._Action.ValueType  # 0
         """Nothing."""
         ACTION_RESERVE: SlotOrder._Action.ValueType  # 1
-        """Keep `count` slots if so many are free, and none otherwise; answered. With a count of 0, Makes that name the
-        reservation are joined or repeated (`request_id`), and never make a session.
+        """Keep `count` slots if so many are free, and none otherwise; answered. With a count of 0 and a `principal`, a Make
+        that names the reservation gets the answer of an earlier one under its `request_id`, or none.
         """
         ACTION_COMMIT: SlotOrder._Action.ValueType  # 2
         """Keep them for `held` from now on."""
@@ -423,8 +423,8 @@ class SlotOrder(google.protobuf.message.Message):
     ACTION_UNSPECIFIED: SlotOrder.Action.ValueType  # 0
     """Nothing."""
     ACTION_RESERVE: SlotOrder.Action.ValueType  # 1
-    """Keep `count` slots if so many are free, and none otherwise; answered. With a count of 0, Makes that name the
-    reservation are joined or repeated (`request_id`), and never make a session.
+    """Keep `count` slots if so many are free, and none otherwise; answered. With a count of 0 and a `principal`, a Make
+    that names the reservation gets the answer of an earlier one under its `request_id`, or none.
     """
     ACTION_COMMIT: SlotOrder.Action.ValueType  # 2
     """Keep them for `held` from now on."""

@@ -88,7 +88,8 @@ class Maker:
             first = self._registry.owner(f"-{sent.run}") if sent.run else None
             if first is not None and self._quotas.of(client):
                 try:
-                    return await self._join(first, send, reservation)
+                    with self._quotas.claim(client, 0) as nothing:
+                        return await self._join(first, send, nothing, reservation)
                 except (ServerGoneError, RefusedError) as error:
                     _check_other(error)
             with self._quotas.claim(client, 1) as claim:
@@ -97,14 +98,16 @@ class Maker:
                     return await self._copy(request.copy_of.session_id, counted, sent)
                 return await self._place(request, counted, sent, first)
 
-    async def _join(self, first: Member, send: Send[T], reservation: bytes) -> T:
+    async def _join(
+        self, first: Member, send: Send[T], nothing: Claim | None, reservation: bytes
+    ) -> T:
         """Repeats a Make of a client with a quota, which may be used up by the session that the first one made.
 
         Raises:
             ServerGoneError: The server does not answer.
             RefusedError: It does not know the first Make any more, and makes nothing that would not count.
         """
-        await self._keep(first, 0, None, reservation)
+        await self._keep(first, 0, nothing, reservation)
         self._registry.send_to(first)
         return await self._send(first, send)
 

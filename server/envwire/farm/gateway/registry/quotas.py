@@ -99,7 +99,7 @@ class Quotas:
             yield None
             return
         held = self.held(client.name)
-        if held + count > quota:
+        if count > max(quota - held, 0):
             raise _exceeded(client.name, quota, held, count)
         claim = Claim(self._pending, client.name, count)
         try:

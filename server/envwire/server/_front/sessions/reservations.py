@@ -52,18 +52,17 @@ class Reservations:
 
         Args:
             name: Names the reservation.
-            count: How many; with 0, Makes that name it get no slot.
+            count: How many; with 0 for a client, Makes that name it get no slot: none would count.
             seconds: How long.
             free: How many slots of the server nobody has.
             principal: The client that they count for; empty for none.
         """
-        names = self._kept if count else self._lapsed
-        if not 0 <= count <= max(free, 0) or name in self._kept or len(names) >= _MOST:
+        if principal and not count and len(self._lapsed) < _MOST:
+            self._lapse(name)
+            return True
+        if not 0 < count <= free or name in self._kept or len(self._kept) >= _MOST:
             return False
         self._lapsed.pop(name, None)
-        if not count:
-            self._lapsed[name] = self._clock() + LAPSED_SECONDS
-            return True
         self._kept[name] = _Reservation(count, self._until(seconds), principal)
         self._count(principal, count)
         return True
@@ -117,7 +116,7 @@ class Reservations:
         over = [name for name, kept in self._kept.items() if kept.until <= now]
         for name in over:
             if self.principal(name):
-                self._lapsed[name] = now + LAPSED_SECONDS
+                self._lapse(name)
             self.release(name)
         return bool(over)
 
@@ -125,6 +124,10 @@ class Reservations:
         """Returns the client that the slots of a reservation count for; empty for none."""
         kept = self._kept.get(name)
         return kept.principal if kept else ""
+
+    def _lapse(self, name: bytes) -> None:
+        self._lapsed.pop(name, None)
+        self._lapsed[name] = self._clock() + LAPSED_SECONDS
 
     def _count(self, principal: str, slots: int) -> None:
         self.slots += slots

@@ -60,6 +60,18 @@ def test_nothing_is_no_reservation(scene: Scene, count: int) -> None:
     assert not scene.sessions.keep(A, count, 5.0)
 
 
+def test_a_reservation_of_nothing_for_a_client_is_one_that_gets_no_slot(scene: Scene) -> None:
+    assert scene.sessions.keep(A, 0, 5.0, "token alice")
+    with pytest.raises(FaultError, match="not used in time"):
+        scene.sessions.reservations.check_lapsed(A)
+    scene.sessions.reservations.check_lapsed(B)
+    assert scene.sessions.keep(A, 1, 5.0, "token alice"), "a stream names its next one as well"
+    scene.sessions.reservations.check_lapsed(A)
+    scene.sessions.keep(B, 0, 5.0, "token alice")
+    scene.wait(LAPSED_SECONDS)
+    scene.sessions.reservations.check_lapsed(B)
+
+
 def test_a_name_is_used_once(scene: Scene) -> None:
     assert scene.sessions.keep(A, 1, 5.0)
     assert not scene.sessions.keep(A, 1, 5.0)
