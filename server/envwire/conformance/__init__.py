@@ -1,7 +1,7 @@
 """The conformance suite: checks of a server against docs/protocol.md, sentence by sentence.
 
-It speaks with raw gRPC calls and plain sockets, never with envwire's client, so that it can send what no client sends.
-docs/conformance.md tells how to run it; `envwire conformance --list` shows the checks.
+It uses raw gRPC calls and plain sockets instead of envwire's client, so that it can send what no correct client sends.
+docs/conformance.md explains how to run it; `envwire conformance --list` lists the checks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`envwire conformance-client`: plays scenarios with a client in any language."""
+"""`envwire conformance-client`: runs scenarios with a client in any language."""
 
 from __future__ import annotations
 

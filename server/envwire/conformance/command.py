@@ -52,7 +52,7 @@ def conformance(
     from envwire.conformance import checks
     from envwire.conformance.report import listing
 
-    del checks  # importing them is what lists them
+    del checks  # imported only to register the checks
     runner = _runner(target, env, profile, config, run, skip, known_failing, seed)
     if show:
         typer.echo("\n".join(listing(runner.selection.checks())))
@@ -97,7 +97,7 @@ def _runner(
 
 
 def told(results: Iterator[Result], junit: Path | None, as_json: Path | None) -> int:
-    """Prints and writes what comes of checks, and returns the exit status."""
+    """Prints results and writes them to files, and returns the exit status."""
     from envwire.conformance.outcomes import UnreachableError
     from envwire.conformance.report import Counts, badge, json_text, junit_text, line
 

@@ -1,4 +1,4 @@
-"""What a run needs to know, from a TOML file and the command line."""
+"""Settings of a run, from a TOML file and the command line."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class Configuration:
     """Settings of a run; the keys of its TOML file have the same names.
 
     Attributes:
-        token: Token to show.
+        token: Token to send.
         observe_token: One of scope "observe" alone.
-        ca: PEM file of the authority of the server's certificate.
+        ca: PEM file of the authority that signed the server's certificate.
         cert: PEM file of the client's certificate.
         key: PEM file of its key.
-        seconds: How long each wait may take.
+        seconds: Longest wait, in seconds.
         profiles: Profiles to check; empty for those that the server offers.
-        skip: Patterns of checks to leave out.
+        skip: Patterns of checks to skip.
         known_failing: Patterns of checks that are known to fail.
-        environments: Ids that stand for the suite's environments, by their short names.
+        environments: Ids to use for the suite's environments, by their short names.
     """
 
     token: str = ""
@@ -43,7 +43,7 @@ def read_configuration(path: Path | None) -> Configuration:
     """Reads a TOML file; without one, the defaults.
 
     Raises:
-        ValueError: It is no TOML, or has a key that is not known.
+        ValueError: The file is not TOML, or has an unknown key.
     """
     if path is None:
         return Configuration()
@@ -60,6 +60,6 @@ def read_configuration(path: Path | None) -> Configuration:
 
 
 def read_patterns(path: Path | None) -> Iterable[str]:
-    """Returns the lines of a file that are neither empty nor a comment."""
+    """Returns the lines of a file, except empty ones and comments."""
     lines = path.read_text(encoding="utf-8").splitlines() if path else []
     return tuple(kept for one in lines if (kept := one.partition("#")[0].strip()))

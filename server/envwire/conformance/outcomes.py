@@ -1,10 +1,10 @@
-"""How a check ends: exceptions that a check raises."""
+"""The exceptions with which a check ends."""
 
 from __future__ import annotations
 
 
 class FailedError(Exception):
-    """The server does not do what the sentence says; the text is what was expected."""
+    """The server violates a sentence of the protocol; the text says what was expected."""
 
 
 class SkippedError(Exception):
@@ -16,7 +16,7 @@ class UnreachableError(Exception):
 
 
 def expect(condition: object, expected: str) -> None:
-    """Ends a check that did not find what it looked for.
+    """Fails the check unless a condition is true.
 
     Raises:
         FailedError: The condition is false.
@@ -26,7 +26,7 @@ def expect(condition: object, expected: str) -> None:
 
 
 def expect_equal(found: object, expected: object, what: str) -> None:
-    """Compares, and names both sides.
+    """Fails the check unless two values are equal; the text names both.
 
     Raises:
         FailedError: They differ.

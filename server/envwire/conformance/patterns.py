@@ -7,5 +7,5 @@ from fnmatch import fnmatchcase
 
 
 def fits(name: str, patterns: Iterable[str]) -> bool:
-    """Returns whether a name fits one of the patterns: * and ? as in a shell, brackets as themselves."""
+    """Returns whether a name matches a pattern: * and ? as in a shell; brackets are literal."""
     return any(fnmatchcase(name, pattern.replace("[", "[[]")) for pattern in patterns)

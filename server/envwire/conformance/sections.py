@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Sections that say what peers do. The others tell how to begin, show, or advise.
+#: Sections that specify behaviour. The others are introductions, examples or advice.
 SECTIONS = {
     "METHOD": "Methods",
     "SESSION": "Sessions",
@@ -29,5 +29,5 @@ SECTIONS = {
 
 
 def section_of(sentence: str) -> str:
-    """Returns the title of the section that holds a sentence, "SEQUENCE-4" for instance."""
+    """Returns the title of the section that contains a sentence, such as "SEQUENCE-4"."""
     return SECTIONS[sentence.rpartition("-")[0]]

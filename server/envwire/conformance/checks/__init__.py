@@ -1,4 +1,4 @@
-"""The checks, a file for each subject. Importing them is what lists them."""
+"""The checks, one file per subject. Importing a file registers its checks."""
 
 from __future__ import annotations
 

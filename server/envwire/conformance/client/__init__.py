@@ -1,4 +1,4 @@
-"""Client mode: a driver, which is a client in any language, against servers that misbehave on purpose."""
+"""Client mode: runs a driver, a client in any language, against servers that misbehave on purpose."""
 
 from __future__ import annotations
 

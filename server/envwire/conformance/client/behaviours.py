@@ -1,4 +1,4 @@
-"""Ways to misbehave."""
+"""The ways in which a server misbehaves."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from envwire.v1 import direct_pb2, status_pb2
 from envwire.v1 import environment_pb2 as pb
 
 _FIRST_AFTER_THE_CUT = 2
-#: A field that no message has: number 1000, a text.
+#: A field that no message has: number 1000, a string.
 UNKNOWN_FIELD = b"\xc2\x3e\x03new"
 
 
 class Staged(Behaviour):
-    """Behaves as another one does, which can be exchanged while a scenario is played.
+    """Delegates to another behaviour, which can be replaced during a scenario.
 
     Attributes:
-        now: The other one; it behaves well until it is exchanged.
+        now: The current behaviour; a correct one at first.
     """
 
     def __init__(self) -> None:
         self.now = Behaviour()
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        """Serves a request as the present one does."""
+        """Serves a request by the current behaviour."""
         return self.now.serve(request, via)
 
 
 class Counting(Behaviour):
-    """Counts the requests of a kind.
+    """Counts the requests of one kind.
 
     Attributes:
-        seen: How many there were.
+        seen: Number of these requests so far.
         sessions: Ids of the sessions that were made.
     """
 
@@ -58,7 +58,7 @@ class Counting(Behaviour):
         return response
 
     def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        """Answers the request that is the nth of its kind."""
+        """Answers the nth request of the kind; `seen` is n."""
         del seen
         return via.forward(request)
 
@@ -76,7 +76,7 @@ class CutBefore(Counting):
 
 
 class CutAfter(CutBefore):
-    """Serves a request, and cuts the connection before it is answered."""
+    """Serves a request, then cuts the connection before the answer."""
 
     def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
         """Serves, and cuts or answers."""
@@ -87,7 +87,7 @@ class CutAfter(CutBefore):
 
 
 def cutting(kind: str, *at: int, after: bool) -> Callable[[], Behaviour]:
-    """Returns what makes a behaviour that cuts at the nth requests of a kind."""
+    """Returns a factory of behaviours that cut at the nth requests of a kind."""
 
     def make() -> Behaviour:
         behaviour = CutAfter() if after else CutBefore()
@@ -98,7 +98,7 @@ def cutting(kind: str, *at: int, after: bool) -> Callable[[], Behaviour]:
 
 
 class Duplicating(Counting):
-    """Sends every step on twice, as a network may."""
+    """Forwards every step twice, as a network may."""
 
     def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
         """Serves twice."""
@@ -119,7 +119,7 @@ class Late(Counting):
 
 
 class Refusing(Counting):
-    """Answers the nth request of a kind, and those behind it, with an error."""
+    """Answers the nth request of a kind, and later ones, with an error."""
 
     def __init__(
         self, status: status_pb2.ErrorStatus, kind: str = "step", first: int = 1, last: int = 10**9
@@ -135,13 +135,13 @@ class Refusing(Counting):
 
 
 class Ended(Behaviour):
-    """Answers every request of a session with the reason of its end."""
+    """Answers every request of a session with the error of an ended session."""
 
     def __init__(self, status: status_pb2.ErrorStatus) -> None:
         self.status = status
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        """Refuses what has a header."""
+        """Refuses requests with a session header."""
         message = getattr(request, request.WhichOneof("request") or "")
         if "header" in message.DESCRIPTOR.fields_by_name:
             return pb.InteractResponse(error=self.status)
@@ -149,7 +149,7 @@ class Ended(Behaviour):
 
 
 def fault(reason: Reason, retry_after: float | None = None) -> status_pb2.ErrorStatus:
-    """Returns an error as a server sends it."""
+    """Returns an error in the form in which servers send it."""
     status = status_pb2.ErrorStatus()
     text = f"a server says {reason.value}"
     encode_fault(FaultError(reason, text, retry_after=retry_after), status)
@@ -157,7 +157,7 @@ def fault(reason: Reason, retry_after: float | None = None) -> status_pb2.ErrorS
 
 
 class Odd(Behaviour):
-    """Adds to answers what a later version may add."""
+    """Adds unknown fields to answers, as a later version of the protocol may."""
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
         """Adds a field to each message."""
@@ -170,7 +170,7 @@ class Odd(Behaviour):
 
 
 class Noticing(Behaviour):
-    """Sends notices beside answers: that it drains, and one of a kind that nobody knows."""
+    """Attaches notices to answers: that it is draining, and one of an unknown kind."""
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
         """Adds two notices."""
@@ -181,12 +181,12 @@ class Noticing(Behaviour):
 
 
 class Addressing(Behaviour):
-    """Names addresses of direct channels where nobody is, or whose form nobody knows, before the right one."""
+    """Offers direct-channel addresses without a listener, or of unknown form, before the right one."""
 
     ADDRESSES = ("carrier-pigeon:coop", "127.0.0.1:1")
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        """Changes the addresses of a session."""
+        """Changes the addresses in the answer to a Make."""
         response = via.forward(request)
         if response.HasField("make"):
             right = list(response.make.direct.addresses)
@@ -196,7 +196,7 @@ class Addressing(Behaviour):
 
 
 class Splitting(Behaviour):
-    """Sends frames of a direct channel in pieces of seven bytes."""
+    """Sends the frames of direct channels in pieces of seven bytes."""
 
     def frames(self, frame: bytes) -> list[bytes]:
         """Returns the pieces of a frame."""
@@ -204,10 +204,10 @@ class Splitting(Behaviour):
 
 
 class Unreachable(Addressing):
-    """Names addresses of direct channels where nobody is, and no others."""
+    """Offers only direct-channel addresses without a listener."""
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        """Changes the addresses of a session."""
+        """Changes the addresses in the answer to a Make."""
         response = via.forward(request)
         if response.HasField("make"):
             del response.make.direct.addresses[:]
@@ -216,10 +216,10 @@ class Unreachable(Addressing):
 
 
 class Advertising(Behaviour):
-    """Advertises an address where nobody is."""
+    """Advertises an address without a listener."""
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        """Changes the address of a session."""
+        """Changes the advertised address in the answer to a Make."""
         response = via.forward(request)
         if response.HasField("make"):
             response.make.address = "127.0.0.1:1"
@@ -227,13 +227,13 @@ class Advertising(Behaviour):
 
 
 class Out(Behaviour):
-    """Cuts every connection for a while, from when `begin` is called."""
+    """Simulates an outage: after `begin`, cuts every connection for a while."""
 
     def __init__(self) -> None:
         self._until = 0.0
 
     def begin(self, seconds: float) -> None:
-        """Cuts from now on."""
+        """Begins the outage."""
         self._until = time.monotonic() + seconds
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
@@ -244,7 +244,7 @@ class Out(Behaviour):
 
 
 class Busy(CutAfter):
-    """Cuts a direct channel behind a step, and answers the next hello only when there is another one."""
+    """Cuts a direct channel after a step, and answers the next hello only once another one arrives."""
 
     _PATIENCE = 25.0
 
@@ -255,11 +255,11 @@ class Busy(CutAfter):
 
     @property
     def given_up(self) -> bool:
-        """Whether the client did not wait for ever."""
+        """Whether the client gave up on the hello that was not answered."""
         return self._another.is_set()
 
     def greet(self, answer: direct_pb2.HelloResponse) -> direct_pb2.HelloResponse:
-        """Keeps the second hello waiting."""
+        """Delays the answer to the second hello."""
         self._hellos += 1
         if self._hellos == _FIRST_AFTER_THE_CUT:
             self._another.wait(self._PATIENCE)

@@ -1,4 +1,4 @@
-"""The driver: a program that is told what to do by lines of JSON on its standard input, and answers on its output."""
+"""The driver: a program that reads commands as lines of JSON from its standard input, and prints its answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from envwire.conformance.raw import Trace
 from envwire.conformance.raw.protojson import pool, to_json
 from envwire.v1.values_pb2 import Value, ValueMap
 
-#: How long a driver may take for one line.
+#: Seconds that a driver may take for one command.
 _SECONDS = 60.0
 
 
@@ -46,11 +46,11 @@ class Driver:
         self._lines.put("")
 
     def ask(self, what: str, trace: Trace, **fields: Any) -> dict[str, Any]:
-        """Sends a line, and returns the answer.
+        """Sends a command, and returns the answer.
 
         Raises:
-            FailedError: No answer comes, or it is none.
-            SkippedError: The driver cannot do this.
+            FailedError: There is no answer, or it is invalid.
+            SkippedError: The driver does not support the command.
         """
         line = json.dumps({"do": what, **fields})
         trace.sent("driver", line)
@@ -69,11 +69,11 @@ class Driver:
 
     @property
     def alive(self) -> bool:
-        """Whether it still runs."""
+        """Whether the driver still runs."""
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """Ends it."""
+        """Ends the driver."""
         self._process.kill()
         self._process.communicate()
 
@@ -92,7 +92,7 @@ def _read_answer(line: str) -> dict[str, Any]:
 
 
 def shown(value: Value | ValueMap) -> Any:
-    """Returns a value as it stands in a line: ProtoJSON."""
+    """Returns a value as ProtoJSON, for a command."""
     return json.loads(to_json(value))
 
 
@@ -100,7 +100,7 @@ def read(found: Mapping[str, Any], name: str) -> Value:
     """Returns a value of an answer.
 
     Raises:
-        FailedError: It is missing, or no ProtoJSON.
+        FailedError: The value is missing, or is not ProtoJSON.
     """
     try:
         return json_format.ParseDict(found[name], Value(), descriptor_pool=pool())

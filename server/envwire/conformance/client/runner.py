@@ -1,4 +1,4 @@
-"""Plays scenarios with a driver, one after another."""
+"""Runs scenarios with a driver, one after another."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from envwire.conformance.suite.runner import Outcome, Result, judged
 
 @dataclass(frozen=True)
 class ClientRunner:
-    """Plays scenarios.
+    """Runs scenarios.
 
     Attributes:
         command: Command line of the driver.
-        scenarios: What is played.
-        known_failing: Patterns of names that are known to fail.
+        scenarios: The scenarios to run.
+        known_failing: Patterns of the names of scenarios that are known to fail.
     """
 
     command: Sequence[str]
@@ -32,10 +32,10 @@ class ClientRunner:
     known_failing: Collection[str] = ()
 
     def results(self) -> Iterator[Result]:
-        """Plays the scenarios, and yields what came of each.
+        """Runs the scenarios, and yields the result of each.
 
         Raises:
-            UnreachableError: The driver, or the server behind, does not start.
+            UnreachableError: The driver, or the server behind the proxy, does not start.
         """
         with server_process() as target:
             driver = Driver(self.command)

@@ -1,4 +1,4 @@
-"""A scenario: a server that misbehaves in one way, and what a client makes of it."""
+"""A scenario: a server that misbehaves in one way, and the checks of how a client copes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ TRANSPORTS = ("unary", "stream", "direct")
 
 @dataclass
 class Stage:
-    """What a scenario gets.
+    """What a scenario works with.
 
     Attributes:
         driver: The client.
         target: HOST:PORT of the server.
-        transport: What the client shall use.
-        behaviour: What misbehaves.
-        trace: Notes what was said.
+        transport: The transport that the client has to use.
+        behaviour: How the server misbehaves.
+        trace: Records what was sent and received.
     """
 
     driver: Driver
@@ -38,10 +38,10 @@ class Stage:
     trace: Trace
 
     def ask(self, what: str, **fields: Any) -> Mapping[str, Any]:
-        """Tells the driver to do something that has to succeed.
+        """Sends the driver a command that has to succeed.
 
         Raises:
-            FailedError: It did not.
+            FailedError: The command failed.
         """
         answer = self.driver.ask(what, self.trace, **fields)
         if "ok" not in answer:
@@ -50,10 +50,10 @@ class Stage:
         return found
 
     def fails(self, what: str, **fields: Any) -> str:
-        """Tells the driver to do something that has to fail, and returns the reason.
+        """Sends the driver a command that has to fail, and returns the reason.
 
         Raises:
-            FailedError: It succeeded.
+            FailedError: The command succeeded.
         """
         answer = self.driver.ask(what, self.trace, **fields)
         if "error" not in answer:
@@ -66,7 +66,7 @@ class Stage:
         self.ask("make", **self.making(name, **options))
 
     def making(self, name: str = "Counter", **options: Any) -> dict[str, Any]:
-        """Returns the fields of a line that makes an environment."""
+        """Returns the fields of the command that makes an environment."""
         env_id = f"Conformance/{name}-v0"
         return {"target": self.target, "transport": self.transport, "env_id": env_id, **options}
 
@@ -83,7 +83,7 @@ class Stage:
         return self.ask("step", action=shown(value))
 
     def counts(self, actions: Sequence[int], start: Sequence[int] = (0, 0)) -> None:
-        """Steps in Counter, and holds each observation against the count.
+        """Steps Counter, and compares each observation with the expected count.
 
         Raises:
             FailedError: A step was lost, or taken twice.
@@ -95,7 +95,7 @@ class Stage:
             expect_equal(int64s(observation), [steps, total], "steps and sum")
 
     def misbehave(self, behaviour: Behaviour) -> None:
-        """Lets the server behave in another way from now on.
+        """Changes how the server behaves from now on.
 
         Raises:
             TypeError: The scenario has a behaviour of its own.
@@ -113,7 +113,7 @@ class Stage:
         return read(self.step(action), "observation")
 
     def expect_reason(self, found: str, *reasons: str) -> None:
-        """Holds a reason against those that are right."""
+        """Checks that a reason is one of the expected ones."""
         expect(found in reasons, f"the reason {' or '.join(reasons)}, not {found or 'none'!r}")
 
 
@@ -122,9 +122,9 @@ class Scenario(Described):
     """One scenario over one transport.
 
     Attributes:
-        play: Plays it.
-        behaviour: Makes what misbehaves; None for a client that talks to the server itself.
-        transport: What the client uses.
+        play: Runs the scenario.
+        behaviour: Makes the server's behaviour; None for a server without a proxy.
+        transport: The client's transport.
     """
 
     play: Callable[[Stage], None]
@@ -132,7 +132,7 @@ class Scenario(Described):
     transport: str
 
 
-#: All scenarios, in the order in which they are played.
+#: All scenarios, in running order.
 SCENARIOS: list[Scenario] = []
 
 
@@ -144,14 +144,14 @@ def scenario(
     cases: Mapping[str, Any] | None = None,
     level: Level = Level.REQUIRED,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Makes a function a scenario over each of some transports, and for each of some cases.
+    """Registers a function as a scenario, for each transport and each case.
 
     Args:
         proves: Ids of sentences of docs/protocol.md, separated by blanks.
-        behaviour: Makes what misbehaves; without it `Stage.misbehave` does; None for a server without a proxy.
+        behaviour: Makes the server's behaviour; by default set by `Stage.misbehave`; None for a server without a proxy.
         over: The transports.
-        cases: What the function gets besides, by name.
-        level: Whether it is required.
+        cases: The function's second argument in each case, by name.
+        level: Whether the scenario is required.
     """
 
     def decorate(play: Callable[..., None]) -> Callable[..., None]:

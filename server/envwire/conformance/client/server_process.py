@@ -1,4 +1,4 @@
-"""The server that scenarios are played with: envwire's own, with the environments of the suite."""
+"""The server behind the scenarios: envwire's own, with the suite's environments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def server_process() -> Generator[str]:
     """Runs a server, and yields its HOST:PORT.
 
     Raises:
-        UnreachableError: It does not start.
+        UnreachableError: The server does not start.
     """
     process = subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-m", "envwire", *_COMMAND],

@@ -1,4 +1,4 @@
-"""A server in front of another one, which can be made to misbehave: see `Behaviour`."""
+"""A proxy in front of a server, which can misbehave on purpose (see `Behaviour`)."""
 
 from __future__ import annotations
 

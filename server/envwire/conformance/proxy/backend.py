@@ -1,4 +1,4 @@
-"""What is behind a proxy: another server, reached by raw gRPC."""
+"""The server behind a proxy, reached by raw gRPC."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from envwire.conformance.proxy.behaviour import Behaviour, Forward, Via
 from envwire.conformance.raw import Access, Grpc, StreamLink, Trace, UnaryLink
 from envwire.v1 import environment_pb2 as pb
 
-#: How long the server behind may take; longer than any of its own limits.
+#: Seconds that the server behind may take; longer than any of its own limits.
 SECONDS = 120.0
 
 
 class Backend:
-    """Sends requests on to the server behind.
+    """Forwards requests to the server behind the proxy.
 
     Args:
         behind: Its HOST:PORT.
@@ -31,15 +31,15 @@ class Backend:
         self._secrets: dict[str, bytes] = {}
 
     def close(self) -> None:
-        """Lets go of the server behind."""
+        """Closes the connections to the server behind."""
         self._grpc.close()
 
     def unary(self) -> Via:
-        """Returns the way for a unary call."""
+        """Returns the `Via` of a unary call."""
         return Via("unary", self._forward(UnaryLink(self._grpc)))
 
     def held(self, link: str) -> tuple[Via, UnaryLink | StreamLink]:
-        """Returns the way for a stream or a direct channel, and what holds its sessions until it is closed."""
+        """Returns the `Via` of a stream or direct channel, and the link that keeps its sessions until closed."""
         if not self.behaviour.holds_sessions:
             unary = UnaryLink(self._grpc)
             return Via(link, self._forward(unary)), unary
@@ -56,7 +56,7 @@ class Backend:
         return forward
 
     def _made(self, made: pb.MakeResponse) -> None:
-        """Puts the proxy's addresses in place of the server's."""
+        """Replaces the server's addresses by the proxy's."""
         made.address = ""
         if made.HasField("direct"):
             del made.direct.addresses[:]
@@ -65,6 +65,6 @@ class Backend:
             self._secrets[made.session_id] = made.secret
 
     def secret_of(self, session_id: str) -> bytes:
-        """Returns the secret of a session that was made through the proxy; empty for another."""
+        """Returns the secret of a session that was made through the proxy; empty for any other."""
         with self._lock:
             return self._secrets.get(session_id, b"")

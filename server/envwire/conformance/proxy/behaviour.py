@@ -1,4 +1,4 @@
-"""What a proxy does to what goes through it. By itself it does nothing."""
+"""What a proxy does to requests and answers; the base class forwards them unchanged."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class CutError(Exception):
 
 @dataclass(frozen=True)
 class Via:
-    """How a request came.
+    """How a request arrived.
 
     Attributes:
         link: "unary", "stream" or "direct".
-        forward: Sends a request on.
+        forward: Forwards a request.
     """
 
     link: str
@@ -31,16 +31,16 @@ class Via:
 
 
 class Behaviour:
-    """Serves each request of any link by sending it on. Subclasses misbehave in one way.
+    """Serves each request by forwarding it. Each subclass misbehaves in one way.
 
     Attributes:
-        closes_earlier_channels: Whether a new direct channel closes the one before.
-        closes_after_close: Whether a direct channel is closed behind the answer of `Close`.
-        checks_preamble: Whether a direct channel has to begin with the eight bytes.
-        checks_hello: Whether the header of a hello has to be that of a session.
-        refuses_headers: Whether requests on a direct channel must not have one.
-        bounds_frames: Whether frames of a client are bounded, and have neither attachments nor a slot.
-        holds_sessions: Whether an open stream or direct channel keeps its sessions.
+        closes_earlier_channels: Whether a new direct channel closes the previous one.
+        closes_after_close: Whether a direct channel is closed after the answer to `Close`.
+        checks_preamble: Whether a direct channel has to begin with the preamble.
+        checks_hello: Whether a hello needs the header of a session.
+        refuses_headers: Whether requests with a header are refused on a direct channel.
+        bounds_frames: Whether a client's frames are limited in size, and may have neither attachments nor a slot.
+        holds_sessions: Whether an open stream or direct channel keeps its sessions alive.
         answers_errors: Whether a stream goes on after an error.
     """
 
@@ -54,17 +54,17 @@ class Behaviour:
     answers_errors = True
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        """Returns the answer of a request.
+        """Returns the answer to a request.
 
         Raises:
-            CutError: The connection ends instead.
+            CutError: The connection is to be cut instead.
         """
         return via.forward(request)
 
     def greet(self, answer: direct_pb2.HelloResponse) -> direct_pb2.HelloResponse:
-        """Returns the answer of a hello."""
+        """Returns the answer to a hello."""
         return answer
 
     def frames(self, frame: bytes) -> list[bytes]:
-        """Returns what is sent on a direct channel for a frame, piece by piece."""
+        """Returns the pieces in which a frame is sent on a direct channel."""
         return [frame]

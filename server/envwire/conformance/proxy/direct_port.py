@@ -1,4 +1,4 @@
-"""The direct port of a proxy: frames on a plain socket, a thread for each connection."""
+"""The direct port of a proxy: frames on plain sockets, with one thread per connection."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from envwire.v1 import environment_pb2 as pb
 _HELLO_SECONDS = 5.0
 _HELLO_BYTES = 1024
 _MOST_BYTES = 64 * 1024 * 1024
-#: Requests that go over gRPC only.
+#: Requests that are only allowed over gRPC.
 _NOT_HERE = {"make", "list_environments", "get_server_info", "renew_lease", "get_session_stats"}
 
 
 class _EndedError(Exception):
-    """The connection ended, or has to."""
+    """The connection has ended, or has to end."""
 
 
 class DirectPort:
@@ -44,11 +44,11 @@ class DirectPort:
         self._all: set[socket.socket] = set()
 
     def start(self) -> None:
-        """Begins to accept."""
+        """Starts to accept connections."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def stop(self) -> None:
-        """Closes all."""
+        """Stops accepting, and closes all connections."""
         _hang_up(self._listener)
         with self._lock:
             connections = list(self._all)
@@ -85,7 +85,7 @@ class DirectPort:
         connection.settimeout(None)
         via, held = self._backend.held("direct")
         try:
-            # The server behind holds a session for a stream that used it.
+            # The server behind keeps a session for a stream that used it.
             via.forward(
                 pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest(header=header))
             )
@@ -94,7 +94,7 @@ class DirectPort:
             held.close()
 
     def _hello(self, connection: socket.socket) -> pb.SessionHeader | None:
-        """Reads a hello and answers it; returns the header of the session when it is welcome."""
+        """Reads and answers a hello; returns the session's header if it is accepted."""
         answer = direct_pb2.HelloResponse()
         hello = self._read_hello(connection, answer)
         if not answer.HasField("error"):
@@ -123,7 +123,7 @@ class DirectPort:
     def _checked(
         self, header: pb.SessionHeader, answer: direct_pb2.HelloResponse
     ) -> pb.SessionHeader:
-        """Asks the server behind about a session, and puts what it says against it into the answer."""
+        """Asks the server behind about a session, and writes its refusal, if any, into the answer."""
         if not self._backend.behaviour.checks_hello:
             secret = self._backend.secret_of(header.session_id)
             return pb.SessionHeader(session_id=header.session_id, secret=secret)
@@ -177,7 +177,7 @@ class DirectPort:
 
 
 def _lost(response: pb.InteractResponse) -> bool:
-    """Tells whether an answer says that the session's process is gone, with which its channel ends."""
+    """Returns whether an answer says that the session's process has died, which ends its channel."""
     details = response.error.details
     return any(b"SESSION_LOST" in one.value or b"STEP_TIMEOUT" in one.value for one in details)
 

@@ -25,20 +25,20 @@ _KINDS = {f"{_PREFIX}{method}": kind for kind, method in METHODS.items()}
 
 
 def malformed(text: str) -> pb.InteractResponse:
-    """Returns the refusal of what is no request."""
+    """Returns the answer to an invalid request."""
     response = pb.InteractResponse()
     encode_fault(FaultError(Reason.MALFORMED_REQUEST, text), response.error)
     return response
 
 
 class GrpcPort(grpc.GenericRpcHandler):
-    """Serves the methods of a proxy."""
+    """Serves a proxy's gRPC methods."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
     def service(self, handler_call_details: Any) -> Any:
-        """Returns what serves a method; None for one that there is not."""
+        """Returns the handler of a method; None for an unknown method."""
         method = handler_call_details.method
         if method == f"{_PREFIX}Interact":
             return _STREAM(self._interact)

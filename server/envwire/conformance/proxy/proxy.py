@@ -1,4 +1,4 @@
-"""The proxy: ports of its own, and a server behind it."""
+"""The proxy, with its own ports and a server behind it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from envwire.conformance.proxy.grpc_port import GrpcPort
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Calls and streams that are served at the same time.
+#: Most calls and streams that are served at the same time.
 _THREADS = 64
 
 
 class Proxy:
-    """A server on loopback that sends what it is asked to another one; runs for the `with` block.
+    """A server on loopback that forwards requests to another server; runs during a `with` block.
 
     Args:
         behind: HOST:PORT of the other server.
-        behaviour: What it does to requests and answers.
+        behaviour: What the proxy does to requests and answers.
 
     Attributes:
         target: HOST:PORT of the proxy.

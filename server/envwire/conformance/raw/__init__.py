@@ -1,4 +1,4 @@
-"""The raw client: messages, links that carry them, and one session, without any help of envwire's own client."""
+"""The raw client: messages, the links that carry them, and sessions, independent of envwire's client."""
 
 from __future__ import annotations
 

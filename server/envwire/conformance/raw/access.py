@@ -1,4 +1,4 @@
-"""What a client shows to be let in: a token, certificates."""
+"""A client's credentials: token and certificates."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Access:
 
     Attributes:
         target: HOST:PORT of its gRPC port.
-        token: Token to show; empty for none.
-        observe_token: One with scope "observe" alone, which some checks show; empty for none.
-        ca: PEM file of the authority of the server's certificate; empty for a server without TLS.
+        token: Token to send; empty for none.
+        observe_token: Token with only the scope "observe", which some checks need; empty for none.
+        ca: PEM file of the authority that signed the server's certificate; empty for a server without TLS.
         cert: PEM file of the client's certificate; empty for none.
         key: PEM file of its key.
     """
@@ -35,11 +35,11 @@ class Access:
         return self.target.rpartition(":")[0].strip("[]")
 
     def metadata(self) -> tuple[tuple[str, str], ...]:
-        """Returns what goes with every call."""
+        """Returns the metadata of every call."""
         return (("authorization", f"Bearer {self.token}"),) if self.token else ()
 
     def channel(self) -> grpc.Channel:
-        """Opens a gRPC channel, whose messages are not bounded on this side."""
+        """Opens a gRPC channel without limits of message size on this side."""
         options = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
         if not self.ca:
             return grpc.insecure_channel(self.target, options)
@@ -47,7 +47,7 @@ class Access:
         return grpc.secure_channel(self.target, credentials, options)
 
     def tls(self) -> ssl.SSLContext | None:
-        """Returns what wraps the sockets of direct channels over TCP; None without TLS."""
+        """Returns the TLS context of direct channels over TCP; None without TLS."""
         if not self.ca:
             return None
         context = ssl.create_default_context(cafile=self.ca)

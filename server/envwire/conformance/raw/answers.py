@@ -1,4 +1,4 @@
-"""What came back: one form for all links, and what a check may ask of it."""
+"""Answers, in one form for all links, with helpers for checks."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class Answer:
     """One answer.
 
     Attributes:
-        response: The message; of a unary call that failed, its status in `error`.
-        raw: Its bytes as they came, without those of the envelope of a unary call; empty for a failed unary call.
-        attachments: What followed it, or was in shared memory.
-        slot: The slot of shared memory that it named; 0 for none.
+        response: The message; for a failed unary call, with the status in `error`.
+        raw: The bytes received; of a unary call, only those of the response; empty for a failed unary call.
+        attachments: The attachments, from the socket or from shared memory.
+        slot: The slot of shared memory that the frame named; 0 for none.
     """
 
     response: pb.InteractResponse
@@ -40,11 +40,11 @@ class Answer:
 
     @property
     def kind(self) -> str:
-        """The field that is set; empty for none."""
+        """Name of the field that is set; empty if none is."""
         return self.response.WhichOneof("response") or ""
 
     def of(self, kind: str) -> Any:
-        """Returns the message of an answer that must be of one kind.
+        """Returns the message in an answer that must be of a given kind.
 
         Raises:
             FailedError: It is an error, or of another kind.
@@ -67,15 +67,15 @@ class Answer:
 
     @property
     def info(self) -> status_pb2.ErrorInfo:
-        """The ErrorInfo of an error; an empty one where there is none."""
+        """The ErrorInfo of an error; an empty one if there is none."""
         found: list[status_pb2.ErrorInfo] = self.details(status_pb2.ErrorInfo)
         return found[0] if found else status_pb2.ErrorInfo()
 
     def refused(self, *reasons: Reason) -> status_pb2.ErrorInfo:
-        """Returns the ErrorInfo of an error that must have one of these reasons, and its status.
+        """Returns the ErrorInfo of an error that must have one of these reasons and the matching status.
 
         Raises:
-            FailedError: It has another one, or is no error.
+            FailedError: It has another reason or status, or is no error.
         """
         wanted = " or ".join(reasons)
         expect(self.kind == "error", f"the error {wanted}, not {self._named()}")

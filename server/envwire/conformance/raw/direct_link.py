@@ -1,4 +1,4 @@
-"""The direct channel: frames on a plain socket, whole or in pieces, right or wrong."""
+"""A direct channel: frames on a plain socket, whole or in pieces, correct or broken."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEADER = struct.Struct("<IIQ")
 UNIX = "unix-abstract:"
 
 
-#: F_GET_SEALS, and F_SEAL_SHRINK with F_SEAL_GROW, of Linux.
+#: Linux's F_GET_SEALS, and F_SEAL_SHRINK | F_SEAL_GROW.
 _GET_SEALS, _SIZE_SEALS = 1034, 0x2 | 0x4
 
 
@@ -38,13 +38,13 @@ class DirectLink:
 
     Args:
         access: How the server was reached.
-        made: The answer of `Make`, whose addresses and host count.
+        made: The answer to `Make`, with addresses and host.
         address: One of its addresses.
-        seconds: How long each wait may take.
-        trace: Notes what goes over it.
+        seconds: Longest wait, in seconds.
+        trace: Records what is sent and received.
 
     Attributes:
-        memory: The shared memory, after a welcome that offered some.
+        memory: The shared memory, if the welcome offered some.
         resizable: Whether that memory can grow or shrink.
         welcome: The welcome.
     """
@@ -72,7 +72,7 @@ class DirectLink:
         return self.receive_hello()
 
     def receive_hello(self) -> direct_pb2.HelloResponse:
-        """Waits for the answer of a hello, and maps the memory that comes with it."""
+        """Waits for the answer to a hello, and maps the memory that comes with it."""
         first, descriptors = self._first_byte()
         raw, _, _ = self.receive_frame(first)
         answer: direct_pb2.HelloResponse = _parse(direct_pb2.HelloResponse, raw)
@@ -95,12 +95,12 @@ class DirectLink:
             self.memory = mmap.mmap(descriptor, size)
             self.resizable = fcntl.fcntl(descriptor, _GET_SEALS) & _SIZE_SEALS != _SIZE_SEALS
         except OSError:
-            self.resizable = True  # it is no memory that can be sealed
+            self.resizable = True  # memory of a kind that cannot be sealed
         finally:
             os.close(descriptor)
 
     def send_bytes(self, data: bytes) -> None:
-        """Sends bytes as they are."""
+        """Sends bytes unchanged."""
         self._socket.sendall(data)
 
     def send(self, message: Message) -> None:
@@ -109,10 +109,10 @@ class DirectLink:
         self.send_bytes(frame(message))
 
     def receive_frame(self, begun: bytes = b"") -> tuple[bytes, int, bytes]:
-        """Waits for a frame, and returns its message, its slot, and its attachments.
+        """Waits for a frame, and returns its message, slot and attachments.
 
         Raises:
-            FailedError: The connection ended, or nothing came in time.
+            FailedError: The connection ended, or nothing arrived in time.
         """
         length, slot, attached = HEADER.unpack(begun + self._exactly(HEADER.size - len(begun)))
         message = self._exactly(length)
@@ -157,7 +157,7 @@ class DirectLink:
         return self.receive()
 
     def ended(self, seconds: float) -> bool:
-        """Tells whether the server closes the connection within a time, without another byte."""
+        """Returns whether the server closes the connection within `seconds`, without sending another byte."""
         self._socket.settimeout(seconds)
         try:
             return self._socket.recv(1) == b""
@@ -167,7 +167,7 @@ class DirectLink:
             return True
 
     def answers_in_frames(self) -> bool:
-        """Tells whether a whole frame comes."""
+        """Returns whether a whole frame arrives."""
         try:
             self.receive_frame()
         except (FailedError, MemoryError):
@@ -175,7 +175,7 @@ class DirectLink:
         return True
 
     def close(self) -> None:
-        """Closes it, and lets go of the memory."""
+        """Closes the connection and unmaps the memory."""
         self._socket.close()
         if self.memory is not None:
             self.memory.close()

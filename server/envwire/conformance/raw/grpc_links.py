@@ -22,7 +22,7 @@ METHODS = {
     for field in pb.InteractRequest.DESCRIPTOR.fields
     if field.message_type is method.input_type
 }
-#: ServerReflectionRequest with `list_services`, field 7, an empty text.
+#: ServerReflectionRequest with `list_services`, field 7, an empty string.
 _LIST_SERVICES = b"\x3a\x00"
 STATUS_KEY, NOTICES_KEY = "grpc-status-details-bin", "envwire-notices-bin"
 
@@ -32,7 +32,7 @@ class Grpc:
 
     Args:
         access: How to reach the server.
-        trace: Notes what goes over it.
+        trace: Records what is sent and received.
     """
 
     def __init__(self, access: Access, trace: Trace) -> None:
@@ -52,7 +52,7 @@ class Grpc:
         return cast("bytes", callable_(request, timeout=seconds, metadata=self.access.metadata()))
 
     def begin(self, method: str, request: bytes, seconds: float) -> Any:
-        """Begins a unary call, and returns its future."""
+        """Starts a unary call, and returns its future."""
         callable_ = self._channel.unary_unary(f"/{_SERVICE.full_name}/{method}")
         return callable_.future(request, timeout=seconds, metadata=self.access.metadata())
 
@@ -62,10 +62,10 @@ class Grpc:
         return callable_(requests, timeout=seconds, metadata=self.access.metadata())
 
     def reflect(self, seconds: float) -> bytes:
-        """Asks reflection for the services, and returns its answer.
+        """Lists the services by reflection, and returns the answer.
 
         Raises:
-            grpc.RpcError: There is none.
+            grpc.RpcError: The server has no reflection.
         """
         path = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
         callable_ = self._channel.stream_stream(path)
@@ -103,7 +103,7 @@ class UnaryLink:
         return self._grpc.begin(METHODS[kind], getattr(request, kind).SerializeToString(), seconds)
 
     def await_answer(self, kind: str, future: Any) -> Answer:
-        """Waits for the answer of a call that was begun."""
+        """Waits for the answer of a call that `begin` started."""
         response = pb.InteractResponse()
         raw = b""
         try:
@@ -121,7 +121,7 @@ class UnaryLink:
         return Answer(response, raw)
 
     def close(self) -> None:
-        """Leaves the channel open: calls of a whole check share it."""
+        """Does nothing: all calls of a check share the channel."""
 
 
 class StreamLink:
@@ -166,7 +166,7 @@ class StreamLink:
         return self.receive()
 
     def status(self) -> status_pb2.ErrorStatus:
-        """Waits for the end of the stream, and returns its status; further answers are passed over."""
+        """Waits for the end of the stream, and returns its status; ignores further answers."""
         try:
             for _ in self._answers:
                 continue
@@ -175,7 +175,7 @@ class StreamLink:
         return status_pb2.ErrorStatus()
 
     def half_close(self) -> None:
-        """Says that no further request comes."""
+        """Half-closes the stream: no further request follows."""
         self._requests.put(None)
 
     def close(self) -> None:
@@ -190,7 +190,7 @@ class StreamLink:
 
 
 def status_of(error: grpc.RpcError) -> status_pb2.ErrorStatus:
-    """Returns the status of a call that failed: its details, or else code and text alone."""
+    """Returns the status of a failed call: the detailed one if there is one, else code and text."""
     call = cast("Any", error)
     for key, value in call.trailing_metadata() or ():
         if key == STATUS_KEY:

@@ -1,7 +1,7 @@
 """ProtoJSON of the contract's messages, details of errors included.
 
-The details are packed under the type URLs of google.rpc, whose messages status.proto repeats. A pool of descriptors of
-our own knows them by both names.
+Details are packed under the type URLs of google.rpc, whose messages status.proto repeats. A separate descriptor pool
+has them under both names.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _FILES = (
 )
 
 
-#: Messages of status.proto that are google.rpc's.
+#: Messages of google.rpc that status.proto repeats.
 _DETAILS = {"ErrorInfo", "DebugInfo", "RetryInfo"}
 
 
@@ -45,7 +45,7 @@ def to_json(message: Message) -> str:
 
 @cache
 def pool() -> descriptor_pool.DescriptorPool:
-    """Returns a pool of the contract's messages, and of google.rpc's details."""
+    """Returns a descriptor pool of the contract's messages and google.rpc's details."""
     made = descriptor_pool.DescriptorPool()
     for module in _FILES:
         made.AddSerializedFile(module.DESCRIPTOR.serialized_pb)
@@ -54,7 +54,7 @@ def pool() -> descriptor_pool.DescriptorPool:
 
 
 def _details() -> descriptor_pb2.FileDescriptorProto:
-    """Returns the details of status.proto as google.rpc has them."""
+    """Returns a file with the details of status.proto, in package google.rpc."""
     copied = descriptor_pb2.FileDescriptorProto.FromString(status_pb2.DESCRIPTOR.serialized_pb)
     copied.name, copied.package = "google/rpc/error_details.proto", "google.rpc"
     kept = [message for message in copied.message_type if message.name in _DETAILS]

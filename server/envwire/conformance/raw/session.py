@@ -1,4 +1,4 @@
-"""One session as a check drives it: it numbers requests as the protocol says, or as it is told."""
+"""A session driven by a check, with correct sequence numbers or chosen ones."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from envwire.v1.values_pb2 import Value
 
 
 class Link(Protocol):
-    """Carries requests to sessions.
+    """Carries requests of sessions.
 
     Attributes:
         name: "unary", "stream" or "direct".
-        shows_header: Whether requests have a header on it.
+        shows_header: Whether requests on it have a header.
     """
 
     name: str
@@ -25,7 +25,7 @@ class Link(Protocol):
         ...
 
     def close(self) -> None:
-        """Lets go of it."""
+        """Closes the link."""
         ...
 
 
@@ -33,12 +33,12 @@ class Session:
     """A session.
 
     Args:
-        made: The answer of `Make`.
-        link: What carries its requests.
-        seconds: How long to wait for each answer.
+        made: The answer to `Make`.
+        link: The link that carries its requests.
+        seconds: Longest wait for an answer, in seconds.
 
     Attributes:
-        number: The number of the last request that used one.
+        number: The last sequence number used.
     """
 
     def __init__(self, made: pb.MakeResponse, link: Link, seconds: float) -> None:
@@ -49,11 +49,11 @@ class Session:
 
     @property
     def header(self) -> pb.SessionHeader:
-        """Its id and secret."""
+        """The session's id and secret."""
         return pb.SessionHeader(session_id=self.made.session_id, secret=self.made.secret)
 
     def request(self, kind: str, sequence: int | None = None, **fields: Any) -> pb.InteractRequest:
-        """Returns a request, with the next number unless one is given, and without a header."""
+        """Returns a request without a header; its number is the next one, or `sequence`."""
         request = pb.InteractRequest()
         message = getattr(request, kind)
         message.SetInParent()
@@ -63,7 +63,7 @@ class Session:
         return request
 
     def send(self, request: pb.InteractRequest, link: Link | None = None) -> Answer:
-        """Sends a request as it is, with the header of the session where the link shows one."""
+        """Sends a request unchanged, with the session's header if the link needs one."""
         used = link or self.link
         shown = pb.InteractRequest()
         shown.CopyFrom(request)
@@ -75,20 +75,20 @@ class Session:
         return used.exchange(shown, self._seconds)
 
     def ask(self, kind: str, **fields: Any) -> Answer:
-        """Sends the next request, which uses its number."""
+        """Sends the next request, and counts its number as used."""
         request = self.request(kind, **fields)
         self.number += 1
         return self.send(request)
 
     def peek(self, kind: str, sequence: int, **fields: Any) -> Answer:
-        """Sends a request with a number of the check's own choice, which the session does not count here."""
+        """Sends a request with a chosen number, without counting it."""
         return self.send(self.request(kind, sequence, **fields))
 
     def reset(self, seed: int | None = None, **fields: Any) -> pb.ResetResponse:
         """Resets, and returns the answer.
 
         Raises:
-            FailedError: It is an error.
+            FailedError: The answer is an error.
         """
         if seed is not None:
             fields["seed"] = Value(int_value=seed)
@@ -99,7 +99,7 @@ class Session:
         """Steps, and returns the answer.
 
         Raises:
-            FailedError: It is an error.
+            FailedError: The answer is an error.
         """
         asked = Value(int_value=action) if isinstance(action, int) else action
         answer: pb.StepResponse = self.ask("step", action=asked, **fields).of("step")

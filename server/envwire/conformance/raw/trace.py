@@ -1,4 +1,4 @@
-"""What was sent and received: kept for the report of a check that fails."""
+"""A trace of what was sent and received, for the report of a failed check."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from google.protobuf.message import Message
 
 from envwire.conformance.raw.protojson import to_json
 
-#: Lines that a report shows, and characters of each.
+#: Most lines in a report, and most characters in a line.
 _LINES, _CHARACTERS = 6, 1000
 
 
@@ -22,15 +22,15 @@ class Trace:
     )
 
     def sent(self, link: str, message: Message | str) -> None:
-        """Notes what was sent, and on which link."""
+        """Records a message that was sent on a link."""
         self._kept.append((f"sent ({link})", message))
 
     def received(self, link: str, message: Message | str) -> None:
-        """Notes what came back."""
+        """Records a message that was received on a link."""
         self._kept.append((f"received ({link})", message))
 
     def lines(self) -> list[str]:
-        """Returns a line for each, messages as ProtoJSON."""
+        """Returns a line for each message, as ProtoJSON."""
         return [f"{what}: {_cut(_text(message))}" for what, message in self._kept]
 
 

@@ -1,4 +1,4 @@
-"""Values as messages, built by hand."""
+"""Builds values as messages."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from envwire.v1.values_pb2 import Value
 
 
 def integer(number: int) -> Value:
-    """Returns an integer of 64 bits."""
+    """Returns a 64-bit integer."""
     return Value(int_value=number)
 
 
 def text(content: str) -> Value:
-    """Returns a text."""
+    """Returns a string."""
     return Value(string_value=content)
 
 
 def parsed(source: str) -> Value:
-    """Returns a value from protobuf's text format, as docs/protocol.md shows them."""
+    """Returns a value from protobuf's text format, which docs/protocol.md uses."""
     return text_format.Parse(source, Value())
 
 
 def entries(**values: Value) -> pb.ValueMap:
-    """Returns a map from names to values."""
+    """Returns a ValueMap with string keys."""
     return pb.ValueMap(
         entries=[pb.ValueEntry(name=name, value=value) for name, value in values.items()]
     )
 
 
 def dictionary(**values: Value) -> Value:
-    """Returns a dictionary with texts as keys."""
+    """Returns a dictionary with string keys."""
     return Value(dict=entries(**values))
 
 
@@ -45,12 +45,12 @@ def sequence(*values: Value) -> Value:
 
 
 def look_up(found: pb.ValueMap, name: str) -> Value:
-    """Returns the value at a name; one without a kind when it is not there."""
+    """Returns the value of a key; a value without a kind if the key is missing."""
     return next((entry.value for entry in found.entries if entry.name == name), Value())
 
 
 def int64s(value: Value) -> list[int]:
-    """Returns the elements of an INT64 array; none of any other value."""
+    """Returns the elements of an INT64 array; an empty list for any other value."""
     if value.array.data_type != pb.DATA_TYPE_INT64:
         return []
     data = value.array.data

@@ -1,4 +1,4 @@
-"""What is told of a run: lines for people, JUnit and JSON for programs, and a badge."""
+"""Reports of a run: text, a badge, and JUnit and JSON for programs."""
 
 from __future__ import annotations
 

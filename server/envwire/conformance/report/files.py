@@ -1,4 +1,4 @@
-"""JUnit and JSON, for programs."""
+"""Reports for programs: JUnit and JSON."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _described(result: Result) -> dict[str, object]:
 
 
 def junit_text(results: Sequence[Result]) -> str:
-    """Returns the results as JUnit's XML."""
+    """Returns the results as JUnit XML."""
     failed = sum(result.breaks for result in results)
     skipped = sum(result.outcome is Outcome.SKIPPED for result in results)
     counts = f'tests="{len(results)}" failures="{failed}" skipped="{skipped}"'
@@ -52,6 +52,6 @@ def _content(result: Result) -> str:
 
 
 def _printable(result: Result) -> str:
-    """Returns what was exchanged without the characters that XML cannot hold."""
+    """Returns the exchange of a result, without characters that are invalid in XML."""
     text = "\n".join(result.exchange)
     return "".join(one if one >= " " or one in "\n\t" else "?" for one in text)

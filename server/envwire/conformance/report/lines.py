@@ -1,4 +1,4 @@
-"""Lines for people: one for each check, more for a failure, and a badge."""
+"""Text reports: one line per check, more for a failure, and a badge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS = {
 
 
 def line(result: Result) -> str:
-    """Returns the line of a check, and those below it for one that failed."""
+    """Returns the line of a check, with details below it for a failure."""
     check = result.check
     proves = f"{section_of(check.proves[0])}: {' '.join(check.proves)}"
     first = f"{_MARKS[result.outcome]} {check.name}  ({proves})"
@@ -37,7 +37,7 @@ def _below(result: Result) -> Iterator[str]:
 
 
 def listing(checks: Iterable[Described]) -> Iterator[str]:
-    """Yields a line for each check: name, profile, level, sentences, what the server does."""
+    """Yields a line for each check: name, profile, level, sentences, summary."""
     for check in checks:
         proves = " ".join(check.proves)
         yield f"{check.name}\t{check.profile}\t{check.level.value}\t{proves}\t{check.summary}"
@@ -45,11 +45,11 @@ def listing(checks: Iterable[Described]) -> Iterator[str]:
 
 @dataclass
 class Counts:
-    """How many checks came out in which way, by profile.
+    """Number of checks by profile and outcome.
 
     Attributes:
         outcomes: The number of checks of each profile and outcome.
-        broken: How many break the run.
+        broken: Number of results that make the run fail.
     """
 
     outcomes: Counter[tuple[str, Outcome]] = field(default_factory=Counter[tuple[str, Outcome]])
@@ -62,7 +62,7 @@ class Counts:
 
 
 def badge(counts: Counts) -> str:
-    """Returns the badge line: each profile with the number of checks that passed, of those that were made."""
+    """Returns the badge line: for each profile, how many of the checks run have passed."""
     profiles = list(dict.fromkeys(profile for profile, _ in counts.outcomes))
     parts = [part for profile in profiles if (part := _part(counts, profile))]
     verdict = "does not conform" if counts.broken else "conforms"

@@ -1,4 +1,4 @@
-"""What a check is, what it gets, which are run, and what came of them."""
+"""The checks of the suite: registration, selection, surroundings, results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A check, and the decorators that make a function one, or a table of cases several."""
+"""A check, and the decorators that register a function as one check, or as one per case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from envwire.conformance.suite.scene import Scene
 
-#: Links over which a check of the core can be made, with the profile that each belongs to.
+#: Links over which a core check can run, with the profile of each.
 LINKS = {"unary": "core", "stream": "stream", "direct": "direct"}
 UNARY = ("unary",)
 ALL = tuple(LINKS)
@@ -26,14 +26,14 @@ class Level(str, Enum):
 
 @dataclass(frozen=True)
 class Described:
-    """What a report tells of a check, or of a scenario.
+    """What reports say about a check or a scenario.
 
     Attributes:
-        name: "sequence.gap[stream]": file, function, case and link.
-        profile: What a server must offer for it to be made; of a scenario, its transport.
+        name: File, function, case and link, such as "sequence.gap[stream]".
+        profile: What a server has to offer for the check to run; for a scenario, its transport.
         proves: Ids of the sentences in docs/protocol.md that it proves.
         level: Whether it is required.
-        summary: What the server, or the client, does, in a sentence.
+        summary: What the server, or the client, has to do, in one sentence.
     """
 
     name: str
@@ -48,15 +48,15 @@ class Check(Described):
     """One check.
 
     Attributes:
-        run: Makes the check.
-        link: What it is made over.
+        run: Runs the check.
+        link: The link over which it runs.
     """
 
     run: Callable[[Scene], None]
     link: str
 
 
-#: All checks, in the order in which they are made.
+#: All checks, in running order.
 CHECKS: list[Check] = []
 
 
@@ -67,12 +67,12 @@ def check(
     profile: str = "core",
     level: Level = Level.REQUIRED,
 ) -> Callable[[Callable[[Scene], None]], Callable[[Scene], None]]:
-    """Makes a function a check, over each of some links.
+    """Registers a function as a check, once for each link.
 
     Args:
         proves: Ids of sentences, separated by blanks.
-        over: The links; the profile of a check of "core" is that of its link.
-        profile: What a server must offer.
+        over: The links; the profile of a "core" check is that of its link.
+        profile: What a server has to offer.
         level: Whether it is required.
     """
 
@@ -92,7 +92,7 @@ def cases(
     profile: str = "core",
     level: Level = Level.REQUIRED,
 ) -> Callable[[Callable[[Scene, Any], None]], Callable[[Scene, Any], None]]:
-    """Makes a function a check for each row of a table, which it gets as its second argument. See `check`."""
+    """Registers a function as a check for each row of a table, which is its second argument (see `check`)."""
 
     def decorate(function: Callable[[Scene, Any], None]) -> Callable[[Scene, Any], None]:
         for name, case in table.items():

@@ -1,4 +1,4 @@
-"""Makes the checks, one after another, and tells what came of each."""
+"""Runs the checks, one after another, and yields the results."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from envwire.conformance.suite.scene import Scene
 from envwire.conformance.suite.selection import Selection
 from envwire.v1 import environment_pb2 as pb
 
-#: What a check may raise when a server answers what nobody expects.
+#: What a check may raise if a server's answer is unexpected.
 _BROKEN = (grpc.RpcError, OSError, ValueError)
 
 
 class Outcome(str, Enum):
-    """What came of a check."""
+    """The outcome of a check."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -34,14 +34,14 @@ class Outcome(str, Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """One check, or scenario, and what came of it.
+    """The result of one check or scenario.
 
     Attributes:
         check: The check.
-        outcome: What came of it: KNOWN is a failure that was listed, FIXED one that is listed and passes.
-        text: What was expected, or why it was skipped; empty when it passed.
+        outcome: Its outcome: KNOWN is a listed failure, FIXED a listed failure that passes.
+        text: What was expected, or why it was skipped; empty if it passed.
         exchange: What was sent and received, for a failure.
-        seconds: How long it took.
+        seconds: Its duration.
     """
 
     check: Described
@@ -52,22 +52,22 @@ class Result:
 
     @property
     def breaks(self) -> bool:
-        """Whether the server does not conform, or the list of known failures is wrong."""
+        """Whether it makes the run fail: the server does not conform, or the list of known failures is wrong."""
         required = self.check.level is Level.REQUIRED
         return self.outcome is Outcome.FIXED or (self.outcome is Outcome.FAILED and required)
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Makes checks.
+    """Runs checks.
 
     Attributes:
         access: How to reach the server.
-        selection: Which checks.
-        known_failing: Patterns of names that are known to fail.
-        seed: Seed of what checks draw.
-        seconds: How long each wait may take.
-        environments: Ids that stand for the suite's environments, by their short names.
+        selection: The checks to run.
+        known_failing: Patterns of the names of checks that are known to fail.
+        seed: Seed of the random numbers that checks draw.
+        seconds: Longest wait, in seconds.
+        environments: Ids to use for the suite's environments, by their short names.
     """
 
     access: Access
@@ -78,17 +78,17 @@ class Runner:
     environments: dict[str, str] | None = None
 
     def results(self) -> Iterator[Result]:
-        """Makes the checks, and yields what came of each.
+        """Runs the checks, and yields the result of each.
 
         Raises:
-            UnreachableError: Nobody answers at the target.
+            UnreachableError: No server answers at the target.
         """
         info = self._info()
         for check in self.selection.checks():
             yield self._result(check, info)
 
     def _info(self) -> pb.GetServerInfoResponse:
-        """Returns what the server says of itself; nothing when it does not have the method."""
+        """Returns the server's GetServerInfo answer; an empty one if it does not have the method."""
         with Scene(self.access, pb.GetServerInfoResponse(), seconds=self.seconds) as scene:
             answer = scene.ask("get_server_info")
         if answer.response.error.code in {
@@ -123,12 +123,12 @@ class Runner:
 def judged(
     act: Callable[[], object], known: bool, broken: tuple[type[Exception], ...] = ()
 ) -> tuple[Outcome, str]:
-    """Makes a check or plays a scenario, and returns what came of it, with a text.
+    """Runs a check or a scenario, and returns its outcome and a text.
 
     Args:
-        act: Does it.
+        act: Runs it.
         known: Whether it is listed as failing.
-        broken: Exceptions that the other side's answers may lead to: it failed then.
+        broken: Exceptions that the peer's answers may cause; they count as a failure.
     """
     try:
         act()

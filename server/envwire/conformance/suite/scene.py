@@ -1,4 +1,4 @@
-"""What a check gets: sessions, links, and the facts about the server; all is closed when the check is over."""
+"""What a check works with: sessions, links and the server's info. All of it is closed when the check ends."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from envwire.v1 import environment_pb2 as pb
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-#: Of a stream, which lives as long as its check.
+#: Deadline of a stream, which lives as long as its check, in seconds.
 _STREAM_SECONDS = 120.0
-#: Between two looks at what is expected to become true.
+#: Interval at which an expected condition is polled, in seconds.
 _POLL_SECONDS = 0.05
 
 
@@ -40,16 +40,16 @@ class Scene:
 
     Args:
         access: How to reach the server.
-        info: What the server says of itself.
-        link: The link that the check is made over.
-        seconds: How long each wait may take.
+        info: The server's GetServerInfo answer.
+        link: The link over which the check runs.
+        seconds: Longest wait, in seconds.
         seed: Seed of `random`.
-        environments: Ids that the suite's own names stand for, by these names: {"Counter": "Conformance/Counter-v0"}.
+        environments: Ids of the suite's environments, by short name: {"Counter": "Conformance/Counter-v0"}.
 
     Attributes:
-        random: Draws whatever a check leaves to chance.
-        trace: Notes what was sent and received.
-        unary: Unary calls.
+        random: Generator for random choices in checks.
+        trace: Records what is sent and received.
+        unary: The link for unary calls.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Scene:
         return self._environments.get(name, f"Conformance/{name}-v0")
 
     def ask(self, kind: str, **fields: Any) -> Answer:
-        """Sends a request that belongs to no session, as a unary call."""
+        """Sends a request without a session, as a unary call."""
         request = pb.InteractRequest()
         message = getattr(request, kind)
         message.SetInParent()
@@ -99,11 +99,11 @@ class Scene:
         return self.unary.exchange(request, self.seconds)
 
     def make_request(self, name: str = "Counter", **fields: Any) -> pb.MakeRequest:
-        """Returns a `Make` of one of the suite's environments."""
+        """Returns a `Make` for one of the suite's environments."""
         return pb.MakeRequest(env_id=self.env_id(name), **fields)
 
     def make(self, name: str = "Counter", **fields: Any) -> Session:
-        """Makes a session, and a link of the check's kind to it.
+        """Makes a session, with a link of the check's kind.
 
         Raises:
             SkippedError: The server does not make this environment.
@@ -113,7 +113,7 @@ class Scene:
         return self.attach(made, self.link_to(made))
 
     def ask_make(self, name: str = "Counter", **fields: Any) -> Answer:
-        """Asks for a session; one that is made ends with the check."""
+        """Sends a `Make`, and returns the answer; a session that is made ends with the check."""
         request = pb.InteractRequest(make=self.make_request(name, **fields))
         answer = self.unary.exchange(request, max(self.seconds, 60.0))
         if answer.kind == "make":
@@ -121,7 +121,7 @@ class Scene:
         return answer
 
     def made(self, answer: Answer) -> pb.MakeResponse:
-        """Returns the answer of a `Make` that succeeded, whose session ends with the check.
+        """Returns the answer to a successful `Make`, whose session ends with the check.
 
         Raises:
             SkippedError: The server does not make this environment.
@@ -140,16 +140,16 @@ class Scene:
 
     def _end(self, made: pb.MakeResponse) -> None:
         header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
-        request = pb.CloseRequest(header=header, sequence=2**62)  # any number ends it
+        request = pb.CloseRequest(header=header, sequence=2**62)  # Close works with any number
         with suppress(grpc.RpcError):
             self._grpc.call("Close", request.SerializeToString(), self.seconds)
 
     def attach(self, made: pb.MakeResponse, link: Link) -> Session:
-        """Returns a session that was made, as a link drives it."""
+        """Returns a session over a link."""
         return Session(made, link, self.seconds)
 
     def link_to(self, made: pb.MakeResponse, kind: str | None = None) -> Link:
-        """Opens a link to a session: of the check's kind, or of another."""
+        """Opens a link to a session, of the check's kind or of a given one."""
         wanted = kind or self._link
         if wanted == "unary":
             return self.unary
@@ -178,7 +178,7 @@ class Scene:
 
     @staticmethod
     def tcp_address(made: pb.MakeResponse) -> str:
-        """Returns the first address that is TCP, or else the first."""
+        """Returns the first TCP address, or the first address if none is TCP."""
         addresses = made.direct.addresses
         return next((one for one in addresses if not one.startswith("unix-")), addresses[0])
 
@@ -186,7 +186,7 @@ class Scene:
         """Opens a direct channel to a session.
 
         Raises:
-            FailedError: The server does not welcome it.
+            FailedError: The server refuses it.
         """
         link = self.connect(made, address)
         header = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
@@ -204,7 +204,7 @@ class Scene:
         return link
 
     def stranger_stream(self, access: Access) -> StreamLink:
-        """Opens a stream as a client that shows something else."""
+        """Opens a stream with other credentials."""
         channel = Grpc(access, self.trace)
         self._open.callback(channel.close)
         link = StreamLink(channel, self.seconds)
@@ -212,26 +212,26 @@ class Scene:
         return link
 
     def reflect(self) -> bytes:
-        """Returns what the server's reflection answers when it is asked for its services."""
+        """Returns the answer of the server's reflection to a request for its services."""
         return self._grpc.reflect(self.seconds)
 
     def call(self, method: str, request: bytes, service: str) -> bytes:
         """Calls a unary method of any service.
 
         Raises:
-            grpc.RpcError: It failed.
+            grpc.RpcError: The call failed.
         """
         return self._grpc.call(method, request, self.seconds, service)
 
     def begin(self, method: str, request: bytes) -> Any:
-        """Begins a unary call, and returns its future."""
+        """Starts a unary call, and returns its future."""
         return self._grpc.begin(method, request, self.seconds)
 
     def eventually(self, condition: Callable[[], bool], expected: str) -> None:
-        """Waits for something that need not be so at once.
+        """Waits until a condition is true.
 
         Raises:
-            FailedError: It is not so in time.
+            FailedError: It did not become true in time.
         """
         until = time.monotonic() + self.seconds
         while not condition():

@@ -1,4 +1,4 @@
-"""Which checks are made: by profile, by name, and by what the server offers."""
+"""Selects the checks to run: by profile, by name, and by what the server offers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _has_health(scene: Scene) -> bool:
     return True
 
 
-#: Whether a server offers what the checks of a profile are about.
+#: For each profile, whether a server offers what its checks need.
 PROFILES: Mapping[str, Callable[[Scene], bool]] = {
     "core": lambda _: True,
     "info": lambda scene: bool(scene.info.version or scene.info.max_sessions),
@@ -62,12 +62,12 @@ PROFILES: Mapping[str, Callable[[Scene], bool]] = {
 
 @dataclass(frozen=True)
 class Selection:
-    """What the user asks for.
+    """The user's selection of checks.
 
     Attributes:
         profiles: The profiles; empty for those that the server offers.
-        run: Patterns of names, one of which must fit; empty for all.
-        skip: Patterns of names to leave out.
+        run: Patterns of names, one of which has to match; empty for all.
+        skip: Patterns of names to skip.
     """
 
     profiles: Collection[str] = ()
@@ -76,14 +76,14 @@ class Selection:
     _offered: dict[str, bool] = field(default_factory=dict[str, bool])
 
     def checks(self) -> Iterator[Check]:
-        """Yields the checks that are asked for."""
+        """Yields the selected checks."""
         for check in CHECKS:
             wanted = not self.profiles or check.profile in self.profiles
             if wanted and fits(check.name, self.run or ("*",)) and not fits(check.name, self.skip):
                 yield check
 
     def offers(self, profile: str, open_scene: Callable[[], Scene]) -> bool:
-        """Tells whether the checks of a profile can be made; those that the user named are made in any case."""
+        """Returns whether the checks of a profile can run; profiles that the user named always run."""
         if profile in self.profiles:
             return True
         if profile not in self._offered:

@@ -1,4 +1,4 @@
-"""What a server may offer besides."""
+"""Checks of optional capabilities."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _INFO = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
 
 @cases({"none": "", "unknown": "0" * 32}, "ACCESS-1 ACCESS-2", profile="auth")
 def a_call_needs_the_token(scene: Scene, token: str) -> None:
-    """A call without a token that the server knows answers UNAUTHENTICATED."""
+    """A call without a valid token fails with UNAUTHENTICATED."""
     make = pb.InteractRequest(make=scene.make_request())
     for request in (_INFO, make):
         answer = _asked(scene, replace(scene.access, token=token), request)
@@ -36,7 +36,7 @@ def a_call_needs_the_token(scene: Scene, token: str) -> None:
 
 @check("ACCESS-2 SEQUENCE-8", profile="auth")
 def a_secret_is_no_token(scene: Scene) -> None:
-    """A request of a session needs the token as well, and uses no number without."""
+    """A request of a session needs the token too; without it, no sequence number is used."""
     session = scene.make()
     reset = session.request("reset")
     reset.reset.header.CopyFrom(session.header)
@@ -70,7 +70,7 @@ def an_observer_does_not_play(scene: Scene) -> None:
 
 @check("LIMIT-10", profile="auth")
 def health_needs_no_token(scene: Scene) -> None:
-    """Health answers strangers."""
+    """The health service answers without a token."""
     channel = Grpc(replace(scene.access, token=""), scene.trace)
     answer = channel.call("Check", b"", scene.seconds, "grpc.health.v1.Health")
     channel.close()
@@ -79,14 +79,14 @@ def health_needs_no_token(scene: Scene) -> None:
 
 @check("ACCESS-1 BOUND-7", profile="tls")
 def plain_text_is_refused(scene: Scene) -> None:
-    """A client that does not speak TLS gets no answer."""
+    """A client without TLS gets no answer."""
     answer = _asked(scene, replace(scene.access, ca="", cert="", key=""), _INFO)
     expect_equal(answer.response.error.code, _UNAVAILABLE, "the status code")
 
 
 @check("BOUND-7", over=("direct",), profile="tls")
 def the_direct_port_speaks_tls(scene: Scene) -> None:
-    """The TCP port speaks TLS from the first byte, with the same certificates."""
+    """The direct TCP port uses TLS from the first byte, with the same certificates."""
     session = scene.make()
     session.reset(1)
     plain = scene.connect_plain(session.made)
@@ -97,7 +97,7 @@ def the_direct_port_speaks_tls(scene: Scene) -> None:
 
 @check("BOUND-8", over=("direct",), profile="tls")
 def the_unix_socket_is_plain(scene: Scene) -> None:
-    """A Unix socket speaks no TLS: a hello in plain text is welcome there."""
+    """A Unix socket uses no TLS: a plain hello is accepted there."""
     session = scene.make()
     addresses = session.made.direct.addresses
     unix = next((one for one in addresses if one.startswith("unix-abstract:")), None)

@@ -13,7 +13,7 @@ _LINKS = ("unary", "direct")
 
 @check("DRIVE-15 DRIVE-17", over=_LINKS, profile="attributes")
 def an_attribute_is_read(scene: Scene) -> None:
-    """Counter's length is 10, a value and no method."""
+    """Reading Counter's length returns the value 10, not a method."""
     answer = scene.make().ask("get_attribute", name="length").of("get_attribute")
     expect_equal(answer.value, integer(10), "length")
     expect(answer.exists, "exists to be true")
@@ -21,7 +21,7 @@ def an_attribute_is_read(scene: Scene) -> None:
 
 @check("DRIVE-20", over=_LINKS, profile="attributes")
 def an_attribute_is_set(scene: Scene) -> None:
-    """Counter's length can be set, and counts."""
+    """Counter's length can be set, and takes effect."""
     session = scene.make()
     expect(
         session.ask("set_attribute", name="length", value=integer(1)).of("set_attribute").set, "set"
@@ -32,7 +32,7 @@ def an_attribute_is_set(scene: Scene) -> None:
 
 @check("DRIVE-19", profile="attributes")
 def a_missing_attribute_is_named(scene: Scene) -> None:
-    """What nobody has is ATTRIBUTE_MISSING; a probe answers that it does not exist."""
+    """Reading a missing attribute fails with ATTRIBUTE_MISSING; a probe answers that it does not exist."""
     session = scene.make()
     session.ask("get_attribute", name="no_such_thing").refused(Reason.ATTRIBUTE_MISSING)
     probed = session.ask("get_attribute", name="no_such_thing", probe=True).of("get_attribute")
@@ -42,7 +42,7 @@ def a_missing_attribute_is_named(scene: Scene) -> None:
 
 @check("DRIVE-19", profile="attributes")
 def a_probe_finds_without_reading(scene: Scene) -> None:
-    """A probe of what is there answers that it exists, without its value."""
+    """A probe of an existing attribute answers that it exists, without its value."""
     answer = scene.make().ask("get_attribute", name="length", probe=True).of("get_attribute")
     expect(answer.exists, "exists to be true")
     expect(not answer.HasField("value"), "no value")
@@ -69,7 +69,7 @@ def a_method_is_called(scene: Scene) -> None:
 
 @check("DRIVE-15 VALUE-1", over=_LINKS, profile="attributes")
 def arguments_reach_a_method(scene: Scene) -> None:
-    """Echo's repeat returns its arguments, those with names too."""
+    """Echo's repeat returns its arguments, including keyword arguments."""
     args = ValueList(values=[integer(1), text("two")])
     session = scene.make("Echo")
     answer = session.ask("call_method", name="repeat", args=args, kwargs=entries(three=integer(3)))
@@ -80,7 +80,7 @@ def arguments_reach_a_method(scene: Scene) -> None:
 
 @check("DRIVE-20", profile="attributes")
 def a_new_attribute_is_forced(scene: Scene) -> None:
-    """What nobody has is set with `force` only."""
+    """A missing attribute is set only with `force`."""
     session = scene.make()
     session.reset(1)
     unforced = session.ask("set_attribute", name="colour", value=text("red"))
@@ -101,7 +101,7 @@ _BAD_NAMES = {
 
 @cases(_BAD_NAMES, "DRIVE-16", profile="attributes")
 def a_name_that_may_not_be_is_refused(scene: Scene, name: str) -> None:
-    """A name is an identifier without two leading underscores; others reach nothing."""
+    """A name has to be an identifier without two leading underscores; any other name is refused."""
     session = scene.make()
     session.reset(1)
     for kind in ("get_attribute", "call_method"):
@@ -117,7 +117,7 @@ def a_name_that_may_not_be_is_refused(scene: Scene, name: str) -> None:
 
 @check("ERROR-4", profile="attributes")
 def a_method_that_raises_answers_so(scene: Scene) -> None:
-    """Wrong arguments of a method answer ENVIRONMENT_RAISED, and the session goes on."""
+    """Calling a method with wrong arguments fails with ENVIRONMENT_RAISED, and the session goes on."""
     session = scene.make()
     session.reset(1)
     session.ask("call_method", name="add").refused(Reason.ENVIRONMENT_RAISED)

@@ -27,7 +27,7 @@ def _copied(scene: Scene, session: Session) -> Session:
 
 @check("SESSION-14", profile="fork")
 def a_copy_is_where_the_original_is(scene: Scene) -> None:
-    """A copy goes on from the original's state, under numbers of its own, and apart from it."""
+    """A copy goes on from the original's state, independently and with its own sequence numbers."""
     session = scene.make()
     session.reset(1)
     session.step(1)
@@ -40,7 +40,7 @@ def a_copy_is_where_the_original_is(scene: Scene) -> None:
 
 @check("SESSION-14", profile="fork")
 def a_copy_has_the_generator(scene: Scene) -> None:
-    """Original and copy draw the same."""
+    """Original and copy draw the same random numbers."""
     session = scene.make()
     session.reset(1)
     copy = _copied(scene, session)
@@ -63,7 +63,7 @@ def a_copy_keeps_saved_states(scene: Scene) -> None:
 
 @check("SESSION-14 SESSION-20", profile="fork")
 def a_copy_needs_the_secret(scene: Scene) -> None:
-    """Another's session cannot be copied."""
+    """Copying a session needs its secret."""
     session = scene.make()
     wrong = pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16))
     _ask_copy(scene, wrong).refused(Reason.WRONG_SECRET)

@@ -37,7 +37,7 @@ def an_unknown_service_is_not_found(scene: Scene) -> None:
 
 @check("LIMIT-11", profile="ops", level=Level.RECOMMENDED)
 def reflection_names_the_service(scene: Scene) -> None:
-    """A server that asks for no tokens lists its services."""
+    """A server without tokens lists its services by reflection."""
     if scene.access.token:
         raise SkippedError("a server that asks for tokens has no reflection")
     found = scene.reflect()

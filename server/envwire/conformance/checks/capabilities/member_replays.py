@@ -16,25 +16,25 @@ from envwire.v1 import values_pb2
 from envwire.v1.spaces_pb2 import RandomState
 from envwire.v1.values_pb2 import ValueMap
 
-#: A position behind the recordings of these checks.
+#: A position after the end of these checks' recordings.
 _LATER = 100
 
 
 def _pair(scene: Scene) -> Session:
-    """Makes two Counters that step together, and begin anew only when they are told to."""
+    """Makes a vector of two Counters, which start new episodes only when reset."""
     if "vector" not in scene.info.capabilities:
         raise SkippedError("the server makes no vector environments")
     return vector(scene, 2, "DISABLED")
 
 
 def _only(*reset: bool) -> ValueMap:
-    """Returns the option that says who is reset."""
+    """Returns the option that selects the members to reset."""
     mask = array(values_pb2.DATA_TYPE_BOOL, [len(reset)], bytes(reset))
     return ValueMap(entries=[values_pb2.ValueEntry(name="reset_mask", value=mask)])
 
 
 def _recording(session: Session) -> list[bytes]:
-    """Returns a recording: both are reset and step, then member 1 begins anew, and both step."""
+    """Returns a recording: both members are reset and step, then member 1 is reset, and both step."""
     return [
         recorded(session, "reset", seed=integer(5)),
         recorded(session, "step", action=actions(1, 1)),
@@ -56,7 +56,7 @@ def _replay(
 
 
 def _state_after(scene: Scene, seed: int) -> tuple[RandomState, float]:
-    """Returns the state of a generator after a reset with a seed, and what the second reset behind it draws."""
+    """Returns a generator's state after a reset with a seed, and what the second reset after that draws."""
     session = scene.make()
     state = session.reset(seed, mirror_np_random=True).random.np_random
     session.reset()
@@ -65,7 +65,7 @@ def _state_after(scene: Scene, seed: int) -> tuple[RandomState, float]:
 
 @check("REPLAY-12", profile="replay")
 def a_member_that_begins_later_is_left_out(scene: Scene) -> None:
-    """Up to its position a member is neither stepped nor reset; the others are."""
+    """Before its position a member is neither stepped nor reset, while the others are."""
     session = _pair(scene)
     session.reset(1)
     for _ in range(4):
@@ -76,18 +76,18 @@ def a_member_that_begins_later_is_left_out(scene: Scene) -> None:
 
 @check("REPLAY-12 REPLAY-13 REPLAY-17", profile="replay")
 def a_member_begins_with_a_reset(scene: Scene) -> None:
-    """At its position a member's generator gets its state, and it is reset."""
+    """At its position a member's generator is set to the given state, and the member is reset."""
     _expect_a_member_begins(scene, seed=77, position=2, then=[3, 1, 2, 1])
 
 
 @check("REPLAY-13", profile="replay")
 def a_member_begins_with_a_step(scene: Scene) -> None:
-    """A step at its position resets a member, as at the end of an episode."""
+    """A step at a member's position resets the member, as at the end of an episode."""
     _expect_a_member_begins(scene, seed=78, position=3, then=[3, 1, 1, 0])
 
 
 def _expect_a_member_begins(scene: Scene, seed: int, position: int, then: list[int]) -> None:
-    """`then` is what a step observes afterwards: steps and sums of both members."""
+    """Checks where a member begins; `then` is what a step observes afterwards: steps and sums of both members."""
     state, later = _state_after(scene, seed)
     session = _pair(scene)
     session.reset(1)
@@ -99,7 +99,7 @@ def _expect_a_member_begins(scene: Scene, seed: int, position: int, then: list[i
 
 @check("REPLAY-14", profile="replay")
 def answers_without_a_member_are_passed_over(scene: Scene) -> None:
-    """The digest is that of the answers in which all took part, when the others are named as unseen."""
+    """If `unseen` names the answers in which a member was left out, the digest covers the others."""
     original = _pair(scene)
     original.reset(5)
     original.step(actions(1, 1))
@@ -115,7 +115,7 @@ def answers_without_a_member_are_passed_over(scene: Scene) -> None:
 
 @check("REPLAY-15", profile="replay")
 def who_is_left_out_was_reset(scene: Scene) -> None:
-    """A member cannot be left out before any reset."""
+    """A member that was never reset cannot be left out."""
     session = _pair(scene)
     start = pb.MemberStart(member=1, position=2)
     answer = session.ask("replay", requests=_recording(session), member_starts=[start])
@@ -124,7 +124,7 @@ def who_is_left_out_was_reset(scene: Scene) -> None:
 
 @check("REPLAY-16", profile="replay")
 def another_recording_is_everybodys(scene: Scene) -> None:
-    """In a recording that is sent from position 0 without beginnings all members take part again."""
+    """In a recording that starts at position 0 without member starts, all members take part."""
     session = _pair(scene)
     session.reset(1)
     _replay(session, _recording(session)[:2], pb.MemberStart(member=1, position=_LATER))

@@ -1,4 +1,4 @@
-"""Sharing the environment's random number generator."""
+"""Mirroring the environment's random number generator."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def a_generator_is_read(scene: Scene) -> None:
 
 @check("DRIVE-23", over=("unary", "direct"), profile="attributes")
 def a_generator_is_mirrored(scene: Scene) -> None:
-    """With mirror_np_random the answer carries the generator's state, and else not."""
+    """The answer has the generator's state with mirror_np_random, and only then."""
     session = scene.make()
     session.reset(7)
     before = _generator(session).np_random
@@ -46,7 +46,7 @@ def a_generator_is_mirrored(scene: Scene) -> None:
 
 @check("DRIVE-23", over=("unary", "direct"), profile="attributes")
 def a_generator_is_given(scene: Scene) -> None:
-    """A state that comes with a request is the generator's before it is served."""
+    """A state in a request is set on the generator before the request is served."""
     session = scene.make()
     session.reset(7)
     state = _generator(session).np_random
@@ -57,7 +57,7 @@ def a_generator_is_given(scene: Scene) -> None:
 
 @check("DRIVE-24", profile="attributes")
 def a_generator_is_made_when_it_is_asked_for(scene: Scene) -> None:
-    """Reading "np_random" creates a generator where there is none, "_np_random" does not."""
+    """Reading "np_random" creates a missing generator; reading "_np_random" does not."""
     session = scene.make()
     expect(not _generator(session, "_np_random").HasField("np_random"), "no state yet")
     expect(_generator(session).HasField("np_random"), "a state")

@@ -16,7 +16,7 @@ from envwire.v1 import environment_pb2 as pb
 
 
 def recorded(session: Session, kind: str, **fields: Any) -> bytes:
-    """Returns a request as it stands in a recording."""
+    """Returns a request in the form that recordings have."""
     return session.request(kind, 0, **fields).SerializeToString()
 
 
@@ -29,7 +29,7 @@ def _step(session: Session, action: int) -> bytes:
 
 
 def answer_digest(answers: Sequence[bytes]) -> bytes:
-    """Returns the digest of answers that hold neither warnings nor large tensors."""
+    """Returns the digest of answers without warnings and large tensors."""
     digest = hashlib.blake2b(digest_size=16)
     for answer in answers:
         digest.update(struct.pack("<Q", len(answer)) + answer)
@@ -39,7 +39,7 @@ def answer_digest(answers: Sequence[bytes]) -> bytes:
 def _replayed(
     session: Session, requests: Sequence[bytes], unseen: Sequence[int] = ()
 ) -> pb.ReplayResponse:
-    """Replays a recording to its end, in as many parts as the server wants."""
+    """Replays a recording to its end, in as many parts as the server needs."""
     answer = pb.ReplayResponse()
     while answer.served < len(requests):
         before = answer.served
@@ -52,7 +52,7 @@ def _replayed(
 
 @check("REPLAY-1 REPLAY-2 REPLAY-3 REPLAY-4", over=("unary", "direct"), profile="replay")
 def a_recording_brings_a_session_there(scene: Scene) -> None:
-    """After a replay the session is where the recorded one was, and its numbers go on from the Replay's."""
+    """After a replay the session has the recorded session's state, and numbering goes on from the Replay."""
     session = scene.make()
     _replayed(session, [_reset(session, 1), *[_step(session, 1)] * 3])
     expect_equal(int64s(session.step(0).observation), [4, 3], "steps and sum")
@@ -60,7 +60,7 @@ def a_recording_brings_a_session_there(scene: Scene) -> None:
 
 @check("REPLAY-5 REPLAY-6 REPLAY-9 REPLAY-10", profile="replay")
 def the_digest_is_that_of_the_answers(scene: Scene) -> None:
-    """It is BLAKE2b over the lengths and the bytes of the answers."""
+    """The digest is BLAKE2b over the lengths and the bytes of the answers."""
     session = scene.make()
     requests = [_reset(session, 1), _step(session, 1), _step(session, 0)]
     found = _replayed(session, requests).digest
@@ -76,7 +76,7 @@ def the_digest_is_that_of_the_answers(scene: Scene) -> None:
 
 @check("REPLAY-5", profile="replay")
 def another_way_has_another_digest(scene: Scene) -> None:
-    """Recordings whose answers differ have different digests, and equal ones the same."""
+    """Different answers have different digests, equal answers the same."""
     digests: list[bytes] = []
     for action in (1, 0, 1):
         session = scene.make()
@@ -87,7 +87,7 @@ def another_way_has_another_digest(scene: Scene) -> None:
 
 @check("REPLAY-5 REPLAY-4", profile="replay")
 def a_long_recording_has_checkpoints(scene: Scene) -> None:
-    """There is a digest after each 64th request, whatever the parts that the recording came in."""
+    """There is a digest after each 64th request, however the recording was divided into parts."""
     session = scene.make()
     requests = [_reset(session, 1), *[_step(session, 1)] * 129]
     first = session.ask("replay", requests=requests[:70]).of("replay")
@@ -102,7 +102,7 @@ def a_long_recording_has_checkpoints(scene: Scene) -> None:
 
 @check("REPLAY-7", profile="replay")
 def what_nobody_saw_is_passed_over(scene: Scene) -> None:
-    """Answers at positions that `unseen` names are not in the digest."""
+    """The digest leaves out the answers at positions in `unseen`."""
     session, other = scene.make(), scene.make()
     steps = [_step(session, 1), _step(session, 0)]
     seen = _replayed(session, [_reset(session, 1), *steps], unseen=[1]).digest
@@ -113,7 +113,7 @@ def what_nobody_saw_is_passed_over(scene: Scene) -> None:
 
 @check("REPLAY-8", profile="replay")
 def an_error_counts_as_its_reason(scene: Scene) -> None:
-    """A recorded request that fails does not end the replay; its reason is in the digest."""
+    """A recorded request that fails does not end the replay; the digest includes its reason."""
     session = scene.make()
     found = _replayed(session, [_reset(session, 1), _step(session, 7), _step(session, 1)]).digest
     original = scene.make()
@@ -125,7 +125,7 @@ def an_error_counts_as_its_reason(scene: Scene) -> None:
 
 @check("REPLAY-18 SEQUENCE-7", profile="replay")
 def what_is_no_recording_is_refused(scene: Scene) -> None:
-    """Bytes that are no request, or a Make, answer INVALID_VALUE and use the number; the session goes on."""
+    """A recording with invalid bytes or a Make fails with INVALID_VALUE and uses the number; the session goes on."""
     session = scene.make()
     make = pb.InteractRequest(make=scene.make_request()).SerializeToString()
     for nonsense in (b"\xff\xff", make):
@@ -135,7 +135,7 @@ def what_is_no_recording_is_refused(scene: Scene) -> None:
 
 @check("DRIVE-13", profile="replay")
 def steps_of_a_chunk_stand_by_themselves(scene: Scene) -> None:
-    """A recording of a chunk's steps, one by one, has the digest of the steps in the chunk's answer."""
+    """Replaying a chunk's steps one by one gives the digest of the steps in the chunk's answer."""
     session, original = scene.make(), scene.make()
     if "chunk" not in original.made.capabilities:
         raise SkippedError("the session takes no chunks")

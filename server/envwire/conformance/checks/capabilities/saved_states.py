@@ -11,7 +11,7 @@ from envwire.conformance.suite.checks import ALL
 
 @check("SAVE-1 SAVE-2", over=ALL, profile="states")
 def a_state_is_restored_as_often_as_one_likes(scene: Scene) -> None:
-    """States are numbered from 1; each can be restored again and again."""
+    """States are numbered from 1; each can be restored repeatedly."""
     session = scene.make()
     session.reset(1)
     session.step(1)
@@ -28,7 +28,7 @@ def a_state_is_restored_as_often_as_one_likes(scene: Scene) -> None:
 
 @check("SAVE-2 STATE-3", profile="states")
 def an_ended_episode_goes_on_from_a_state(scene: Scene) -> None:
-    """Restoring counts as a reset: an episode that ended goes on."""
+    """Restoring a state counts as a reset: an ended episode goes on."""
     session = scene.make()
     session.reset(1)
     for _ in range(9):
@@ -41,7 +41,7 @@ def an_ended_episode_goes_on_from_a_state(scene: Scene) -> None:
 
 @check("SAVE-3", profile="states")
 def what_offers_no_state_says_so(scene: Scene) -> None:
-    """Echo has no state: both answer UNSUPPORTED."""
+    """For Echo, which cannot save its state, both requests fail with UNSUPPORTED."""
     session = scene.make("Echo")
     session.reset(1)
     session.ask("save_state").refused(Reason.UNSUPPORTED)
@@ -51,7 +51,7 @@ def what_offers_no_state_says_so(scene: Scene) -> None:
 
 @cases({"zero": 0, "later": 17}, "SAVE-4", profile="states")
 def an_unknown_state_is_refused(scene: Scene, state: int) -> None:
-    """A state that the session does not keep answers INVALID_VALUE."""
+    """Restoring an unknown state fails with INVALID_VALUE."""
     session = scene.make()
     session.reset(1)
     session.ask("restore_state", state=state).refused(Reason.INVALID_VALUE)
@@ -60,7 +60,7 @@ def an_unknown_state_is_refused(scene: Scene, state: int) -> None:
 
 @check("SAVE-4 SESSION-1", profile="states")
 def a_state_belongs_to_its_session(scene: Scene) -> None:
-    """Another session does not know it."""
+    """A saved state cannot be restored in another session."""
     session, other = scene.make(), scene.make()
     session.reset(1)
     other.reset(1)
@@ -70,7 +70,7 @@ def a_state_belongs_to_its_session(scene: Scene) -> None:
 
 @check("SEQUENCE-4", profile="states")
 def a_repeated_save_is_done_once(scene: Scene) -> None:
-    """A repeated SaveState answers the same number, and the next save the one behind it."""
+    """A repeated SaveState answers the same number, and the next SaveState the following one."""
     session = scene.make()
     session.reset(1)
     save = session.request("save_state")

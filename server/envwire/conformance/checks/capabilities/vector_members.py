@@ -1,4 +1,4 @@
-"""Vector environments: what their members have."""
+"""Vector environments: attributes, methods, options and infos of their members."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envwire.v1.values_pb2 import ValueList, ValueMap
 
 @check("VECTOR-19", profile="vector")
 def an_attribute_is_everybodys(scene: Scene) -> None:
-    """GetAttribute answers a tuple with one of each member, or of those that are named."""
+    """GetAttribute answers a tuple with the attribute of each member, or of the named members."""
     session = vector(scene)
     answer = session.ask("get_attribute", name="length").of("get_attribute")
     expect_equal(list(answer.value.tuple.values), [integer(10)] * COUNT, "length")
@@ -24,7 +24,7 @@ def an_attribute_is_everybodys(scene: Scene) -> None:
 
 @check("VECTOR-20", profile="vector")
 def an_attribute_is_set_for_each(scene: Scene) -> None:
-    """A list has one value for each member."""
+    """SetAttribute with a list sets one value for each member."""
     session = vector(scene)
     values = sequence(integer(1), integer(2), integer(3))
     session.ask("set_attribute", name="length", value=values).of("set_attribute")
@@ -35,7 +35,7 @@ def an_attribute_is_set_for_each(scene: Scene) -> None:
 
 @check("VECTOR-19", profile="vector")
 def a_method_is_called_on_members(scene: Scene) -> None:
-    """CallMethod calls it on those that are named, once."""
+    """CallMethod calls the method once on each named member."""
     session = vector(scene)
     session.reset(1)
     args = ValueList(values=[integer(4)])
@@ -47,7 +47,7 @@ def a_method_is_called_on_members(scene: Scene) -> None:
 
 @check("VECTOR-19", profile="vector")
 def an_unknown_member_is_refused(scene: Scene) -> None:
-    """A member that there is not is refused, and the session goes on."""
+    """Naming a member that does not exist is refused, and the session goes on."""
     session = vector(scene)
     session.reset(1)
     answer = session.ask("get_attribute", name="length", members=[COUNT])
@@ -59,7 +59,7 @@ def an_unknown_member_is_refused(scene: Scene) -> None:
 
 @check("VECTOR-22", profile="vector")
 def generators_are_copies(scene: Scene) -> None:
-    """Reading "np_random" answers with the generator of each member."""
+    """Reading "np_random" answers with a copy of each member's generator."""
     session = vector(scene)
     session.reset(1)
     answer = session.ask("get_attribute", name="np_random").of("get_attribute")
@@ -68,7 +68,7 @@ def generators_are_copies(scene: Scene) -> None:
 
 @check("VECTOR-10", profile="vector")
 def members_may_have_options_of_their_own(scene: Scene) -> None:
-    """member_options are taken, one for each."""
+    """Each member gets its own options from member_options."""
     session = vector(scene)
     answer = session.reset(1, member_options=[ValueMap()] * COUNT)
     expect_equal(int64s(answer.observation), [0, 0] * COUNT, "steps and sums")
@@ -76,7 +76,7 @@ def members_may_have_options_of_their_own(scene: Scene) -> None:
 
 @check("VECTOR-23", profile="vector")
 def resets_of_members_are_told(scene: Scene) -> None:
-    """With report_member_resets a reset without a seed, and that at the end of an episode, name their members."""
+    """With report_member_resets, answers name the members reset without a seed, or at the end of an episode."""
     asked = pb.VectorRequest(num_envs=COUNT, report_member_resets=True)
     session = scene.make(vector=asked)
     expect_equal(
@@ -91,7 +91,7 @@ def resets_of_members_are_told(scene: Scene) -> None:
 
 @check("VECTOR-17", profile="vector")
 def a_dictionary_in_infos_is_one_of_columns(scene: Scene) -> None:
-    """An info that is a dictionary becomes a dictionary of columns, each with its mask."""
+    """A dictionary in the infos becomes a dictionary of columns, each with its mask."""
     session = scene.make("Echo", vector=pb.VectorRequest(num_envs=COUNT))
     info = session.reset(options=entries(inner=dictionary(a=integer(1)))).info
     inner = look_up(info, "inner").dict
@@ -102,7 +102,7 @@ def a_dictionary_in_infos_is_one_of_columns(scene: Scene) -> None:
 
 @check("VECTOR-2", profile="vector", level=Level.RECOMMENDED)
 def wrappers_go_around_each_member(scene: Scene) -> None:
-    """TimeLimit of the library truncates the episode of each member."""
+    """The library's TimeLimit wrapper truncates the episode of each member."""
     wrapper = pb.WrapperRequest(name="TimeLimit", kwargs=entries(max_episode_steps=integer(1)))
     answer = scene.ask_make(wrappers=[wrapper], vector=pb.VectorRequest(num_envs=COUNT))
     if answer.info.reason in {Reason.WRAPPER_NOT_ALLOWED, Reason.UNSUPPORTED}:

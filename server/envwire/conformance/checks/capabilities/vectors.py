@@ -14,7 +14,7 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from envwire.v1.values_pb2 import Value
 
-#: Members of the vectors of these checks.
+#: Number of members of the vectors in these checks.
 COUNT = 3
 
 
@@ -31,7 +31,7 @@ def actions(*numbers: int) -> Value:
 
 
 def draws(answer: pb.ResetResponse) -> list[float]:
-    """Returns what the members drew at a reset."""
+    """Returns the numbers that the members drew at a reset."""
     return [
         number for (number,) in struct.iter_unpack("<d", look_up(answer.info, "draw").array.data)
     ]
@@ -39,7 +39,7 @@ def draws(answer: pb.ResetResponse) -> list[float]:
 
 @check("VECTOR-1 VECTOR-8", profile="vector")
 def a_vector_is_made(scene: Scene) -> None:
-    """The answer has batched spaces, those of one member in `vector`, and their number."""
+    """The answer has the batched spaces, the spaces of one member, and the number of members."""
     made = vector(scene).made
     expect_equal(made.vector.num_envs, COUNT, "num_envs")
     expect_equal(list(made.observation_space.box.low.shape), [COUNT, 2], "the batched shape")
@@ -75,14 +75,14 @@ _WRONG = {
 
 @cases(_WRONG, "VECTOR-4 VECTOR-5", profile="vector")
 def a_vector_that_cannot_be_is_refused(scene: Scene, request: pb.VectorRequest) -> None:
-    """No members, or a mode that nobody knows, is refused."""
+    """A vector without members, or with an unknown mode, is refused."""
     answer = scene.ask_make(vector=request)
     answer.refused(Reason.INVALID_VALUE, Reason.UNSUPPORTED, Reason.ENVIRONMENT_RAISED)
 
 
 @check("VECTOR-12 VECTOR-13", over=ALL, profile="vector")
 def members_step_together(scene: Scene) -> None:
-    """A batch of actions steps each member with its own; rewards and ends are arrays."""
+    """Each member steps with its action of the batch; rewards and flags are arrays."""
     session = vector(scene)
     session.reset(1)
     answer = session.step(actions(0, 1, 1))
@@ -95,7 +95,7 @@ def members_step_together(scene: Scene) -> None:
 
 @check("VECTOR-12 SEQUENCE-4", over=ALL, profile="vector")
 def a_repeated_vector_step_is_taken_once(scene: Scene) -> None:
-    """The kept answer comes for the same number."""
+    """A repeated number gets the kept answer, and nothing is stepped again."""
     session = vector(scene)
     session.reset(1)
     step = session.request("step", action=actions(1, 1, 1))
@@ -108,7 +108,7 @@ def a_repeated_vector_step_is_taken_once(scene: Scene) -> None:
 
 @check("VECTOR-9", profile="vector")
 def a_seed_is_spread(scene: Scene) -> None:
-    """Member i gets seed + i, or its own of a list."""
+    """Member i gets seed + i, or its own seed from a list."""
     session = vector(scene)
     spread = draws(session.reset(5))
     expect_equal(len(set(spread)), COUNT, "the number of different draws")
@@ -122,7 +122,7 @@ def a_seed_is_spread(scene: Scene) -> None:
 
 @check("VECTOR-11", profile="vector")
 def a_mask_says_who_is_reset(scene: Scene) -> None:
-    """With "reset_mask" only those members begin anew, and all observations come back."""
+    """With "reset_mask" only the selected members are reset, and all observations are returned."""
     session = vector(scene, autoreset_mode="DISABLED")
     session.reset(1)
     session.step(actions(1, 1, 1))
@@ -132,7 +132,7 @@ def a_mask_says_who_is_reset(scene: Scene) -> None:
     expect_equal(int64s(observation), [1, 1, 0, 0, 1, 1], "steps and sums")
 
 
-#: Observations from the step on that ends the episode.
+#: Observations from the step that ends the episode.
 _MODES = {
     "NEXT_STEP": [[10, 0], [0, 0], [1, 0]],
     "SAME_STEP": [[0, 0], [1, 0], [2, 0]],
@@ -142,7 +142,7 @@ _MODES = {
 
 @cases({name: name for name in _MODES}, "VECTOR-5 VECTOR-14", profile="vector")
 def an_episode_that_ended_is_reset_as_asked(scene: Scene, mode: str) -> None:
-    """Around the end of an episode observations are those of the mode."""
+    """The observations around the end of an episode follow the autoreset mode."""
     session = vector(scene, 1, autoreset_mode=mode)
     expect_equal(session.made.vector.autoreset_mode, mode, "autoreset_mode")
     session.reset(1)
@@ -154,7 +154,7 @@ def an_episode_that_ended_is_reset_as_asked(scene: Scene, mode: str) -> None:
 
 @check("VECTOR-18 VECTOR-15", profile="vector")
 def the_end_of_an_episode_is_in_the_info(scene: Scene) -> None:
-    """With SAME_STEP "final_obs" holds the last observation, and "_final_obs" says whose."""
+    """With SAME_STEP, "final_obs" holds the last observations, and "_final_obs" marks their members."""
     session = vector(scene, 1, autoreset_mode="SAME_STEP")
     session.reset(1)
     for _ in range(9):
@@ -167,7 +167,7 @@ def the_end_of_an_episode_is_in_the_info(scene: Scene) -> None:
 
 @check("VECTOR-15 VECTOR-16", profile="vector")
 def infos_are_columns(scene: Scene) -> None:
-    """A number of each member's info is an array, with "_draw" to say who has it."""
+    """A number in each member's info becomes an array, with the mask "_draw"."""
     info = vector(scene).reset(1).info
     expect_equal(list(look_up(info, "draw").array.shape), [COUNT], "the shape of the column")
     expect_equal(look_up(info, "_draw").array.data, b"\x01" * COUNT, "_draw")
@@ -178,7 +178,7 @@ _BATCHES = {"short": actions(1), "long": actions(1, 1, 1, 1), "single": integer(
 
 @cases(_BATCHES, "VECTOR-12", profile="vector")
 def a_batch_of_another_size_is_refused(scene: Scene, batch: Value) -> None:
-    """A batch that is not one action for each member is refused, and the session goes on."""
+    """A batch without exactly one action for each member is refused, and the session goes on."""
     session = vector(scene)
     session.reset(1)
     answer = session.ask("step", action=batch)

@@ -1,4 +1,4 @@
-"""Make on the direct port: a client that needs no gRPC."""
+"""Make on the direct port, for clients without gRPC."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DIRECT = ("direct",)
 
 
 def _connected(scene: Scene) -> DirectLink:
-    """Returns a connection to the direct port, which an earlier session told."""
+    """Returns a connection to the direct port, whose address an earlier session returned."""
     return scene.connect(scene.make().made)
 
 
@@ -31,7 +31,7 @@ def _refusal(link: DirectLink) -> Answer:
 
 @check("OPEN-9 OPEN-10 OPEN-11 OPEN-13", over=_DIRECT, profile="direct-make")
 def a_session_is_made_here(scene: Scene) -> None:
-    """`make` in the hello and a MakeRequest behind it get `made`, then `welcome`, and the session is driven."""
+    """A hello with `make` and a MakeRequest are answered with `made`, then `welcome`, and the session works."""
     link = _connected(scene)
     link.send_bytes(PREAMBLE + _hello(scene) + frame(scene.make_request()))
     made = link.receive_hello().made
@@ -45,7 +45,7 @@ def a_session_is_made_here(scene: Scene) -> None:
 
 @check("OPEN-11 OPEN-12 FRAME-4", over=_DIRECT, profile="direct-make")
 def its_frames_may_come_apart(scene: Scene) -> None:
-    """The MakeRequest may come after the hello, in pieces."""
+    """The MakeRequest may arrive later than the hello, in pieces."""
     link = _connected(scene)
     link.send_bytes(PREAMBLE + _hello(scene))
     for byte in frame(scene.make_request()):
@@ -57,7 +57,7 @@ def its_frames_may_come_apart(scene: Scene) -> None:
 
 @check("OPEN-13 OPEN-14", over=_DIRECT, profile="direct-make")
 def what_is_unknown_is_refused_here_too(scene: Scene) -> None:
-    """An unknown id answers UNKNOWN_ENVIRONMENT, and the end."""
+    """An unknown id is answered with UNKNOWN_ENVIRONMENT, and the connection ends."""
     link = _connected(scene)
     link.send_bytes(PREAMBLE + _hello(scene) + frame(scene.make_request("NoSuchEnvironment")))
     _refusal(link).refused(Reason.UNKNOWN_ENVIRONMENT)
@@ -66,7 +66,7 @@ def what_is_unknown_is_refused_here_too(scene: Scene) -> None:
 
 @cases({"unparsable": b"\xff\xff\xff"}, "OPEN-13 OPEN-17", over=_DIRECT, profile="direct-make")
 def what_is_no_make_is_refused(scene: Scene, nonsense: bytes) -> None:
-    """A second frame that holds no MakeRequest answers MALFORMED_REQUEST, and the end."""
+    """A second frame without a MakeRequest is answered with MALFORMED_REQUEST, and the connection ends."""
     link = _connected(scene)
     link.send_bytes(PREAMBLE + _hello(scene) + frame(nonsense))
     _refusal(link).refused(Reason.MALFORMED_REQUEST)
@@ -75,7 +75,7 @@ def what_is_no_make_is_refused(scene: Scene, nonsense: bytes) -> None:
 
 @check("OPEN-14 OPEN-15 SESSION-32", over=_DIRECT, profile="direct-make")
 def a_lost_make_is_repeated(scene: Scene) -> None:
-    """A connection that ends before the answer does not end the Make: its repetition gets the session."""
+    """A connection that ends before the answer does not end the Make: repeating it returns the session."""
     request = scene.make_request(request_id=os.urandom(16))
     first = _connected(scene)
     first.send_bytes(PREAMBLE + _hello(scene) + frame(request))
@@ -90,7 +90,7 @@ def a_lost_make_is_repeated(scene: Scene) -> None:
 
 @check("OPEN-8 METHOD-7", over=_DIRECT, profile="direct-make")
 def a_session_made_here_is_served_elsewhere(scene: Scene) -> None:
-    """Unary calls drive it as well."""
+    """A session made on the direct port also works over unary calls."""
     link = _connected(scene)
     link.send_bytes(PREAMBLE + _hello(scene) + frame(scene.make_request()))
     made = scene.made(Answer(pb.InteractResponse(make=link.receive_hello().made)))
@@ -102,7 +102,7 @@ def a_session_made_here_is_served_elsewhere(scene: Scene) -> None:
 
 @check("OPEN-12 ACCESS-1", over=_DIRECT, profile="auth")
 def a_make_here_needs_the_token(scene: Scene) -> None:
-    """Without the token that the server asks for it answers UNAUTHENTICATED, and the end."""
+    """Without the required token, Make is answered with UNAUTHENTICATED, and the connection ends."""
     link = _connected(scene)
     hello = frame(direct_pb2.HelloRequest(make=direct_pb2.MakeHello()))
     link.send_bytes(PREAMBLE + hello + frame(scene.make_request()))

@@ -1,4 +1,4 @@
-"""How a direct channel ends, and what comes after it."""
+"""How a direct channel ends, and what follows."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _link(session: Session) -> DirectLink:
 
 
 def _refusal(scene: Scene, session: Session) -> Answer:
-    """Opens another channel, and returns the error of its hello."""
+    """Opens another channel, and returns the error that answers its hello."""
     answer = scene.connect(session.made).hello(session.header)
     return Answer(pb.InteractResponse(error=answer.error))
 
 
 @check("END-1 END-2", over=_DIRECT)
 def another_channel_closes_the_first(scene: Scene) -> None:
-    """A session has one channel; the episode goes on over the other."""
+    """A session has one channel: opening another closes the first, and the episode goes on."""
     session = scene.make()
     session.reset(1)
     first = _link(session)
@@ -53,7 +53,7 @@ def unary_calls_may_be_mixed_with_it(scene: Scene) -> None:
 
 @check("END-6", over=_DIRECT)
 def a_client_that_was_cut_off_goes_on(scene: Scene) -> None:
-    """After each of ten cuts the last request is sent again, and was served once."""
+    """After each of ten cuts the last request is sent again, and is served only once."""
     session = scene.make(lease=Duration(seconds=30))
     session.reset(1)
     for count in range(1, 9):
@@ -69,7 +69,7 @@ def a_client_that_was_cut_off_goes_on(scene: Scene) -> None:
 
 @check("END-11", over=_DIRECT)
 def close_ends_the_channel(scene: Scene) -> None:
-    """Close is answered, and then the server closes the channel."""
+    """The server answers Close, then closes the channel."""
     session = scene.make()
     session.reset(1)
     session.close().of("close")
@@ -78,7 +78,7 @@ def close_ends_the_channel(scene: Scene) -> None:
 
 @check("END-9 STATE-11", over=_DIRECT)
 def a_closed_session_gets_no_channel(scene: Scene) -> None:
-    """The hello of a session that was closed answers SESSION_CLOSED."""
+    """The hello of a closed session is answered with SESSION_CLOSED."""
     session = scene.make()
     session.close().of("close")
     _refusal(scene, session).refused(Reason.SESSION_CLOSED)
@@ -86,7 +86,7 @@ def a_closed_session_gets_no_channel(scene: Scene) -> None:
 
 @check("END-12 END-13", over=_DIRECT)
 def a_crash_ends_the_channel(scene: Scene) -> None:
-    """When the process dies the channel ends, and another hello tells why."""
+    """When the process dies, the channel ends, and the answer to another hello says why."""
     session = scene.make("Crash")
     session.reset(1)
     link = _link(session)
@@ -97,14 +97,14 @@ def a_crash_ends_the_channel(scene: Scene) -> None:
 
 @check("END-9 LEASE-5", over=_DIRECT)
 def an_expired_session_gets_no_channel(scene: Scene) -> None:
-    """The hello of a session whose lease ran out answers SESSION_EXPIRED."""
+    """The hello of an expired session is answered with SESSION_EXPIRED."""
     session = scene.make(lease=Duration(nanos=300_000_000))
     session.link.close()
-    time.sleep(_LONGER)  # each hello that is welcome would renew the lease
+    time.sleep(_LONGER)  # polling would not do: each accepted hello renews the lease
     _refusal(scene, session).refused(Reason.SESSION_EXPIRED)
 
 
 @check("BOUND-5", over=_DIRECT)
 def no_token_is_asked_for(scene: Scene) -> None:
-    """The session's header is all that a hello shows."""
+    """A hello needs only the session's header, and no token."""
     scene.make().reset(1)

@@ -1,4 +1,4 @@
-"""Frames, attachments, and their bounds."""
+"""Frames, attachments, and their limits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def elements(answer: Answer, tensor: Tensor) -> bytes:
 
 
 def counted(size: int) -> bytes:
-    """Returns what Big's observation holds."""
+    """Returns the content of Big's observation."""
     return (bytes(range(251)) * (size // 251 + 1))[:size]
 
 
@@ -41,7 +41,7 @@ def _big(scene: Scene) -> Session:
 
 @cases(_SIZES, "FRAME-1 FRAME-2 FRAME-5 FRAME-6 FRAME-8 FRAME-9", over=_DIRECT)
 def an_array_of_any_size_comes_whole(scene: Scene, size: int) -> None:
-    """Elements are in the message or attached at a multiple of 64, and all there."""
+    """All elements arrive, in the message or attached at a multiple of 64."""
     session = _big(scene)
     answer = session.ask("step", action=integer(size))
     tensor = answer.of("step").observation.array
@@ -51,7 +51,7 @@ def an_array_of_any_size_comes_whole(scene: Scene, size: int) -> None:
 
 @check("FRAME-6 FRAME-7", over=_DIRECT)
 def several_arrays_come_whole(scene: Scene) -> None:
-    """Attached arrays follow one another, and what is between them is zero."""
+    """Attached arrays follow one another, with zeros in between."""
     session = _big(scene)
     sizes = (5000, 10, 4097, 9999)
     answer = session.ask("step", action=sequence(*map(integer, sizes)))
@@ -68,7 +68,7 @@ def several_arrays_come_whole(scene: Scene) -> None:
 
 @check("FRAME-11 OPEN-8", over=_DIRECT)
 def a_kept_answer_is_whole_over_grpc(scene: Scene) -> None:
-    """A repetition as a unary call has in `data` what was attached."""
+    """If a request is repeated as a unary call, `data` holds the elements that were attached."""
     session = _big(scene)
     step = session.request("step", action=integer(10_000))
     session.send(step).of("step")
@@ -79,7 +79,7 @@ def a_kept_answer_is_whole_over_grpc(scene: Scene) -> None:
 
 @check("SEQUENCE-4 FRAME-6", over=_DIRECT)
 def a_kept_answer_is_whole_here(scene: Scene) -> None:
-    """A repetition on the channel, and on the next one, has the same elements."""
+    """A request repeated on this channel, and on the next, gets the same elements."""
     session = _big(scene)
     step = session.request("step", action=integer(10_000))
     session.send(step)
@@ -105,7 +105,7 @@ _ANNOUNCED = {
 
 @cases(_ANNOUNCED, "BOUND-1 BOUND-2 FRAME-3", over=_DIRECT)
 def a_frame_that_may_not_be_ends_the_channel(scene: Scene, header: bytes) -> None:
-    """A frame that announces too much, attachments, or a slot, ends the channel; the session stays."""
+    """A frame with excessive lengths, with attachments or with a slot ends the channel; the session lives on."""
     session = scene.make()
     session.reset(1)
     link = _attached(session)
@@ -117,7 +117,7 @@ def a_frame_that_may_not_be_ends_the_channel(scene: Scene, header: bytes) -> Non
 
 @check("SEQUENCE-9 FRAME-4", over=_DIRECT)
 def half_a_frame_does_nothing(scene: Scene) -> None:
-    """A channel that ends in the middle of a request has sent none."""
+    """A request whose channel ends in the middle of its frame is not served."""
     session = scene.make()
     session.reset(1)
     step = session.request("step")
@@ -132,7 +132,7 @@ def half_a_frame_does_nothing(scene: Scene) -> None:
 
 @check("SEQUENCE-5 SEQUENCE-9", over=_DIRECT)
 def duplicates_on_the_channel_are_one_step(scene: Scene) -> None:
-    """A step that is sent three times at once is taken once, and answered three times."""
+    """A step sent three times at once is taken once, and answered three times."""
     session = scene.make()
     session.reset(1)
     step = session.request("step")
@@ -144,7 +144,7 @@ def duplicates_on_the_channel_are_one_step(scene: Scene) -> None:
 
 @check("SEQUENCE-5 SEQUENCE-8", over=_DIRECT)
 def reordered_frames_are_refused(scene: Scene) -> None:
-    """Of two steps in the wrong order the first is refused, and the second served."""
+    """Of two steps in the wrong order, the first to arrive is refused and the other is served."""
     session = scene.make()
     session.reset(1)
     steps = [session.request("step", number) for number in (3, 2)]

@@ -1,4 +1,4 @@
-"""How a direct channel begins, and how it does not."""
+"""How a direct channel is opened, and what the server refuses."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 
 _DIRECT = ("direct",)
-#: Longer than the five seconds in which a hello must be finished, on a busy machine.
+#: Longer than the five seconds in which a hello has to be complete, with slack for a busy machine.
 _HELLO_SECONDS = 15.0
 
 
 def _refused(link: DirectLink, answer: direct_pb2.HelloResponse, *reasons: Reason) -> None:
-    """Holds a refusal against its reasons, and that the connection ends."""
+    """Checks the reason of a refusal, and that the connection ends."""
     Answer(pb.InteractResponse(error=answer.error)).refused(*reasons)
     expect(link.ended(5.0), "the end of the connection")
 
 
 def _made(scene: Scene) -> tuple[Session, DirectLink]:
-    """Returns a session over unary calls, and a connection to it that said nothing yet."""
+    """Returns a session over unary calls, and a connection to it on which nothing was sent yet."""
     made = scene.make().made
     return scene.attach(made, scene.unary), scene.connect(made)
 
 
 @check("DIRECT-1 DIRECT-3 OPEN-1 OPEN-2 OPEN-3 OPEN-4", over=_DIRECT)
 def a_hello_is_welcome(scene: Scene) -> None:
-    """A hello with the session's header opens the channel, and tells the largest message."""
+    """A hello with the session's header opens the channel, and the answer states the largest message."""
     session = scene.make()
     assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
     expect(session.link.welcome.max_message_bytes > 0, "max_message_bytes above 0")
@@ -43,7 +43,7 @@ _FORMS = {"tcp": "", "unix": "unix-abstract:"}
 
 @cases(_FORMS, "DIRECT-3 DIRECT-4 DIRECT-5", over=_DIRECT)
 def every_address_leads_to_the_session(scene: Scene, form: str) -> None:
-    """Each address of the list opens a channel."""
+    """A channel can be opened at each address of the list."""
     made = scene.make().made
     for address in made.direct.addresses:
         if address.startswith("unix-abstract:") == bool(form):
@@ -53,7 +53,7 @@ def every_address_leads_to_the_session(scene: Scene, form: str) -> None:
 
 @cases({"one-by-one": 1, "three": 3, "seventeen": 17}, "FRAME-4 OPEN-1", over=_DIRECT)
 def frames_may_arrive_in_pieces(scene: Scene, size: int) -> None:
-    """Preamble, hello and request are read however they are cut."""
+    """Preamble, hello and request are read whatever pieces they arrive in."""
     session, link = _made(scene)
     reset = session.request("reset")
     hello = PREAMBLE + frame(direct_pb2.HelloRequest(header=session.header))
@@ -67,7 +67,7 @@ def frames_may_arrive_in_pieces(scene: Scene, size: int) -> None:
 
 @check("FRAME-4 OPEN-4", over=_DIRECT)
 def several_frames_may_arrive_at_once(scene: Scene) -> None:
-    """Requests behind one another are answered one after another."""
+    """Requests that arrive together are answered in order."""
     session = scene.make()
     session.reset(1)
     assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
@@ -89,7 +89,7 @@ _NOT_ENVWIRE = {
 
 @cases(_NOT_ENVWIRE, "OPEN-16", over=_DIRECT)
 def another_beginning_is_closed(scene: Scene, data: bytes) -> None:
-    """A connection that begins with other eight bytes is closed without an answer."""
+    """A connection that begins with eight other bytes is closed without an answer."""
     _, link = _made(scene)
     link.send_bytes(data.ljust(8, b"\0"))
     expect(link.ended(_HELLO_SECONDS), "the end of the connection, without a byte")
@@ -105,7 +105,7 @@ _BAD_HELLOS = {
 
 @cases(_BAD_HELLOS, "OPEN-17 OPEN-2", over=_DIRECT)
 def a_bad_hello_is_refused(scene: Scene, data: bytes) -> None:
-    """A hello that is too long, or says nothing, is answered with an error, and the end."""
+    """A hello that is too long or empty is answered with an error, and the connection ends."""
     _, link = _made(scene)
     link.send_bytes(PREAMBLE + data)
     answer = link.receive_hello()
@@ -114,7 +114,7 @@ def a_bad_hello_is_refused(scene: Scene, data: bytes) -> None:
 
 @check("OPEN-19", over=_DIRECT)
 def a_refusal_arrives_though_much_was_sent(scene: Scene) -> None:
-    """What comes behind a hello that is refused is thrown away, and the client gets the error."""
+    """Data after a refused hello is discarded, and the client receives the error."""
     _, link = _made(scene)
     link.send_bytes(PREAMBLE + frame(b"\xff\xff\xff") + bytes(500_000))
     _refused(link, link.receive_hello(), Reason.MALFORMED_REQUEST)
@@ -122,7 +122,7 @@ def a_refusal_arrives_though_much_was_sent(scene: Scene) -> None:
 
 @check("DIRECT-6 SESSION-29 OPEN-3", over=_DIRECT)
 def an_unknown_session_gets_no_channel(scene: Scene) -> None:
-    """A hello for a session that the server does not know answers UNKNOWN_SESSION."""
+    """A hello for an unknown session is answered with UNKNOWN_SESSION."""
     session, link = _made(scene)
     header = pb.SessionHeader(session_id="0" * 32, secret=session.made.secret)
     _refused(link, link.hello(header), Reason.UNKNOWN_SESSION)
@@ -130,7 +130,7 @@ def an_unknown_session_gets_no_channel(scene: Scene) -> None:
 
 @cases({"other": bytes(16), "empty": b"", "long": bytes(17)}, "BOUND-5 SESSION-20", over=_DIRECT)
 def a_wrong_secret_gets_no_channel(scene: Scene, secret: bytes) -> None:
-    """A hello with another secret answers WRONG_SECRET, and the owner is not disturbed."""
+    """A hello with a wrong secret is answered with WRONG_SECRET, and does not disturb the owner."""
     session, link = _made(scene)
     header = pb.SessionHeader(session_id=session.made.session_id, secret=secret)
     _refused(link, link.hello(header), Reason.WRONG_SECRET)
@@ -139,7 +139,7 @@ def a_wrong_secret_gets_no_channel(scene: Scene, secret: bytes) -> None:
 
 @check("END-2 BOUND-5", over=_DIRECT)
 def a_wrong_secret_closes_no_channel(scene: Scene) -> None:
-    """Only the owner's hello takes the place of the open channel."""
+    """Only a hello with the right secret replaces the open channel."""
     session = scene.make()
     session.reset(1)
     stranger = scene.connect(session.made)
@@ -149,7 +149,7 @@ def a_wrong_secret_closes_no_channel(scene: Scene) -> None:
 
 @check("COMPAT-2", over=_DIRECT)
 def unknown_fields_of_a_hello_are_ignored(scene: Scene) -> None:
-    """A hello with a field that the server does not know opens the channel."""
+    """A hello with an unknown field opens the channel."""
     session, link = _made(scene)
     hello = direct_pb2.HelloRequest(header=session.header).SerializeToString() + UNKNOWN_FIELD
     link.send_bytes(PREAMBLE + frame(hello))
@@ -158,7 +158,7 @@ def unknown_fields_of_a_hello_are_ignored(scene: Scene) -> None:
 
 @check("OPEN-6 SEQUENCE-2 SEQUENCE-8", over=_DIRECT)
 def a_header_is_refused_here(scene: Scene) -> None:
-    """A request with a header answers MALFORMED_REQUEST, and uses no number."""
+    """A request with a header is answered with MALFORMED_REQUEST, and uses no number."""
     session = scene.make()
     session.reset(1)
     step = session.request("step")
@@ -173,7 +173,7 @@ _NOT_HERE = ("make", "list_environments", "get_server_info", "renew_lease", "get
 
 @cases({kind: kind for kind in _NOT_HERE}, "OPEN-5", over=_DIRECT)
 def other_requests_do_not_go_here(scene: Scene, kind: str) -> None:
-    """Make and the requests that are not numbered are refused, and the channel stays."""
+    """Make and the requests without a number are refused, and the channel stays open."""
     session = scene.make()
     session.reset(1)
     request = pb.InteractRequest()
@@ -185,7 +185,7 @@ def other_requests_do_not_go_here(scene: Scene, kind: str) -> None:
 
 @check("OPEN-4 SEQUENCE-8", over=_DIRECT)
 def what_cannot_be_parsed_is_refused(scene: Scene) -> None:
-    """A frame that holds no request answers MALFORMED_REQUEST, and uses no number."""
+    """A frame without a valid request is answered with MALFORMED_REQUEST, and uses no number."""
     session = scene.make()
     session.reset(1)
     assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
@@ -197,7 +197,7 @@ def what_cannot_be_parsed_is_refused(scene: Scene) -> None:
 
 @cases({"nothing": b"", "half": PREAMBLE + bytes(7)}, "OPEN-18", over=_DIRECT)
 def an_unfinished_hello_is_closed(scene: Scene, data: bytes) -> None:
-    """A connection that does not finish its hello in 5 seconds is closed without an answer."""
+    """A connection whose hello is not complete after 5 seconds is closed without an answer."""
     _, link = _made(scene)
     link.send_bytes(data)
     expect(link.ended(_HELLO_SECONDS), "the end of the connection, without a byte")

@@ -1,4 +1,4 @@
-"""Shared memory: large frames that do not come on the socket."""
+"""Shared memory: large frames that bypass the socket."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envwire.conformance.suite import Scene, check
 from envwire.v1 import environment_pb2 as pb
 
 _DIRECT = ("direct",)
-#: Bytes of a frame that goes into memory, if it fits into a slot.
+#: Size of a frame that goes into shared memory if it fits into a slot, in bytes.
 _LARGE = 100_000
 
 
@@ -45,7 +45,7 @@ def _given_back(link: DirectLink, slot: int) -> None:
 
 @check("MEMORY-1 MEMORY-2 MEMORY-3", over=_DIRECT, profile="shared-memory")
 def memory_is_described(scene: Scene) -> None:
-    """The welcome tells slots that do not overlap with their bytes, and its descriptor can be mapped."""
+    """The welcome describes slots that do not overlap their state bytes, and its descriptor can be mapped."""
     _, link = _big(scene)
     layout = link.welcome.shared_memory
     expect(layout.slots > 0, "a slot at least")
@@ -55,14 +55,14 @@ def memory_is_described(scene: Scene) -> None:
 
 @check("MEMORY-7", over=_DIRECT, profile="shared-memory")
 def memory_keeps_its_size(scene: Scene) -> None:
-    """Its descriptor is sealed: it neither grows nor shrinks."""
+    """The memory is sealed: it can neither grow nor shrink."""
     _, link = _big(scene)
     expect(link.memory is not None and not link.resizable, "memory that cannot change its size")
 
 
 @check("MEMORY-4 MEMORY-5 FRAME-2", over=_DIRECT, profile="shared-memory")
 def a_large_frame_is_in_a_slot(scene: Scene) -> None:
-    """Its header names a slot, whose byte is 1, and nothing follows the message."""
+    """A large frame's header names a slot, whose state byte is 1, and nothing follows the message."""
     session, link = _big(scene)
     answer = _stepped(session, _LARGE)
     expect(answer.slot > 0, "a slot")
@@ -72,7 +72,7 @@ def a_large_frame_is_in_a_slot(scene: Scene) -> None:
 
 @check("MEMORY-5", over=_DIRECT, profile="shared-memory")
 def a_slot_is_left_alone_until_it_is_given_back(scene: Scene) -> None:
-    """Frames in use keep their elements; a slot that was given back is used again."""
+    """Frames in use keep their elements; a released slot is used again."""
     session, link = _big(scene)
     first = _stepped(session, _LARGE)
     second = _stepped(session, _LARGE)
@@ -85,7 +85,7 @@ def a_slot_is_left_alone_until_it_is_given_back(scene: Scene) -> None:
 
 @check("MEMORY-6", over=_DIRECT, profile="shared-memory")
 def without_a_free_slot_it_comes_on_the_socket(scene: Scene) -> None:
-    """When all slots are in use frames come whole on the socket."""
+    """When all slots are in use, frames arrive whole on the socket."""
     session, link = _big(scene)
     slots = [_stepped(session, _LARGE).slot for _ in range(link.welcome.shared_memory.slots + 2)]
     used = [slot for slot in slots if slot]
@@ -95,7 +95,7 @@ def without_a_free_slot_it_comes_on_the_socket(scene: Scene) -> None:
 
 @check("MEMORY-6", over=_DIRECT, profile="shared-memory")
 def a_frame_that_fits_into_no_slot_comes_on_the_socket(scene: Scene) -> None:
-    """A frame larger than a slot comes whole on the socket."""
+    """A frame larger than a slot arrives whole on the socket."""
     session, link = _big(scene)
     size = link.welcome.shared_memory.slot_bytes + 1
     expect_equal(_stepped(session, size).slot, 0, "the slot")
@@ -103,7 +103,7 @@ def a_frame_that_fits_into_no_slot_comes_on_the_socket(scene: Scene) -> None:
 
 @check("MEMORY-8", over=_DIRECT, profile="shared-memory")
 def each_channel_has_its_own_memory(scene: Scene) -> None:
-    """What an earlier channel had stays as it is; the next has its slots free."""
+    """A new channel has its own memory, with all slots free; that of the earlier one is unchanged."""
     session, first = _big(scene)
     kept = _stepped(session, _LARGE)
     layout = first.welcome.shared_memory

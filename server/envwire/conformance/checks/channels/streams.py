@@ -33,7 +33,7 @@ def _shown(session: Session, kind: str, sequence: int, action: int | None = None
 
 @check("METHOD-1 METHOD-2 METHOD-3", over=_STREAM)
 def answers_come_in_order(scene: Scene) -> None:
-    """Ten requests that are sent at once get one answer each, in their order."""
+    """Ten requests sent at once get one answer each, in order."""
     session, stream = _running(scene)
     for number in range(2, 12):
         stream.send(_shown(session, "step", number, 1))
@@ -51,7 +51,7 @@ def an_error_does_not_end_the_stream(scene: Scene) -> None:
 
 @check("METHOD-5 METHOD-6 SEQUENCE-8", over=_STREAM)
 def what_cannot_be_parsed_harms_no_session(scene: Scene) -> None:
-    """It is answered with MALFORMED_REQUEST, or the stream ends with INTERNAL; no number is used."""
+    """An unparsable message is answered with MALFORMED_REQUEST, or ends the stream with INTERNAL; it uses no number."""
     session, stream = _running(scene)
     stream.send(b"\xff\xff\xff")
     try:
@@ -64,7 +64,7 @@ def what_cannot_be_parsed_harms_no_session(scene: Scene) -> None:
 
 @check("METHOD-2", over=_STREAM)
 def an_empty_request_is_refused(scene: Scene) -> None:
-    """A request of no kind, or of a kind that the server does not know, is answered with an error."""
+    """A request of no kind, or of an unknown kind, is answered with an error."""
     session, stream = _running(scene)
     for nonsense in (b"", UNKNOWN_FIELD):
         stream.send(nonsense)
@@ -74,7 +74,7 @@ def an_empty_request_is_refused(scene: Scene) -> None:
 
 @check("COMPAT-2", over=_STREAM)
 def unknown_fields_on_a_stream_are_ignored(scene: Scene) -> None:
-    """A field beside the request that the server does not know is passed over."""
+    """An unknown field beside the request is ignored."""
     session, stream = _running(scene)
     stream.send(_shown(session, "step", 2, 1) + UNKNOWN_FIELD)
     expect_equal(int64s(stream.receive().of("step").observation), [1, 1], "the observation")
@@ -82,7 +82,7 @@ def unknown_fields_on_a_stream_are_ignored(scene: Scene) -> None:
 
 @check("METHOD-2 METHOD-7", over=_STREAM)
 def a_stream_carries_every_request(scene: Scene) -> None:
-    """Make, GetServerInfo and ListEnvironments are served on a stream, and a session that was made there."""
+    """Make, GetServerInfo and ListEnvironments are served on a stream, and so is a session made there."""
     stream = scene.stream()
     made = scene.made(stream.exchange(pb.InteractRequest(make=scene.make_request()), scene.seconds))
     session = scene.attach(made, stream)
@@ -113,7 +113,7 @@ def a_stream_carries_several_sessions(scene: Scene) -> None:
 
 @check("METHOD-7", over=_STREAM)
 def two_streams_may_drive_one_session(scene: Scene) -> None:
-    """A session goes on over another stream, and over unary calls in between."""
+    """A session can switch to another stream, with unary calls in between."""
     session, first = _running(scene)
     for link in (scene.stream(), scene.unary, first):
         session.link = link
@@ -123,7 +123,7 @@ def two_streams_may_drive_one_session(scene: Scene) -> None:
 
 @check("METHOD-3", over=_STREAM)
 def what_was_sent_is_answered_before_the_end(scene: Scene) -> None:
-    """After the client's half-close the answers come, and then the stream ends with OK."""
+    """After the client's half-close the pending answers arrive, then the stream ends with OK."""
     session, stream = _running(scene)
     for number in (2, 3):
         stream.send(_shown(session, "step", number, 1))
@@ -135,7 +135,7 @@ def what_was_sent_is_answered_before_the_end(scene: Scene) -> None:
 
 @check("METHOD-7 LEASE-8", over=_STREAM)
 def a_session_outlives_its_stream(scene: Scene) -> None:
-    """The end of a stream ends no session."""
+    """The end of a stream does not end its sessions."""
     session, stream = _running(scene)
     session.step(1)
     stream.close()
@@ -145,7 +145,7 @@ def a_session_outlives_its_stream(scene: Scene) -> None:
 
 @check("SEQUENCE-9 SEQUENCE-5", over=_STREAM)
 def duplicates_in_flight_are_one_step(scene: Scene) -> None:
-    """A step that is sent three times at once is taken once, and answered three times."""
+    """A step sent three times at once is taken once, and answered three times."""
     session, stream = _running(scene)
     for _ in range(3):
         stream.send(_shown(session, "step", 2, 1))
@@ -155,7 +155,7 @@ def duplicates_in_flight_are_one_step(scene: Scene) -> None:
 
 @check("SEQUENCE-5 SEQUENCE-8", over=_STREAM)
 def reordered_requests_are_refused(scene: Scene) -> None:
-    """Of two steps in the wrong order the first is refused, and the second served."""
+    """Of two steps in the wrong order, the first to arrive is refused and the other is served."""
     session, stream = _running(scene)
     stream.send(_shown(session, "step", 3, 1))
     stream.send(_shown(session, "step", 2, 1))

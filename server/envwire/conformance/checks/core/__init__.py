@@ -1,4 +1,4 @@
-"""What every server does."""
+"""Checks that every server has to pass."""
 
 from __future__ import annotations
 

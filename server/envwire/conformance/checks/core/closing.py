@@ -1,4 +1,4 @@
-"""Close, and what an ended session answers."""
+"""Close, and the answers of ended sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envwire.v1 import environment_pb2 as pb
 
 @check("STATE-9 STATE-3", over=ALL)
 def close_ends_a_session(scene: Scene) -> None:
-    """Close is answered, and later requests answer SESSION_CLOSED."""
+    """Close succeeds, and later requests are answered with SESSION_CLOSED."""
     session = scene.make()
     session.reset(1)
     session.close().of("close")
@@ -24,7 +24,7 @@ def close_ends_a_session(scene: Scene) -> None:
 
 @check("STATE-10")
 def closing_twice_is_harmless(scene: Scene) -> None:
-    """Closing what was closed is answered as a success, with whatever number."""
+    """Closing a closed session succeeds, with any number."""
     session = scene.make()
     session.close().of("close")
     session.close().of("close")
@@ -42,7 +42,7 @@ def close_ends_a_session_despite_a_gap(scene: Scene) -> None:
 
 @check("STATE-9")
 def close_ends_a_session_that_raises(scene: Scene) -> None:
-    """An exception of the environment's close is the answer, and the session is over."""
+    """If the environment's close raises, the exception is the answer, and the session has ended."""
     session = scene.make("Raise")
     session.reset(options=entries(raise_in_close=text("ValueError")))
     answer = session.close()
@@ -63,13 +63,13 @@ def the_end_of_a_session_is_known_on_every_link(scene: Scene) -> None:
 
 @check("STATE-3", over=ALL)
 def a_session_may_be_closed_at_once(scene: Scene) -> None:
-    """Close before the first reset is answered."""
+    """Close succeeds before the first reset."""
     scene.make().close().of("close")
 
 
 @check("LIMIT-4", profile="info")
 def close_frees_the_slot(scene: Scene) -> None:
-    """A closed session is not counted any more."""
+    """A closed session no longer counts."""
     session = scene.make()
     before = scene.ask("get_server_info").of("get_server_info").active_sessions
     session.close().of("close")
@@ -84,7 +84,7 @@ _LATER = {"reset": "reset", "step": "step", "render": "render", "renew_lease": "
 
 @cases(_LATER, "STATE-11 STATE-2", over=("unary", "stream"))
 def an_ended_session_tells_its_reason(scene: Scene, kind: str) -> None:
-    """Any request but Close answers the reason of the end."""
+    """Any request except Close is answered with the reason of the end."""
     session = scene.make()
     session.reset(1)
     session.close().of("close")
@@ -93,7 +93,7 @@ def an_ended_session_tells_its_reason(scene: Scene, kind: str) -> None:
 
 @check("SESSION-29")
 def closing_an_unknown_session_closes_nothing(scene: Scene) -> None:
-    """Close of an id that was never given answers UNKNOWN_SESSION, or a success; a neighbour lives on."""
+    """Close of an unknown id is answered with UNKNOWN_SESSION or succeeds; other sessions live on."""
     neighbour = scene.make()
     header = pb.SessionHeader(session_id="0" * 32, secret=neighbour.made.secret)
     request = pb.InteractRequest(close=pb.CloseRequest(header=header, sequence=1))
@@ -104,7 +104,7 @@ def closing_an_unknown_session_closes_nothing(scene: Scene) -> None:
 
 @check("METHOD-1")
 def a_session_tells_its_time(scene: Scene) -> None:
-    """GetSessionStats counts what was served; it may lag behind."""
+    """GetSessionStats counts the requests served; it may lag behind."""
     session = scene.make()
     session.reset(1)
     for _ in range(3):

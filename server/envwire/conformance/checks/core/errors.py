@@ -19,7 +19,7 @@ _RAISED = ("ValueError", "KeyError", "RuntimeError", "ZeroDivisionError")
 
 @cases({name: name for name in _RAISED}, "ERROR-1 ERROR-3 ERROR-4", over=ALL)
 def an_exception_travels(scene: Scene, name: str) -> None:
-    """ENVIRONMENT_RAISED holds class, text and arguments of what was raised; the session goes on."""
+    """ENVIRONMENT_RAISED holds the exception's class, text and arguments; the session goes on."""
     session = scene.make("Raise")
     session.reset(1)
     answer = session.ask("step", action=text(name))
@@ -47,7 +47,7 @@ def a_traceback_travels(scene: Scene) -> None:
 
 @check("ERROR-1 STATE-5", over=ALL)
 def a_reset_that_raises_leaves_the_state(scene: Scene) -> None:
-    """A reset may raise, and the next may succeed."""
+    """After a reset that raises, the next reset succeeds."""
     session = scene.make("Raise")
     answer = session.ask("reset", options=entries(**{"raise": text("ValueError")}))
     answer.refused(Reason.ENVIRONMENT_RAISED)
@@ -57,7 +57,7 @@ def a_reset_that_raises_leaves_the_state(scene: Scene) -> None:
 
 @check("ERROR-5 ERROR-9", over=ALL)
 def an_error_has_one_error_info(scene: Scene) -> None:
-    """Each refusal has one ErrorInfo of the domain envwire, and a text."""
+    """Each refusal has exactly one ErrorInfo, with domain "envwire", and a text."""
     session = scene.make()
     answer = session.peek("reset", 9)
     expect_equal(len(answer.details(status_pb2.ErrorInfo)), 1, "the number of ErrorInfos")
@@ -67,7 +67,7 @@ def an_error_has_one_error_info(scene: Scene) -> None:
 
 @check("ERROR-2")
 def an_error_fits_into_metadata(scene: Scene) -> None:
-    """A status has at most 4.6 KB, however much the environment says."""
+    """A status has at most 4.6 KB, however long the environment's message."""
     session = scene.make("Echo")
     session.reset(1)
     answer = session.ask("call_method", name="x" * 100_000)
@@ -78,7 +78,7 @@ def an_error_fits_into_metadata(scene: Scene) -> None:
 
 @check("SESSION-2 END-12 STATE-2 ERROR-4")
 def a_crash_ends_one_session(scene: Scene) -> None:
-    """The session whose process died answers SESSION_LOST; its neighbour lives on."""
+    """A session whose process died is answered with SESSION_LOST; other sessions live on."""
     session, neighbour = scene.make("Crash"), scene.make()
     session.reset(1)
     neighbour.reset(1)
@@ -89,7 +89,7 @@ def a_crash_ends_one_session(scene: Scene) -> None:
 
 @check("ERROR-4", level=Level.RECOMMENDED)
 def the_last_words_of_a_process_travel(scene: Scene) -> None:
-    """What a lost process printed is in DebugInfo."""
+    """DebugInfo holds the last output of a lost process."""
     session = scene.make("Crash")
     session.reset(1)
     answer = session.ask("step", action=integer(1))
@@ -98,7 +98,7 @@ def the_last_words_of_a_process_travel(scene: Scene) -> None:
     expect(info and "leaving" in info[0].detail, "DebugInfo.detail with 'leaving'")
 
 
-#: Largest message that a check is ready to ask for.
+#: Largest message that a check asks for, in bytes.
 _MOST = 64 * 1024 * 1024
 
 
@@ -106,7 +106,7 @@ def _limit(scene: Scene) -> int:
     """Returns the server's limit for messages.
 
     Raises:
-        SkippedError: It has none, or one that is too large to be tried.
+        SkippedError: It has no limit, or one that is too large to test.
     """
     limit = scene.info.max_message_bytes
     if not 0 < limit <= _MOST:
@@ -116,7 +116,7 @@ def _limit(scene: Scene) -> int:
 
 @check("LIMIT-2 BOUND-3 ERROR-12", over=ALL)
 def an_answer_that_is_too_large_is_replaced(scene: Scene) -> None:
-    """It answers MESSAGE_TOO_LARGE, and the session goes on."""
+    """An answer that is too large is replaced by MESSAGE_TOO_LARGE, and the session goes on."""
     limit = _limit(scene)
     session = scene.make("Big")
     session.reset(1)
@@ -126,7 +126,7 @@ def an_answer_that_is_too_large_is_replaced(scene: Scene) -> None:
 
 @check("LIMIT-3", over=ALL)
 def a_large_answer_comes_whole(scene: Scene) -> None:
-    """An array of 8 MB arrives as it was."""
+    """An array of 8 MB arrives unchanged."""
     session = scene.make("Big")
     session.reset(1)
     answer = session.ask("step", action=integer(8_000_000))
@@ -139,7 +139,7 @@ def a_large_answer_comes_whole(scene: Scene) -> None:
 
 @check("LIMIT-1")
 def a_request_that_is_too_large_is_refused(scene: Scene) -> None:
-    """GRPC refuses it with RESOURCE_EXHAUSTED, and the session goes on."""
+    """A request that is too large is refused by gRPC with RESOURCE_EXHAUSTED, and the session goes on."""
     limit = _limit(scene)
     session = scene.make("Echo")
     session.reset(1)
@@ -150,7 +150,7 @@ def a_request_that_is_too_large_is_refused(scene: Scene) -> None:
 
 @check("LIMIT-6", level=Level.RECOMMENDED)
 def few_requests_of_a_session_may_wait(scene: Scene) -> None:
-    """Hundreds of calls at once are answered, each served or refused for their number, none lost."""
+    """Of hundreds of calls at once, each is served, or refused for its number; none is lost."""
     session = scene.make()
     session.reset(1)
     step = session.request("step", action=integer(1))
@@ -167,7 +167,7 @@ def few_requests_of_a_session_may_wait(scene: Scene) -> None:
 
 @check("ERROR-6 ERROR-7")
 def an_error_is_googles(scene: Scene) -> None:
-    """Details are named as google.rpc's messages, and have their fields."""
+    """Details have the type URLs and fields of google.rpc's messages."""
     answer = scene.ask("make", env_id="Conformance/NoSuchEnvironment-v0")
     answer.refused(Reason.UNKNOWN_ENVIRONMENT)
     named = {detail.type_url.rpartition("/")[2]: detail for detail in answer.response.error.details}
@@ -180,7 +180,7 @@ def an_error_is_googles(scene: Scene) -> None:
 
 
 def _google_error_info() -> type[Any]:
-    """Returns a class of google.rpc.ErrorInfo, as a client has it that uses google.rpc's own files."""
+    """Returns google.rpc.ErrorInfo as a client has it that uses google.rpc's own files."""
     file = descriptor_pb2.FileDescriptorProto(name="error_details.proto", package="google.rpc")
     message = file.message_type.add(name="ErrorInfo")
     for number, name in enumerate(("reason", "domain"), 1):
@@ -196,7 +196,7 @@ _PADDING = b"\xc2\x3e\x80\x80\x80\x01" + bytes(2**21)
 
 @check("LIMIT-12")
 def a_large_make_is_served_or_too_large(scene: Scene) -> None:
-    """A Make of 2 MiB, and a reset whose header is behind as much, is served, or refused as too large."""
+    """A Make of 2 MiB, and a reset with 2 MiB before its header, are served or refused as too large."""
     make = scene.make_request().SerializeToString()
     made = scene.unary.exchange_bytes("make", _PADDING + make, scene.seconds)
     if made.kind == "error":

@@ -8,13 +8,13 @@ from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.conformance.suite import Level, Scene, check
 
 _SERVICE = "envwire.v1.EnvironmentService"
-#: A field that no message has: number 1000, a text.
+#: A field that no message has: number 1000, a string.
 UNKNOWN_FIELD = b"\xc2\x3e\x03new"
 
 
 @check("LIMIT-1 LIMIT-4 LEASE-2 VECTOR-7", profile="info")
 def limits_are_told(scene: Scene) -> None:
-    """GetServerInfo tells a largest message, a number of sessions, leases, a time for a request."""
+    """GetServerInfo states the largest message, the number of sessions, leases and the time for a request."""
     info = scene.ask("get_server_info").of("get_server_info")
     expect(info.max_message_bytes > 0, "max_message_bytes above 0")
     expect(info.max_sessions > 0, "max_sessions above 0")
@@ -27,7 +27,7 @@ def limits_are_told(scene: Scene) -> None:
 
 @check("SESSION-25", profile="info")
 def incarnation_is_that_of_make(scene: Scene) -> None:
-    """Make names the same run of the server as GetServerInfo."""
+    """Make and GetServerInfo return the same incarnation."""
     info = scene.ask("get_server_info").of("get_server_info")
     expect(info.incarnation, "an incarnation")
     expect_equal(scene.make().made.incarnation, info.incarnation, "the incarnation of Make")
@@ -35,7 +35,7 @@ def incarnation_is_that_of_make(scene: Scene) -> None:
 
 @check("LIMIT-4", profile="info")
 def a_session_is_counted(scene: Scene) -> None:
-    """active_sessions counts a session that was made."""
+    """A new session is counted in active_sessions."""
     scene.make()
     info = scene.ask("get_server_info").of("get_server_info")
     expect(info.active_sessions >= 1, "active_sessions of at least 1 while there is a session")
@@ -43,7 +43,7 @@ def a_session_is_counted(scene: Scene) -> None:
 
 @check("COMPAT-5", profile="info", level=Level.RECOMMENDED)
 def capabilities_are_known_names(scene: Scene) -> None:
-    """The capabilities are those of the table."""
+    """All capabilities are in the protocol's table."""
     known = {"direct", "fork", "interact", "make", "replay", "save_state", "vector"}
     unknown = set(scene.info.capabilities) - known
     expect(not unknown, f"capabilities of the table, not {sorted(unknown)}")
@@ -51,7 +51,7 @@ def capabilities_are_known_names(scene: Scene) -> None:
 
 @check("SESSION-4", profile="info")
 def what_is_listed_can_be_made(scene: Scene) -> None:
-    """ListEnvironments lists the environment that Make makes, once for each library, in order."""
+    """ListEnvironments lists environments that Make accepts, once for each library, in order."""
     listed = scene.ask("list_environments").of("list_environments").environments
     names = [(one.library, one.spec.id) for one in listed]
     expect(scene.env_id("Counter") in {env_id for _, env_id in names}, "Counter on the list")
@@ -61,7 +61,7 @@ def what_is_listed_can_be_made(scene: Scene) -> None:
 
 @check("COMPAT-2", profile="info")
 def unknown_fields_are_ignored(scene: Scene) -> None:
-    """A request with a field that the server does not know is served."""
+    """A request with an unknown field is served."""
     scene.unary.exchange_bytes("get_server_info", UNKNOWN_FIELD, scene.seconds).of(
         "get_server_info"
     )

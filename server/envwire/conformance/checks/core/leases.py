@@ -15,9 +15,9 @@ from envwire.conformance.suite import Scene, cases, check
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1.values_pb2 import Value
 
-#: A lease that is over soon, and what is certainly longer.
+#: A short lease, and a wait that is certainly longer, in seconds.
 _SHORT, _LONGER = 1.0, 2.5
-#: The longest `step_timeout` that a check waits for.
+#: The longest `step_timeout` that a check waits for, in seconds.
 _PATIENCE = 10.0
 
 
@@ -38,13 +38,13 @@ def _short_lived(scene: Scene, name: str = "Counter") -> Session:
 
 @check("LEASE-2 SESSION-13")
 def a_lease_is_granted_as_asked(scene: Scene) -> None:
-    """Make grants the lease that was asked for."""
+    """Make grants the requested lease."""
     expect_equal(_lease(scene.make(lease=_duration(7.5)).made), 7.5, "the lease")
 
 
 @cases({"absent": None, "zero": Duration(), "negative": Duration(seconds=-5)}, "LEASE-2")
 def without_one_the_default_is_granted(scene: Scene, asked: Duration | None) -> None:
-    """A lease that is absent, or not above zero, is default_lease."""
+    """Without a lease, or with one that is not positive, default_lease is granted."""
     made = scene.make(lease=asked).made
     expect(_lease(made) > 0, "a lease above zero")
     if scene.info.HasField("default_lease"):
@@ -61,7 +61,7 @@ def the_longest_lease_is_max_lease(scene: Scene) -> None:
 
 @check("LEASE-1 LEASE-3 STATE-11")
 def a_lease_runs_out(scene: Scene) -> None:
-    """Without a request for the time of the lease the session ends, and says why."""
+    """A session without requests ends when its lease has run out, with that reason."""
     session = _short_lived(scene)
     session.reset(1)
     time.sleep(_LONGER)
@@ -71,7 +71,7 @@ def a_lease_runs_out(scene: Scene) -> None:
 
 @check("LEASE-6 LEASE-8")
 def a_lease_is_renewed(scene: Scene) -> None:
-    """RenewLease answers with the whole lease, and keeps the session as long as it comes."""
+    """RenewLease answers with the full lease, and repeated calls keep the session."""
     session = _short_lived(scene)
     session.reset(1)
     until = time.monotonic() + _LONGER
@@ -79,14 +79,14 @@ def a_lease_is_renewed(scene: Scene) -> None:
         expect_equal(
             _lease(session.ask("renew_lease").of("renew_lease")), _lease(session.made), "it"
         )
-        session.number -= 1  # it has none
+        session.number -= 1  # RenewLease has no number
         time.sleep(_SHORT / 3)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the same episode")
 
 
 @check("LEASE-3")
 def each_request_renews(scene: Scene) -> None:
-    """Requests keep the session."""
+    """Each request renews the lease."""
     session = _short_lived(scene)
     session.reset(1)
     until = time.monotonic() + _LONGER
@@ -106,7 +106,7 @@ def a_request_being_served_keeps_its_session(scene: Scene) -> None:
 
 @check("LEASE-4 END-4", over=("stream", "direct"))
 def an_open_channel_keeps_its_session(scene: Scene) -> None:
-    """A stream that sent a request, or a direct channel, keeps the session without another word."""
+    """A stream that sent a request, or an open direct channel, keeps an idle session."""
     session = _short_lived(scene)
     session.reset(1)
     time.sleep(_LONGER)
@@ -115,7 +115,7 @@ def an_open_channel_keeps_its_session(scene: Scene) -> None:
 
 @check("LEASE-5 LEASE-8 END-5", over=("stream", "direct"))
 def the_lease_runs_when_the_channel_ends(scene: Scene) -> None:
-    """A client that comes back in time goes on; one that does not finds the session expired."""
+    """A client that returns before the lease is over goes on; after that, the session has expired."""
     session = _short_lived(scene)
     session.reset(1)
     session.link.close()
@@ -129,7 +129,7 @@ def the_lease_runs_when_the_channel_ends(scene: Scene) -> None:
 
 @check("LEASE-7", over=("stream",))
 def renewing_on_a_stream_does_not_tie(scene: Scene) -> None:
-    """A stream that did nothing but renew does not keep the session."""
+    """A stream that only renewed the lease does not keep the session."""
     session = _short_lived(scene)
     session.ask("renew_lease").of("renew_lease")
     time.sleep(_LONGER)
@@ -140,7 +140,7 @@ def renewing_on_a_stream_does_not_tie(scene: Scene) -> None:
 
 @check("LEASE-4", over=("stream",))
 def a_stream_keeps_what_it_made(scene: Scene) -> None:
-    """A stream keeps a session that was made on it."""
+    """A stream keeps the sessions made on it."""
     stream = scene.stream()
     request = pb.InteractRequest(make=scene.make_request(lease=_duration(_SHORT)))
     made = scene.made(stream.exchange(request, scene.seconds))
@@ -150,7 +150,7 @@ def a_stream_keeps_what_it_made(scene: Scene) -> None:
 
 @check("LEASE-12 SEQUENCE-9 SEQUENCE-10")
 def a_deadline_stops_no_request(scene: Scene) -> None:
-    """A step whose call ran out of time is served once, and its repetition gets the answer."""
+    """A step whose call exceeded its deadline is served once, and repeating it returns the answer."""
     session = scene.make("Slow")
     session.reset(1)
     step = session.request("step", action=Value(float_value=1.0))
@@ -175,7 +175,7 @@ def a_make_has_a_limit_of_its_own(scene: Scene) -> None:
 
 @check("LEASE-10 STATE-2")
 def a_request_has_its_time(scene: Scene) -> None:
-    """A step that takes longer than step_timeout answers STEP_TIMEOUT, and so does what comes after it."""
+    """A step longer than step_timeout is answered with STEP_TIMEOUT, and so are later requests."""
     session = scene.make("Slow")
     limit = session.made.step_timeout.ToTimedelta().total_seconds()
     if limit > _PATIENCE:

@@ -1,4 +1,4 @@
-"""Make: what is asked for, what is answered, and how it is repeated."""
+"""Make: arguments, answers and repetition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envwire.v1 import environment_pb2 as pb
 
 @check("SESSION-17 SESSION-18 SESSION-20")
 def a_session_has_id_and_secret(scene: Scene) -> None:
-    """The answer names the session, and holds a secret of 16 bytes."""
+    """The answer has a session id and a secret of 16 bytes."""
     made = scene.make().made
     expect(made.session_id, "a session_id")
     expect_equal(len(made.secret), 16, "the length of the secret")
@@ -23,7 +23,7 @@ def a_session_has_id_and_secret(scene: Scene) -> None:
 
 @check("SESSION-19 SESSION-1")
 def sessions_are_told_apart(scene: Scene) -> None:
-    """Two sessions have different ids and secrets, and count for themselves."""
+    """Two sessions have different ids and secrets, and number their requests separately."""
     first, second = scene.make(), scene.make()
     expect(first.made.session_id != second.made.session_id, "different ids")
     expect(first.made.secret != second.made.secret, "different secrets")
@@ -35,7 +35,7 @@ def sessions_are_told_apart(scene: Scene) -> None:
 
 @check("SESSION-16")
 def a_proxy_learns_all_it_shows(scene: Scene) -> None:
-    """Spaces, reward range, lease and time for a request are set; the description has at most 1,000 characters."""
+    """The answer has spaces, reward range, lease, time for a request, and a description of up to 1,000 characters."""
     made = scene.make().made
     for name in ("observation_space", "action_space", "reward_range", "lease", "step_timeout"):
         expect(made.HasField(name), f"{name} in the answer")
@@ -54,7 +54,7 @@ def the_address_can_be_dialled(scene: Scene) -> None:
 
 @check("SESSION-26", level=Level.RECOMMENDED)
 def capabilities_of_a_session_are_known_names(scene: Scene) -> None:
-    """The session's capabilities are those of the page."""
+    """The session's capabilities are all in the protocol."""
     unknown = set(scene.make().made.capabilities) - {"chunk", "replay", "save_state", "fork"}
     expect(not unknown, f"known capabilities, not {sorted(unknown)}")
 
@@ -68,7 +68,7 @@ _UNKNOWN: dict[str, dict[str, Any]] = {
 
 @cases(_UNKNOWN, "SESSION-3 SESSION-4")
 def what_is_unknown_is_refused(scene: Scene, fields: dict[str, Any]) -> None:
-    """An id or a library that the server does not have answers UNKNOWN_ENVIRONMENT."""
+    """An unknown id or library is answered with UNKNOWN_ENVIRONMENT."""
     request = scene.make_request()
     request.MergeFrom(pb.MakeRequest(**fields))
     request.env_id = fields.get("env_id", request.env_id)
@@ -78,7 +78,7 @@ def what_is_unknown_is_refused(scene: Scene, fields: dict[str, Any]) -> None:
 
 @check("SESSION-4")
 def the_library_may_be_named(scene: Scene) -> None:
-    """Naming the library that has the id makes it, and so does preferring one."""
+    """Naming the id's library makes the environment, and so does preferring a library."""
     library = scene.make().made.library
     expect_equal(scene.make(library=library).made.library, library, "the library")
     expect_equal(scene.make(prefer=library).made.library, library, "the library preferred")
@@ -87,7 +87,7 @@ def the_library_may_be_named(scene: Scene) -> None:
 
 @cases({"rgb_array": "rgb_array", "ansi": "ansi", "none": None}, "SESSION-6")
 def the_render_mode_is_as_asked(scene: Scene, mode: str | None) -> None:
-    """Make answers with the render mode that was asked for, or with none."""
+    """Make answers with the requested render mode, or with none."""
     made = scene.make(render_mode=mode).made
     expect_equal(made.render_mode if made.HasField("render_mode") else None, mode, "render_mode")
 
@@ -106,7 +106,7 @@ def kwargs_reach_the_environment(scene: Scene) -> None:
 
 @check("SESSION-10", level=Level.RECOMMENDED)
 def wrappers_are_put_around(scene: Scene) -> None:
-    """TimeLimit of the library truncates the episode."""
+    """The library's TimeLimit wrapper truncates the episode."""
     wrapper = pb.WrapperRequest(name="TimeLimit", kwargs=entries(max_episode_steps=integer(1)))
     answer = scene.ask_make(wrappers=[wrapper])
     if answer.info.reason in {
@@ -122,14 +122,14 @@ def wrappers_are_put_around(scene: Scene) -> None:
 
 @cases({"class": "os:system", "name": "NoSuchWrapper"}, "SESSION-11 SESSION-12")
 def other_wrappers_are_refused(scene: Scene, name: str) -> None:
-    """What is neither the library's nor listed is not imported."""
+    """A wrapper that is neither the library's nor listed is refused, not imported."""
     answer = scene.ask_make(wrappers=[pb.WrapperRequest(name=name)])
     answer.refused(Reason.WRAPPER_NOT_ALLOWED, Reason.UNSUPPORTED)
 
 
 @check("SESSION-30 SESSION-31 SESSION-32")
 def a_repeated_make_gets_the_same_answer(scene: Scene) -> None:
-    """The same Make with the same request_id answers with the same session."""
+    """Repeating a Make with the same request_id returns the same session."""
     name = os.urandom(16)
     first = scene.made(scene.ask_make(request_id=name))
     again = scene.made(scene.ask_make(request_id=name))
@@ -139,7 +139,7 @@ def a_repeated_make_gets_the_same_answer(scene: Scene) -> None:
 
 @check("SESSION-32")
 def makes_side_by_side_join(scene: Scene) -> None:
-    """Two of the same Make under way at once make one session."""
+    """Two equal Makes at the same time, with one request_id, make one session."""
     request = pb.InteractRequest(make=scene.make_request(request_id=os.urandom(16)))
     futures = [scene.unary.begin(request, 60.0) for _ in range(2)]
     first, second = (scene.made(scene.unary.await_answer("make", future)) for future in futures)
@@ -148,7 +148,7 @@ def makes_side_by_side_join(scene: Scene) -> None:
 
 @check("SESSION-33")
 def a_request_id_belongs_to_one_make(scene: Scene) -> None:
-    """Another Make under the same request_id answers REQUEST_ID_REUSED."""
+    """A different Make with the same request_id is answered with REQUEST_ID_REUSED."""
     name = os.urandom(16)
     scene.made(scene.ask_make(request_id=name))
     scene.ask_make(request_id=name, render_mode="ansi").refused(Reason.REQUEST_ID_REUSED)
@@ -164,20 +164,20 @@ def a_failed_make_is_not_kept(scene: Scene) -> None:
 
 @check("SESSION-35")
 def without_a_request_id_each_make_makes_one(scene: Scene) -> None:
-    """Two equal Makes without an id make two sessions."""
+    """Two equal Makes without a request_id make two sessions."""
     expect(scene.make().made.session_id != scene.make().made.session_id, "two sessions")
 
 
 @check("COMPAT-2")
 def unknown_fields_of_make_are_ignored(scene: Scene) -> None:
-    """Make with a field that the server does not know makes the environment."""
+    """A Make with an unknown field makes the environment."""
     request = scene.make_request().SerializeToString() + UNKNOWN_FIELD
     scene.made(scene.unary.exchange_bytes("make", request, 60.0))
 
 
 @check("VALUE-27", level=Level.RECOMMENDED)
 def the_specification_names_the_environment(scene: Scene) -> None:
-    """`spec` names the id that was asked for."""
+    """`spec` has the requested id."""
     made = scene.make().made
     expect_equal(made.spec.id, scene.env_id("Counter"), "spec.id")
 
@@ -196,7 +196,7 @@ def a_cancelled_make_leaves_no_session(scene: Scene) -> None:
 
 @check("SESSION-8 VALUE-15")
 def kwargs_without_a_wire_form_are_refused(scene: Scene) -> None:
-    """A keyword argument of no kind is no value."""
+    """A keyword argument without a kind is refused."""
     empty = pb.MakeRequest(kwargs=entries(length=text("")))
     empty.kwargs.entries[0].value.Clear()
     answer = scene.ask_make(kwargs=empty.kwargs)
@@ -208,7 +208,7 @@ _CARTPOLE = "CartPole-v1"
 
 @check("SESSION-5")
 def an_id_of_several_libraries_is_envwires(scene: Scene) -> None:
-    """Without a library an id that several have is envwire's own, which moves as the others do."""
+    """Without a library, an id of several libraries means envwire's, whose environment behaves like the others'."""
     listed = scene.ask("list_environments").of("list_environments").environments
     libraries = {one.library for one in listed if one.spec.id == _CARTPOLE}
     if len(libraries) < 2:
@@ -222,7 +222,7 @@ def an_id_of_several_libraries_is_envwires(scene: Scene) -> None:
 
 
 def _way(scene: Scene, request: pb.MakeRequest) -> tuple[str, bytes]:
-    """Returns the library that an environment is of, and the elements of its first observations."""
+    """Returns the library of an environment, and the elements of its first observations."""
     made = scene.made(scene.unary.exchange(pb.InteractRequest(make=request), scene.seconds))
     session = scene.attach(made, scene.unary)
     observations = [session.reset(7).observation, *(session.step(1).observation for _ in range(5))]

@@ -19,7 +19,7 @@ def _draw(session: Session, seed: Value | None = None) -> float:
 
 @check("DRIVE-1", over=ALL)
 def a_seed_decides_the_episode(scene: Scene) -> None:
-    """The same seed begins the same episode, another seed another."""
+    """The same seed starts the same episode, another seed a different one."""
     session = scene.make()
     one, again, other = (_draw(session, seed=integer(seed)) for seed in (7, 7, 8))
     expect_equal(again, one, "the draw after the same seed")
@@ -28,7 +28,7 @@ def a_seed_decides_the_episode(scene: Scene) -> None:
 
 @check("DRIVE-2")
 def without_a_seed_the_generator_goes_on(scene: Scene) -> None:
-    """A reset without a seed goes on with the present generator."""
+    """A reset without a seed keeps the generator and its state."""
     first, second = scene.make(), scene.make()
     drawn = [_draw(first, seed=integer(7)), _draw(first)]
     expect(drawn[0] != drawn[1], "another draw")
@@ -45,7 +45,7 @@ def the_generator_is_numpys(scene: Scene) -> None:
 
 @check("DRIVE-1")
 def a_seed_may_be_of_any_size(scene: Scene) -> None:
-    """A seed of more than 64 bits is taken."""
+    """A seed of more than 64 bits is accepted."""
     seed = Value(big_int_value=(2**100).to_bytes(13, "little", signed=True))
     session = scene.make()
     expect_equal(
@@ -55,7 +55,7 @@ def a_seed_may_be_of_any_size(scene: Scene) -> None:
 
 @cases({"negative": integer(-1), "text": text("seven"), "float": Value(float_value=0.5)}, "DRIVE-1")
 def other_seeds_are_refused(scene: Scene, seed: Value) -> None:
-    """What is no seed is refused, and the session goes on."""
+    """An invalid seed is refused, and the session goes on."""
     session = scene.make()
     refusal = session.ask("reset", seed=seed)
     refusal.refused(Reason.ENVIRONMENT_RAISED, Reason.INVALID_VALUE)
@@ -64,7 +64,7 @@ def other_seeds_are_refused(scene: Scene, seed: Value) -> None:
 
 @check("DRIVE-3", over=ALL)
 def options_reach_the_environment(scene: Scene) -> None:
-    """Options arrive as they were sent, in their order, and their absence too."""
+    """Options arrive unchanged and in order, and so does their absence."""
     session = scene.make("Echo")
     options = entries(zebra=integer(1), apple=text("two"), none=parsed("none { }"))
     expect_equal(session.reset(options=options).info, options, "the info, which is the options")
@@ -73,7 +73,7 @@ def options_reach_the_environment(scene: Scene) -> None:
 
 @check("STATE-3", over=ALL)
 def a_reset_begins_anew(scene: Scene) -> None:
-    """A reset in the middle of an episode begins another."""
+    """A reset in the middle of an episode starts a new one."""
     session = scene.make()
     session.reset(1)
     session.step(1)
@@ -83,7 +83,7 @@ def a_reset_begins_anew(scene: Scene) -> None:
 
 @check("VALUE-19 VALUE-20")
 def the_observation_is_the_environments(scene: Scene) -> None:
-    """A reset answers with an INT64 array of the shape (2,), in C order, little-endian."""
+    """A reset of Counter answers with an INT64 array of shape (2,), in C order, little-endian."""
     observation = scene.make().reset(1).observation
     expect_equal(list(observation.array.shape), [2], "the shape")
     expect_equal(observation.array.data, struct.pack("<2q", 0, 0), "the data")

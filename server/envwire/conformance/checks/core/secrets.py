@@ -1,4 +1,4 @@
-"""Whose a request is: ids and secrets."""
+"""Session ids and secrets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _flipped(secret: bytes, at: int) -> bytes:
 
 
 def _shown(session: Session, kind: str, header: pb.SessionHeader | None) -> Answer:
-    """Sends the next request under another header, or under none, and does not count it."""
+    """Sends the next request with another header, or with none, and without counting it."""
     request = session.request(kind)
     message = getattr(request, kind)
     if kind == "step":
@@ -41,7 +41,7 @@ _WRONG: dict[str, Callable[[bytes], bytes]] = {
 
 @cases(_WRONG, "SESSION-20 SEQUENCE-1 SEQUENCE-8", over=_GRPC)
 def a_wrong_secret_is_refused(scene: Scene, wrong: Callable[[bytes], bytes]) -> None:
-    """It answers WRONG_SECRET, does nothing, and uses no number."""
+    """A wrong secret is answered with WRONG_SECRET; the request does nothing and uses no number."""
     session = scene.make()
     session.reset(1)
     secret = wrong(session.made.secret)
@@ -52,7 +52,7 @@ def a_wrong_secret_is_refused(scene: Scene, wrong: Callable[[bytes], bytes]) -> 
 
 @check("SESSION-20", over=_GRPC)
 def another_sessions_secret_is_wrong(scene: Scene) -> None:
-    """The secret of one session opens no other."""
+    """The secret of one session is wrong for another."""
     session, other = scene.make(), scene.make()
     header = pb.SessionHeader(session_id=session.made.session_id, secret=other.made.secret)
     _shown(session, "reset", header).refused(Reason.WRONG_SECRET)
@@ -64,7 +64,7 @@ def another_sessions_secret_is_wrong(scene: Scene) -> None:
     over=_GRPC,
 )
 def an_unknown_session_is_refused(scene: Scene, name: str) -> None:
-    """An id that the server does not know answers UNKNOWN_SESSION, whatever the secret."""
+    """An unknown id is answered with UNKNOWN_SESSION, whatever the secret."""
     session = scene.make()
     header = pb.SessionHeader(session_id=name, secret=session.made.secret)
     _shown(session, "reset", header).refused(Reason.UNKNOWN_SESSION)
@@ -72,7 +72,7 @@ def an_unknown_session_is_refused(scene: Scene, name: str) -> None:
 
 @cases({"absent": None, "without-id": pb.SessionHeader(secret=bytes(16))}, "SESSION-37", over=_GRPC)
 def a_request_without_header_is_refused(scene: Scene, header: pb.SessionHeader | None) -> None:
-    """A request that does not say whose it is answers MALFORMED_REQUEST."""
+    """A request without a session header is answered with MALFORMED_REQUEST."""
     session = scene.make()
     _shown(session, "reset", header).refused(Reason.MALFORMED_REQUEST)
     session.reset(1)
@@ -96,7 +96,7 @@ _OF_A_SESSION = (
 
 @cases({kind: kind for kind in _OF_A_SESSION}, "SESSION-20 SESSION-21")
 def every_method_asks_for_the_secret(scene: Scene, kind: str) -> None:
-    """No request of a session is served under a wrong secret; `Close` does not close."""
+    """With a wrong secret no request of a session is served; `Close` does not close."""
     session = scene.make()
     session.reset(1)
     header = pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16))
@@ -107,7 +107,7 @@ def every_method_asks_for_the_secret(scene: Scene, kind: str) -> None:
 
 @check("SESSION-20")
 def the_owner_is_served_among_strangers(scene: Scene) -> None:
-    """Wrong secrets in between do not disturb the owner."""
+    """Requests with wrong secrets do not disturb the owner."""
     session = scene.make()
     session.reset(1)
     header = pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16))

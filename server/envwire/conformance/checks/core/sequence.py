@@ -14,12 +14,12 @@ from envwire.conformance.suite.checks import ALL
 from envwire.v1.environment_pb2 import InteractRequest
 from envwire.v1.values_pb2 import Value
 
-#: After which a server has begun with what it was sent; the checks hold as well where it has not.
+#: Seconds in which a server usually has begun a request; the checks hold even if it has not.
 _BEGUN_SECONDS = 0.1
 
 
 def _send_only(session: Session, request: InteractRequest) -> None:
-    """Sends a request, and gives the server the time to begin with it."""
+    """Sends a request, and gives the server time to begin it."""
     if isinstance(session.link, DirectLink):
         session.link.send(request)
     elif isinstance(session.link, StreamLink):
@@ -37,7 +37,7 @@ def _running(scene: Scene, name: str = "Counter") -> Session:
 
 @check("SEQUENCE-3 SEQUENCE-5", over=ALL)
 def requests_are_numbered_from_one(scene: Scene) -> None:
-    """Another first number answers SEQUENCE_GAP, and 1 is served then."""
+    """Another first number is answered with SEQUENCE_GAP; number 1 is then served."""
     session = scene.make()
     for number in (2, 0, 17):
         info = session.peek("reset", number).refused(Reason.SEQUENCE_GAP)
@@ -49,7 +49,7 @@ def requests_are_numbered_from_one(scene: Scene) -> None:
     {"two-ahead": 2, "far-ahead": 2**40, "last": 2**64 - 1 - 1}, "SEQUENCE-5 SEQUENCE-8", over=ALL
 )
 def a_gap_is_refused(scene: Scene, ahead: int) -> None:
-    """A number that is not the next answers SEQUENCE_GAP with the one expected, and uses none."""
+    """A number ahead of the next is answered with SEQUENCE_GAP and the expected number, and is not used."""
     session = _running(scene)
     info = session.peek("step", session.number + ahead, action=integer(1)).refused(
         Reason.SEQUENCE_GAP
@@ -60,7 +60,7 @@ def a_gap_is_refused(scene: Scene, ahead: int) -> None:
 
 @check("SEQUENCE-5", over=ALL)
 def an_earlier_number_is_refused(scene: Scene) -> None:
-    """A number before the last answers SEQUENCE_GAP."""
+    """A number before the last is answered with SEQUENCE_GAP."""
     session = _running(scene)
     session.step(1)
     session.peek("reset", 1, seed=integer(1)).refused(Reason.SEQUENCE_GAP)
@@ -69,7 +69,7 @@ def an_earlier_number_is_refused(scene: Scene) -> None:
 
 @check("SEQUENCE-4 SEQUENCE-5 SEQUENCE-9", over=ALL)
 def a_repeated_step_is_taken_once(scene: Scene) -> None:
-    """The same number with the same bytes gets the kept answer, and nothing is done again."""
+    """The same number with the same bytes gets the kept answer, and the step is not taken again."""
     session = _running(scene)
     step = session.request("step", action=integer(1))
     first = session.send(step).of("step")
@@ -81,7 +81,7 @@ def a_repeated_step_is_taken_once(scene: Scene) -> None:
 
 @check("SEQUENCE-4 SEQUENCE-5", over=ALL)
 def a_repeated_reset_is_done_once(scene: Scene) -> None:
-    """A repeated reset without a seed gets the same answer, and draws nothing more."""
+    """A repeated reset without a seed gets the same answer, and draws no further numbers."""
     session = scene.make()
     session.reset(1)
     reset = session.request("reset")
@@ -91,7 +91,7 @@ def a_repeated_reset_is_done_once(scene: Scene) -> None:
 
 @check("SEQUENCE-5 SEQUENCE-8", over=ALL)
 def a_number_is_not_used_for_another_request(scene: Scene) -> None:
-    """The last number with another content answers SEQUENCE_REUSED, and does nothing."""
+    """The last number with other content is answered with SEQUENCE_REUSED, and does nothing."""
     session = _running(scene)
     session.step(1)
     session.peek("step", 2, action=integer(0)).refused(Reason.SEQUENCE_REUSED)
@@ -101,7 +101,7 @@ def a_number_is_not_used_for_another_request(scene: Scene) -> None:
 
 @check("SEQUENCE-6", level=Level.RECOMMENDED)
 def same_means_the_same_bytes(scene: Scene) -> None:
-    """The same request with another byte behind it is another one."""
+    """The same request with an additional byte counts as a different request."""
     session = _running(scene)
     step = session.request("step", action=integer(1))
     session.send(step).of("step")
@@ -112,7 +112,7 @@ def same_means_the_same_bytes(scene: Scene) -> None:
 
 @check("SEQUENCE-7", over=ALL)
 def a_failed_request_uses_its_number(scene: Scene) -> None:
-    """An exception of the environment is kept as an answer is."""
+    """An exception of the environment uses the number and is kept like any answer."""
     session = _running(scene)
     step = session.request("step", action=integer(7))
     first = session.send(step)
@@ -127,7 +127,7 @@ def a_failed_request_uses_its_number(scene: Scene) -> None:
 
 @check("SEQUENCE-7", over=ALL)
 def a_refused_value_uses_its_number(scene: Scene) -> None:
-    """INVALID_VALUE uses the number."""
+    """A request refused with INVALID_VALUE uses its number."""
     session = _running(scene)
     session.ask("step", action=Value()).refused(Reason.INVALID_VALUE)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the next step")
@@ -135,7 +135,7 @@ def a_refused_value_uses_its_number(scene: Scene) -> None:
 
 @check("METHOD-7 OPEN-8 SEQUENCE-2", over=("stream", "direct"))
 def a_request_may_be_repeated_as_a_unary_call(scene: Scene) -> None:
-    """The kept answer comes over another link too, with its header."""
+    """The kept answer is also returned over another link, if the request has its header."""
     session = _running(scene)
     step = session.request("step", action=integer(1))
     first = session.send(step).of("step")
@@ -146,7 +146,7 @@ def a_request_may_be_repeated_as_a_unary_call(scene: Scene) -> None:
 
 @check("METHOD-7 OPEN-8 SEQUENCE-2", over=("stream", "direct"))
 def a_unary_request_may_be_repeated_here(scene: Scene) -> None:
-    """What was asked by a unary call is repeated on the channel."""
+    """A request sent as a unary call can be repeated on the session's own link."""
     session = _running(scene)
     step = session.request("step", action=integer(1))
     first = session.send(step, scene.unary).of("step")
@@ -155,7 +155,7 @@ def a_unary_request_may_be_repeated_here(scene: Scene) -> None:
 
 @check("SEQUENCE-10")
 def a_repetition_waits_for_the_answer(scene: Scene) -> None:
-    """The same step sent twice at once is taken once, and answered twice."""
+    """A step sent twice at once is taken once, and answered twice."""
     session = _running(scene, "Slow")
     step = session.request("step", action=Value(float_value=0.5))
     step.step.header.CopyFrom(session.header)
@@ -168,7 +168,7 @@ def a_repetition_waits_for_the_answer(scene: Scene) -> None:
 
 @check("SEQUENCE-9 END-6", over=("stream", "direct"))
 def a_step_that_was_cut_off_is_taken_once(scene: Scene) -> None:
-    """A channel that ends while a step is served loses nothing: another one gets its answer."""
+    """If a channel ends while a step is served, another channel gets the answer."""
     session = _running(scene, "Slow")
     step = session.request("step", action=Value(float_value=0.4))
     _send_only(session, step)
@@ -181,7 +181,7 @@ def a_step_that_was_cut_off_is_taken_once(scene: Scene) -> None:
 
 @check("SEQUENCE-11 SEQUENCE-9")
 def a_storm_of_repetitions_is_one_step(scene: Scene) -> None:
-    """Steps that are sent twice, and out of order, count once each: what is early is refused."""
+    """Steps sent twice and out of order are taken once each; those that arrive early are refused."""
     session = _running(scene)
     for count in range(1, 9):
         step = session.request("step", action=integer(1))

@@ -1,4 +1,4 @@
-"""Spaces: every kind, their generators, and samples of them."""
+"""Spaces: every kind, their generators and samples."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ _KINDS: dict[str, tuple[str, Callable[[pb.Space], None]]] = {
 
 @cases(_KINDS, "VALUE-20 VALUE-21 VALUE-24")
 def a_space_is_described(scene: Scene, case: tuple[str, Callable[[pb.Space], None]]) -> None:
-    """EverySpace has a space of each kind, with all that says what is in it."""
+    """EverySpace's spaces, one of each kind, are described completely."""
     kind, look = case
     name = next(one for one, known in _KINDS.items() if known is case)
     made = scene.make("EverySpace").made
@@ -115,7 +115,7 @@ def a_space_is_described(scene: Scene, case: tuple[str, Callable[[pb.Space], Non
 
 @check("VALUE-21")
 def the_order_of_a_dictionary_space_is_told(scene: Scene) -> None:
-    """A dictionary space has its entries in the order in which they are sampled, each key once."""
+    """A dictionary space lists its entries in sampling order, each key once."""
     entries = scene.make("EverySpace").made.observation_space.dict.entries
     names = [entry.key.string_value for entry in entries]
     expect_equal(names, sorted(set(names)), "the keys, which this space sorts")
@@ -123,7 +123,7 @@ def the_order_of_a_dictionary_space_is_told(scene: Scene) -> None:
 
 @check("VALUE-20 VALUE-30")
 def a_space_in_two_places_is_one(scene: Scene) -> None:
-    """The second of two equal places refers to the first by its number in the tree."""
+    """A space that occurs twice in a tree is described once; the second place refers to it by number."""
     space = scene.make("EverySpace").made.observation_space
     second = _spaces(space)["tuple"].tuple.spaces[1]
     expect_equal(second.WhichOneof("kind"), "same_as", "the kind of the second")
@@ -131,7 +131,7 @@ def a_space_in_two_places_is_one(scene: Scene) -> None:
 
 
 def _nth(root: pb.Space, index: int) -> pb.Space:
-    """Returns a space of a tree by its number: parts before the whole, those that only refer to one left out."""
+    """Returns the space with a number: subspaces count before their container, references do not count."""
     found = list(_ended(root))
     if index >= len(found):
         raise FailedError(f"an index below {len(found)}, not {index}")
@@ -171,7 +171,7 @@ def a_sample_is_in_its_space(scene: Scene) -> None:
 
 @check("VALUE-20")
 def samples_have_the_usual_form(scene: Scene) -> None:
-    """Each part of a sample is of the kind that the page tells for its space."""
+    """Each part of a sample has the kind that the protocol states for its space."""
     session = scene.make("EverySpace")
     sample = session.reset(3).observation
     forms = {
@@ -188,7 +188,7 @@ def samples_have_the_usual_form(scene: Scene) -> None:
 
 @check("VALUE-22 VALUE-25")
 def generators_are_pcg64(scene: Scene) -> None:
-    """A space that carries its generator has PCG64's state: two integers, has_uint32, uinteger."""
+    """A space with a generator has PCG64's state: two integers, has_uint32, uinteger."""
     spaces = _spaces(scene.make("EverySpace").made.observation_space)
     carried = [space.np_random for space in spaces.values() if space.HasField("np_random")]
     for state in carried:

@@ -15,7 +15,7 @@ from envwire.v1.values_pb2 import Value
 
 @check("DRIVE-4 STATE-3 VALUE-6", over=ALL)
 def a_step_is_taken_once(scene: Scene) -> None:
-    """Each step counts once, and earns its reward."""
+    """Each step is taken once, and returns its reward."""
     session = scene.make()
     session.reset(1)
     for action, counted in ((1, [1, 1]), (0, [2, 1]), (1, [3, 2])):
@@ -36,7 +36,7 @@ def an_episode_ends(scene: Scene) -> None:
 
 @check("STATE-6 STATE-8")
 def nothing_is_reset_by_itself(scene: Scene) -> None:
-    """A step after the end of the episode reaches the environment, which counts on."""
+    """A step after the end of the episode reaches the environment, which keeps counting."""
     session = scene.make()
     session.reset(1)
     for _ in range(10):
@@ -46,7 +46,7 @@ def nothing_is_reset_by_itself(scene: Scene) -> None:
 
 @check("STATE-7")
 def a_step_before_the_reset_is_the_environments_matter(scene: Scene) -> None:
-    """Counter refuses a step before the first reset: RESET_NEEDED. Then it can be reset."""
+    """Counter refuses a step before the first reset with RESET_NEEDED; a reset then succeeds."""
     session = scene.make()
     session.ask("step", action=integer(0)).refused(Reason.RESET_NEEDED)
     session.reset(1)
@@ -54,7 +54,7 @@ def a_step_before_the_reset_is_the_environments_matter(scene: Scene) -> None:
 
 @check("SEQUENCE-7 VALUE-4", over=ALL)
 def a_step_without_action_is_refused(scene: Scene) -> None:
-    """A step without an action answers INVALID_VALUE, takes no step, and uses its number."""
+    """A step without an action is answered with INVALID_VALUE; no step is taken, the number is used."""
     session = scene.make()
     session.reset(1)
     session.ask("step").refused(Reason.INVALID_VALUE)
@@ -64,7 +64,7 @@ def a_step_without_action_is_refused(scene: Scene) -> None:
 
 @check("ERROR-11")
 def a_wrong_action_is_named_as_such(scene: Scene) -> None:
-    """An action outside of the space, of which the environment raises, answers INVALID_ACTION."""
+    """If the environment raises for an action outside its space, the answer is INVALID_ACTION."""
     session = scene.make()
     session.reset(1)
     session.ask("step", action=integer(7)).refused(Reason.INVALID_ACTION)
@@ -73,7 +73,7 @@ def a_wrong_action_is_named_as_such(scene: Scene) -> None:
 
 @check("ERROR-11")
 def an_action_is_not_checked_before_the_step(scene: Scene) -> None:
-    """An action outside of the space that the environment takes is taken."""
+    """An action outside the space that the environment accepts is served."""
     session = scene.make("Echo")
     session.reset(1)
     expect_equal(session.step(integer(7)).observation, integer(7), "the observation")
@@ -81,7 +81,7 @@ def an_action_is_not_checked_before_the_step(scene: Scene) -> None:
 
 @check("DRIVE-5")
 def plain_results_are_not_typed(scene: Scene) -> None:
-    """A float and two booleans have no typed form beside them."""
+    """A float reward and two boolean flags have no typed fields."""
     session = scene.make("Echo")
     session.reset(1)
     answer = session.step(0)
@@ -101,7 +101,7 @@ _TYPED = {
 
 @cases(_TYPED, "DRIVE-5", over=ALL)
 def a_reward_of_another_type_is_kept(scene: Scene, case: tuple[Value, float]) -> None:
-    """typed_reward holds it exactly; reward is its value as a double, NaN when it has none."""
+    """typed_reward holds the exact reward; reward is its value as a double, or NaN."""
     typed, plain = case
     session = scene.make("Echo")
     session.reset(1)
@@ -113,7 +113,7 @@ def a_reward_of_another_type_is_kept(scene: Scene, case: tuple[Value, float]) ->
 
 @cases({"terminated": "terminated", "truncated": "truncated"}, "DRIVE-5")
 def an_end_of_another_type_is_kept(scene: Scene, name: str) -> None:
-    """typed_terminated and typed_truncated hold what is no plain boolean."""
+    """typed_terminated and typed_truncated hold flags that are not plain booleans."""
     session = scene.make("Echo")
     session.reset(1)
     answer = session.step(dictionary(echo=integer(0), **{name: integer(1)}))
@@ -123,7 +123,7 @@ def an_end_of_another_type_is_kept(scene: Scene, name: str) -> None:
 
 @check("DRIVE-26")
 def warnings_are_in_the_answer(scene: Scene) -> None:
-    """A warning of a step is in its answer, with category and text, and not in the next."""
+    """A step's warning is in its own answer only, with category and text."""
     session = scene.make("Echo")
     session.reset(1)
     warned = session.step(dictionary(echo=integer(0), warn=text("slippery"))).warnings
@@ -135,7 +135,7 @@ def warnings_are_in_the_answer(scene: Scene) -> None:
 
 @cases({"rgb_array": "rgb_array", "ansi": "ansi", "none": None}, "DRIVE-14", over=ALL)
 def a_frame_is_of_its_mode(scene: Scene, mode: str | None) -> None:
-    """Counter's frame is a UINT8 array (8, 8, 3), a text, or nothing."""
+    """Counter's frame is a UINT8 array of shape (8, 8, 3), a text, or None, by render mode."""
     session = scene.make(render_mode=mode)
     session.reset(1)
     session.step(0)
@@ -160,7 +160,7 @@ def _needs_chunks(capabilities: Collection[str]) -> None:
 
 @check("DRIVE-6 DRIVE-7 DRIVE-8 DRIVE-11 DRIVE-12", over=ALL)
 def a_chunk_is_taken_step_by_step(scene: Scene) -> None:
-    """Actions of a chunk are taken one after another, under one number."""
+    """The actions of a chunk are taken in order, under one number."""
     session = scene.make()
     _needs_chunks(session.made.capabilities)
     session.reset(1)
@@ -173,7 +173,7 @@ def a_chunk_is_taken_step_by_step(scene: Scene) -> None:
 
 @check("DRIVE-10", over=ALL)
 def a_chunk_goes_on_in_another_request(scene: Scene) -> None:
-    """However early the server stops, a step at least is taken, and the rest can be sent in another request."""
+    """The server takes at least one step of a chunk; the rest can be sent in another request."""
     session = scene.make("Big")
     _needs_chunks(session.made.capabilities)
     session.reset(1)
@@ -188,7 +188,7 @@ def a_chunk_goes_on_in_another_request(scene: Scene) -> None:
 
 @check("DRIVE-7")
 def a_chunk_ends_with_its_episode(scene: Scene) -> None:
-    """No action is taken behind the step that ends the episode."""
+    """No action is taken after the step that ends the episode."""
     session = scene.make()
     _needs_chunks(session.made.capabilities)
     session.reset(1)
@@ -198,7 +198,7 @@ def a_chunk_ends_with_its_episode(scene: Scene) -> None:
 
 @check("DRIVE-8 DRIVE-9")
 def a_chunk_ends_where_a_step_fails(scene: Scene) -> None:
-    """The error of a later action is in `error`; that of the first is the answer."""
+    """The error of a later action is in `error`; the error of the first action is the answer."""
     session = scene.make()
     _needs_chunks(session.made.capabilities)
     session.reset(1)
@@ -210,7 +210,7 @@ def a_chunk_ends_where_a_step_fails(scene: Scene) -> None:
 
 @check("DRIVE-6")
 def a_chunk_stands_alone(scene: Scene) -> None:
-    """More than 1,024 actions, or actions beside an action, answer INVALID_VALUE."""
+    """More than 1,024 actions, or both `action` and `actions`, are answered with INVALID_VALUE."""
     session = scene.make()
     _needs_chunks(session.made.capabilities)
     session.reset(1)

@@ -1,4 +1,4 @@
-"""Values of every kind, there and back, and values that are broken."""
+"""Round trips of values of every kind, and broken values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envwire.conformance.suite.checks import ALL
 from envwire.v1 import values_pb2 as pb
 from envwire.v1.values_pb2 import Value
 
-#: Bytes of an element.
+#: Size of an element, in bytes.
 _SIZES = {
     "BOOL": 1,
     "INT8": 1,
@@ -28,7 +28,7 @@ _SIZES = {
     "COMPLEX128": 16,
 }
 
-#: As in the table of docs/protocol.md, and what is at its edges.
+#: The kinds of the table in docs/protocol.md, with edge cases.
 KINDS = {
     "none": "none { }",
     "true": "bool_value: true",
@@ -68,7 +68,7 @@ KINDS = {
 
 @cases(KINDS, "VALUE-1 VALUE-2 VALUE-3 VALUE-5 VALUE-7 VALUE-9 VALUE-10", over=ALL)
 def a_value_comes_back_as_it_was_sent(scene: Scene, source: str) -> None:
-    """Echo's observation is the value that was sent as the action, of the same kind."""
+    """Echo's observation is the value sent as the action, and of the same kind."""
     session = scene.make("Echo")
     session.reset(1)
     sent = parsed(source)
@@ -86,7 +86,7 @@ def an_array_comes_back_as_it_was_sent(scene: Scene, name: str) -> None:
 
 @check("VALUE-8")
 def a_fill_stands_for_all_elements(scene: Scene) -> None:
-    """A tensor with `fill` is one element that fills the shape, however it comes back."""
+    """A tensor with `fill` stands for an array filled with its one element, whatever form it comes back in."""
     session = scene.make("Echo")
     session.reset(1)
     found = session.step(array(pb.DATA_TYPE_UINT8, [3, 2], b"\x05", fill=True)).observation.array
@@ -96,7 +96,7 @@ def a_fill_stands_for_all_elements(scene: Scene) -> None:
 
 @check("VALUE-6 VALUE-18", level=Level.RECOMMENDED)
 def numpy_types_come_back(scene: Scene) -> None:
-    """An array of NumPy's own types keeps its type."""
+    """An array of a type that only NumPy has keeps its type."""
     session = scene.make("Echo")
     session.reset(1)
     sent = parsed(
@@ -110,7 +110,7 @@ _NESTED = {"lists": ("list", 40), "dictionaries": ("dict", 25)}
 
 @cases(_NESTED, "VALUE-17", over=ALL)
 def nested_values_come_back(scene: Scene, case: tuple[str, int]) -> None:
-    """Values may be nested, a little less deep than the page allows as an answer has messages around them."""
+    """Nested values come back, almost as deep as the protocol allows: an answer nests them in messages."""
     kind, depth = case
     sent = integer(1)
     for _ in range(depth):
@@ -127,7 +127,7 @@ def nested_values_come_back(scene: Scene, case: tuple[str, int]) -> None:
 
 _F32 = pb.DATA_TYPE_FLOAT32
 _TWICE = pb.ValueEntry(name="a", value=integer(1))
-#: What cannot be a value.
+#: Messages that are not valid values.
 BROKEN = {
     "no-kind": Value(),
     "no-kind-in-list": parsed("list { values { } }"),
@@ -160,7 +160,7 @@ BROKEN = {
 
 @cases(BROKEN, "VALUE-4 VALUE-6 VALUE-11 VALUE-13 VALUE-15", over=ALL)
 def a_broken_value_is_refused(scene: Scene, broken: Value) -> None:
-    """What is no value answers INVALID_VALUE and uses its number; the session goes on."""
+    """An invalid value is answered with INVALID_VALUE and uses its number; the session goes on."""
     session = scene.make("Echo")
     session.reset(1)
     session.ask("step", action=broken).refused(Reason.INVALID_VALUE)
@@ -169,7 +169,7 @@ def a_broken_value_is_refused(scene: Scene, broken: Value) -> None:
 
 @check("VALUE-14")
 def an_object_without_a_wire_form_does_not_break_a_step(scene: Scene) -> None:
-    """In an info it travels as Opaque: the name of its type, and how it prints."""
+    """An object without a wire form in an info becomes an Opaque, with the name of its type and its repr."""
     session = scene.make("Raise")
     session.reset(1)
     entries = session.step(text("opaque")).info.entries
@@ -179,7 +179,7 @@ def an_object_without_a_wire_form_does_not_break_a_step(scene: Scene) -> None:
 
 @check("VALUE-16 ERROR-12")
 def an_observation_without_a_wire_form_is_an_error(scene: Scene) -> None:
-    """It answers UNSUPPORTED, the step is taken, and the session goes on."""
+    """An observation without a wire form is answered with UNSUPPORTED; the step is taken, and the session goes on."""
     session = scene.make("Raise")
     session.reset(1)
     session.ask("step", action=text("object")).refused(Reason.UNSUPPORTED)

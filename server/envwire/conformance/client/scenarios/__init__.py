@@ -1,1 +1,1 @@
-"""The scenarios, a file for each subject."""
+"""The scenarios, one file per subject."""

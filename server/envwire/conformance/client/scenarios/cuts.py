@@ -1,4 +1,4 @@
-"""Servers whose connections break: nothing is lost, and nothing is done twice."""
+"""Servers whose connections break: no request is lost, and none is served twice."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def _played(stage: Stage) -> None:
 
 @scenario("SEQUENCE-9 END-6", cutting("step", 3, after=False))
 def a_step_that_did_not_arrive_is_repeated(stage: Stage) -> None:
-    """The connection is cut before the third step is served; it is sent again."""
+    """The connection is cut before the third step is served; the client sends the step again."""
     _played(stage)
 
 
 @scenario("SEQUENCE-9 END-6", cutting("step", 3, after=True))
 def a_step_whose_answer_was_lost_is_repeated(stage: Stage) -> None:
-    """The connection is cut behind the third step; its kept answer is asked for."""
+    """The connection is cut after the third step; the client repeats the step and gets the kept answer."""
     _played(stage)
 
 
@@ -36,25 +36,25 @@ def an_answer_may_be_lost_again(stage: Stage) -> None:
 
 @scenario("SEQUENCE-9", cutting("step", *range(1, 40, 2), after=True))
 def every_second_answer_is_lost(stage: Stage) -> None:
-    """Each step has to be asked for twice."""
+    """Every second answer is lost; the client repeats those requests."""
     _played(stage)
 
 
 @scenario("SEQUENCE-9", cutting("step", *range(2, 40, 2), after=False))
 def every_second_request_is_lost(stage: Stage) -> None:
-    """Every second request is cut before it is served."""
+    """Every second request is lost before it is served; the client repeats it."""
     _played(stage)
 
 
 @scenario("SEQUENCE-9", cutting("reset", 1, after=False))
 def a_reset_that_did_not_arrive_is_repeated(stage: Stage) -> None:
-    """The first reset is sent again."""
+    """The first reset is lost before it is served; the client sends it again."""
     _played(stage)
 
 
 @scenario("SEQUENCE-9", cutting("reset", 1, 3, after=True))
 def a_reset_is_done_once(stage: Stage) -> None:
-    """A reset without a seed, whose answer was lost, draws once."""
+    """A reset without a seed whose answer is lost draws only once."""
     stage.make(lease=20)
     stage.reset(1)
     stage.reset()
@@ -64,13 +64,13 @@ def a_reset_is_done_once(stage: Stage) -> None:
 
 @scenario("STATE-10 STATE-9", cutting("close", 1, after=True))
 def a_close_whose_answer_was_lost_is_no_failure(stage: Stage) -> None:
-    """Closing succeeds though its answer does not arrive."""
+    """Closing succeeds although its answer is lost."""
     _played(stage)
 
 
 @scenario("SESSION-32 SESSION-31", cutting("make", 1, after=True), over=("unary", "stream"))
 def a_make_whose_answer_was_lost_is_repeated(stage: Stage) -> None:
-    """The same Make is sent again, under the same request_id, and makes no second session."""
+    """The client repeats the Make with the same request_id, which makes no second session."""
     _played(stage)
     behaviour = stage.behaviour
     assert isinstance(behaviour, Counting)  # noqa: S101 - for the type checker
@@ -79,19 +79,19 @@ def a_make_whose_answer_was_lost_is_repeated(stage: Stage) -> None:
 
 @scenario("SEQUENCE-4", Duplicating)
 def duplicates_do_no_harm(stage: Stage) -> None:
-    """Every step reaches the server twice."""
+    """Every step reaches the server twice, and is taken once."""
     _played(stage)
 
 
 @scenario("END-10 SEQUENCE-11", Late)
 def late_answers_are_waited_for(stage: Stage) -> None:
-    """An answer that takes 0.7 s is the answer of its own request."""
+    """An answer that takes 0.7 s is matched to its own request."""
     _played(stage)
 
 
 @scenario("END-7 END-6", Out)
 def a_client_tries_for_as_long_as_its_lease(stage: Stage) -> None:
-    """Nobody is there for two thirds of the lease; then the client goes on."""
+    """The server is unreachable for two thirds of the lease; then the client goes on."""
     behaviour = stage.behaviour
     assert isinstance(behaviour, Out)  # noqa: S101 - for the type checker
     stage.make(lease=9)
@@ -104,7 +104,7 @@ def a_client_tries_for_as_long_as_its_lease(stage: Stage) -> None:
 
 @scenario("END-8", Busy, over=("direct",))
 def a_hello_without_an_answer_is_said_again(stage: Stage) -> None:
-    """A hello is not answered while the session is busy; the client closes, and opens another channel."""
+    """A hello is not answered while the session is busy; the client opens another channel."""
     _played(stage)
     behaviour = stage.behaviour
     assert isinstance(behaviour, Busy)  # noqa: S101 - for the type checker

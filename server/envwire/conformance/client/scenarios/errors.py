@@ -1,4 +1,4 @@
-"""Errors are told by their reason, and unknown ones by their status."""
+"""Clients report errors by their reason, and unknown reasons by their status."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_A_MAKE = (
 
 @scenario("ERROR-9 ERROR-8 ERROR-4", cases={reason.value: reason for reason in _OF_A_STEP})
 def a_refused_step_is_reported(stage: Stage, reason: Reason) -> None:
-    """A step that fails is told by its reason, and the next succeeds."""
+    """A failed step is reported with its reason, and the next step succeeds."""
     stage.make()
     stage.reset(1)
     stage.counts([1])
@@ -44,14 +44,14 @@ def a_refused_step_is_reported(stage: Stage, reason: Reason) -> None:
 
 @scenario("ERROR-9 ERROR-4", cases={reason.value: reason for reason in _OF_A_MAKE})
 def a_refused_make_is_reported(stage: Stage, reason: Reason) -> None:
-    """A Make that fails is told by its reason."""
+    """A failed Make is reported with its reason."""
     stage.misbehave(Refusing(fault(reason), kind="make"))
     stage.expect_reason(stage.fails("make", **stage.making()), reason.value)
 
 
 @scenario("LIMIT-7 ERROR-4")
 def a_server_that_drains_is_left_or_waited_for(stage: Stage) -> None:
-    """A Make that answers DRAINING with RetryInfo is told, or asked again and served."""
+    """A Make answered with DRAINING and RetryInfo is reported, or repeated and served."""
     stage.misbehave(Refusing(fault(Reason.DRAINING, 0.1), kind="make", last=1))
     answer = stage.driver.ask("make", stage.trace, **stage.making())
     if "error" in answer:
@@ -64,7 +64,7 @@ def a_server_that_drains_is_left_or_waited_for(stage: Stage) -> None:
 
 @scenario("ERROR-9 ERROR-10")
 def an_unknown_reason_is_an_error(stage: Stage) -> None:
-    """A reason that the client does not know is an error of its status, and the client lives on."""
+    """An unknown reason is reported by its status, and the client goes on."""
     status = fault(Reason.ENVIRONMENT_RAISED)
     info = status_pb2.ErrorInfo(reason="FROM_THE_FUTURE", domain="envwire")
     status.details[0].value = info.SerializeToString()
@@ -82,7 +82,7 @@ def an_unknown_reason_is_an_error(stage: Stage) -> None:
 
 @scenario("ERROR-10")
 def a_status_without_details_is_an_error(stage: Stage) -> None:
-    """A bare status of gRPC's is an error."""
+    """A gRPC status without details is reported as an error."""
     stage.make()
     stage.reset(1)
     stage.misbehave(Refusing(status_pb2.ErrorStatus(code=9, message="no"), last=1))

@@ -1,4 +1,4 @@
-"""Servers that behave: episodes, values and errors come through as they are."""
+"""Correct servers: episodes, values and errors arrive unchanged."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from envwire.v1.values_pb2 import Value
 
 @scenario("SEQUENCE-3 DRIVE-4", None)
 def an_episode_is_driven(stage: Stage) -> None:
-    """Each step counts once; the tenth terminates, and a reset begins anew."""
+    """Each step is taken once; the tenth terminates the episode, and a reset starts the next."""
     stage.make()
     for _ in range(2):
         stage.reset(1)
@@ -24,7 +24,7 @@ def an_episode_is_driven(stage: Stage) -> None:
 
 @scenario("DRIVE-1 DRIVE-2", None)
 def a_seed_is_sent(stage: Stage) -> None:
-    """The draw of a reset with a seed is that of the seed, and without one the next."""
+    """A reset with a seed draws that seed's first number, a reset without one the next number."""
     stage.make()
     draws = [look_up(stage.reset(seed).dict, "draw").float_value for seed in (1, None, 1)]
     expect_equal(draws[0], 0.5118216247002567, "the draw of seed 1")
@@ -35,7 +35,7 @@ def a_seed_is_sent(stage: Stage) -> None:
 
 @scenario("DRIVE-3", None)
 def options_are_sent(stage: Stage) -> None:
-    """The info is the options, in their order."""
+    """The options arrive in order; the environment returns them as the info."""
     stage.make("Echo")
     options = entries(zebra=integer(1), apple=text("two"))
     expect_equal(stage.reset(options=options).dict, options, "the info")
@@ -44,7 +44,7 @@ def options_are_sent(stage: Stage) -> None:
 
 @scenario("VALUE-1 VALUE-2 VALUE-3", None, cases=KINDS)
 def a_value_goes_there_and_back(stage: Stage, source: str) -> None:
-    """A value that the driver read, sent, received and wrote is the same."""
+    """A value stays the same when the driver reads, sends, receives and writes it."""
     stage.make("Echo")
     stage.reset()
     sent = parsed(source)
@@ -54,7 +54,7 @@ def a_value_goes_there_and_back(stage: Stage, source: str) -> None:
 
 @scenario("DRIVE-5", None)
 def a_reward_may_be_of_another_type(stage: Stage) -> None:
-    """A reward of None is no number, and no failure."""
+    """A reward of None arrives, and is no failure."""
     stage.make("Echo")
     stage.reset()
     answer = stage.step(dictionary(echo=integer(0), reward=parsed("none { }")))
@@ -65,7 +65,7 @@ def a_reward_may_be_of_another_type(stage: Stage) -> None:
 
 @scenario("ERROR-4 ERROR-9", None)
 def an_exception_is_reported(stage: Stage) -> None:
-    """An exception of the environment is an error of the driver, and the session goes on."""
+    """The driver reports an exception of the environment as an error, and the session goes on."""
     stage.make("Raise")
     stage.reset()
     from envwire.conformance.client.driver import shown
@@ -89,7 +89,7 @@ def ten_megabytes_arrive(stage: Stage) -> None:
 
 @scenario("FRAME-5 FRAME-6", None)
 def several_arrays_arrive(stage: Stage) -> None:
-    """Arrays of an answer do not get mixed up."""
+    """Several arrays in one answer are not mixed up."""
     stage.make("Big")
     stage.reset()
     sizes = (5000, 3, 4096, 70_000)

@@ -1,4 +1,4 @@
-"""Leases: kept while a client is idle, and reported when they ran out."""
+"""Leases: renewed while a client is idle, and reported when they have run out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envwire.conformance.raw.values import integer
 
 @scenario("LEASE-6 LEASE-4 END-4", None)
 def an_idle_client_keeps_its_session(stage: Stage) -> None:
-    """A lease of 1.5 s is kept for 4 s without a request."""
+    """A session with a lease of 1.5 s lives through 4 s without a request."""
     stage.make(lease=1.5)
     stage.reset(1)
     stage.counts([1])
@@ -33,7 +33,7 @@ _ENDS = {
 
 @scenario("SESSION-29 STATE-11 ERROR-9", cases=_ENDS)
 def a_session_that_ended_is_reported(stage: Stage, reason: Reason) -> None:
-    """A client tells that its session is gone; it puts no other environment in its place."""
+    """A client reports that its session has ended, and does not silently make another."""
     stage.make(lease=3)
     stage.reset(1)
     stage.counts([1])
