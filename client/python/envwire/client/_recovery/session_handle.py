@@ -94,7 +94,10 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
         Raises:
             SessionClosedError: There is no session.
         """
-        self._current(operation).begin(operation)
+        driver = self.driver
+        if driver is None or driver.pid != THIS_PROCESS.pid or driver.session.notices:
+            driver = self._current(operation)
+        driver.begin(operation)
 
     def finish(self) -> Any:
         """Waits for the answer to the request that `begin` sent.

@@ -55,16 +55,12 @@ class Shard(BaseShard[SessionHandle]):
         """Waits for the result of the request; after a reset, rewards and flags are zero.
 
         Raises:
-            RemoteError: The request failed. If `is_loss` returns True, `recover` may still return the result.
+            RemoteError: The request failed. If the handle counts it as a loss, `recover` may still return the result.
             Exception: Any exception of an environment.
         """
         if self._failure is not None:
             raise self._failure
         return self.episodes.answered(self._operation, self.handle.finish())
-
-    def is_loss(self, error: Exception) -> bool:
-        """Returns whether an exception of `finish` means that the session was lost."""
-        return isinstance(error, RemoteError) and self.handle.is_loss(error)
 
     def recover(self, loss: RemoteError) -> StepResult:
         """Returns the result of the request after the session was lost.

@@ -46,9 +46,10 @@ class Gatherer:
         here = [shard.await_reply() for shard in shards]
         # Reconnecting and recovering take long, so they run in parallel.
         answers = list(map(_finished, shards)) if all(here) else at_once(_finished, shards)
-        if any(isinstance(answer, Exception) for answer in answers):
-            answers = at_once(_recovered, list(zip(shards, answers, strict=True)))
-        return self.joined(sizes, _whole(answers), merge)
+        results = [answer for answer in answers if not isinstance(answer, Exception)]
+        if len(results) < len(shards):
+            results = at_once(_recovered, list(zip(shards, answers, strict=True)))
+        return self.joined(sizes, results, merge)
 
     def _merge_in_place(self, shards: Sequence[Shard], sizes: Sequence[int]) -> Merge:
         """Returns the function that joins the observations; large batches are received in one buffer."""
@@ -90,26 +91,15 @@ def _finished(shard: Shard) -> StepResult | Exception:
         return error
 
 
-def _recovered(answered: tuple[Shard, StepResult | Exception]) -> StepResult | Exception:
-    """Recovers a shard if its answer is the loss of its session."""
-    shard, answer = answered
-    if not isinstance(answer, RemoteError) or not shard.is_loss(answer):
-        return answer
-    try:
-        return shard.recover(answer)
-    except Exception as error:
-        return error
-
-
-def _whole(answers: Sequence[StepResult | Exception]) -> list[StepResult]:
-    """Returns the results.
+def _recovered(answered: tuple[Shard, StepResult | Exception]) -> StepResult:
+    """Returns the answer of a shard, after recovering the shard if the answer is a loss.
 
     Raises:
-        Exception: The first exception among the answers.
+        Exception: The answer, or that of the recovery.
     """
-    results: list[StepResult] = []
-    for answer in answers:
-        if isinstance(answer, Exception):
-            raise answer
-        results.append(answer)
-    return results
+    shard, answer = answered
+    if not isinstance(answer, Exception):
+        return answer
+    if isinstance(answer, RemoteError) and shard.handle.is_loss(answer):
+        return shard.recover(answer)
+    raise answer
