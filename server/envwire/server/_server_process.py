@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 
 from envwire.server._front.event_loop import run_loop, stop_on_signals
+from envwire.server._ipc.child_program import at_end_of_input
 from envwire.server._logs.setup import JSON, log_to_stderr
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server.config import ServerConfig
@@ -26,14 +26,8 @@ def main() -> int:
 
 
 async def _serve(config: ServerConfig) -> None:
-    stop, loop = stop_on_signals(), asyncio.get_running_loop()
-
-    # Nothing more is written to standard input, so it becomes readable when it is closed.
-    def gone() -> None:
-        loop.remove_reader(sys.stdin.fileno())
-        stop.set()
-
-    loop.add_reader(sys.stdin.fileno(), gone)
+    stop = stop_on_signals()
+    at_end_of_input(stop.set)
     await serve(config, lambda target: print(f"ready: {target}", flush=True), stop)
 
 

@@ -14,6 +14,7 @@ from inspect import Parameter, Signature, signature
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
+from envwire.server._ipc.child_program import wait_or_kill
 from envwire.server._settings.setting import check_known
 from envwire.server._system import check_system
 from envwire.server.config import SETTINGS, ServerConfig, freeze_lists
@@ -170,11 +171,7 @@ class Server:
 def _stop(process: subprocess.Popen[str], patience: float) -> None:
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(signal.SIGTERM)
-    try:
-        process.wait(patience)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    wait_or_kill(process, patience)
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             with contextlib.suppress(BrokenPipeError):

@@ -52,21 +52,11 @@ class AttributeAccess:
     @classmethod
     def of(cls, config: ServerConfig) -> AttributeAccess:
         """Returns what the clients of a server may reach: any name when only this machine reaches the server."""
-        return cls.from_lists(
-            any_name=config.loopback,
-            attributes=config.allow_attributes,
-            methods=config.allow_methods,
-        )
-
-    @classmethod
-    def from_lists(
-        cls, *, any_name: bool, attributes: Iterable[str], methods: Iterable[str]
-    ) -> AttributeAccess:
-        """Returns what an operator's lists allow beside the API's own; everything when `any_name`."""
-        if any_name:
+        if config.loopback:
             return cls()
-        attributes = tuple(attributes)
-        return cls((*API_ATTRIBUTES, *attributes), attributes, (*API_METHODS, *methods))
+        attributes = tuple(config.allow_attributes)
+        methods = (*API_METHODS, *config.allow_methods)
+        return cls((*API_ATTRIBUTES, *attributes), attributes, methods)
 
     def sees(self, name: str) -> bool:
         """Returns whether clients may know of `name` at all.

@@ -83,10 +83,10 @@ class Reloaded(Generic[_T]):
             _log.info("%s: read anew", ", ".join(map(str, self._paths)))
 
     def _signature(self) -> list[tuple[int, int, int] | None]:
-        return [_stamp(path) for path in self._paths]
+        return [stamp(path) for path in self._paths]
 
 
-def _stamp(path: FilePath) -> tuple[int, int, int] | None:
+def stamp(path: FilePath) -> tuple[int, int, int] | None:
     """Returns a value that changes with a file; None for a missing file."""
     try:
         status = os.stat(path)

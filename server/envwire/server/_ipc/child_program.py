@@ -10,6 +10,8 @@ import contextlib
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any
 
 
 class ChildProgram:
@@ -80,6 +82,26 @@ class ChildProgram:
         self.end_input()
         if self._answers is not None:
             self._answers.close()
+
+
+def wait_or_kill(process: subprocess.Popen[Any], seconds: float) -> None:
+    """Waits until a process is gone, and kills it when that takes long."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+def at_end_of_input(callback: Callable[[], None]) -> None:
+    """Calls back when standard input is closed; nothing more may be written to it."""
+    loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def gone() -> None:
+        loop.remove_reader(descriptor)
+        callback()
+
+    loop.add_reader(descriptor, gone)
 
 
 async def _readable(descriptor: int) -> None:

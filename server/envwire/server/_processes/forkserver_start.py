@@ -9,6 +9,7 @@ import socket
 import subprocess
 from dataclasses import dataclass, field
 
+from envwire.server._ipc.child_program import wait_or_kill
 from envwire.server._ipc.orphans import spared
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
@@ -116,13 +117,5 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
 
 async def reap(process: subprocess.Popen[bytes]) -> None:
     """Waits until the process is gone, and kills it if it does not leave."""
-    await asyncio.to_thread(_wait_or_kill, process)
+    await asyncio.to_thread(wait_or_kill, process, _LEAVE_SECONDS)
     spared.discard(process.pid)
-
-
-def _wait_or_kill(process: subprocess.Popen[bytes]) -> None:
-    try:
-        process.wait(_LEAVE_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

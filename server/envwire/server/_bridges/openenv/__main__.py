@@ -9,6 +9,7 @@ import sys
 
 from envwire.server._bridges.openenv.settings import BridgeSettings
 from envwire.server._bridges.process import READY
+from envwire.server._ipc.child_program import at_end_of_input
 
 _PING_SECONDS = 20.0
 _STOP_SECONDS = 5
@@ -42,11 +43,7 @@ async def _serve(settings: BridgeSettings) -> None:
     )
     server = uvicorn.Server(config)
 
-    def gone() -> None:
-        asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-        server.should_exit = True
-
-    asyncio.get_running_loop().add_reader(sys.stdin.fileno(), gone)
+    at_end_of_input(lambda: setattr(server, "should_exit", True))
     print(READY, flush=True)  # who connects before the application runs waits in the backlog
     await server.serve(sockets=[listener])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from envwire.server.cli._author.subject import SkippedError, Subject
+from envwire.server.cli._drive.measuring import median_step
 from envwire.testing.equality import identical
 from envwire.testing.rollouts import rollout
 
@@ -105,26 +105,12 @@ def _pixels(subject: Subject) -> str:
 
 def _speed(subject: Subject) -> str:
     with closing(subject.remote()) as env:
-        there = _microseconds(env)
+        there = median_step(env, _TIMED_STEPS, _SEED)
     if subject.library is None:
         return f"{there:,.0f} us a step on the server"
     with closing(subject.local()) as env:
-        return f"{_microseconds(env):,.0f} us a step here, {there:,.0f} us on the server"
-
-
-def _microseconds(env: Any) -> float:
-    """Returns the median time of a step, resets not counted."""
-    env.action_space.seed(_SEED)
-    env.reset(seed=_SEED)
-    times: list[float] = []
-    for _ in range(_TIMED_STEPS):
-        action = env.action_space.sample()
-        begun = time.perf_counter()
-        _, _, terminated, truncated, _ = env.step(action)
-        times.append(time.perf_counter() - begun)
-        if terminated or truncated:
-            env.reset()
-    return float(np.median(times)) * 1e6
+        here = median_step(env, _TIMED_STEPS, _SEED)
+    return f"{here:,.0f} us a step here, {there:,.0f} us on the server"
 
 
 CHECKS: dict[str, Callable[[Subject], str]] = {

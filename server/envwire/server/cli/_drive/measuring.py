@@ -98,6 +98,21 @@ class Timing:
         return float(np.percentile(self.steps, percent))
 
 
+def median_step(env: Any, steps: int, seed: int = 0) -> float:
+    """Returns the median time of a step with a sampled action, in microseconds; resets do not count."""
+    env.action_space.seed(seed)
+    env.reset(seed=seed)
+    times: list[float] = []
+    for _ in range(steps):
+        action = env.action_space.sample()
+        begun = time.perf_counter()
+        _, _, terminated, truncated, _ = env.step(action)
+        times.append(time.perf_counter() - begun)
+        if terminated or truncated:
+            env.reset()
+    return float(np.median(times)) * 1e6
+
+
 def measure(env: Any, transport: TimedTransport, steps: int, advance: Callable[[], None]) -> Timing:
     """Measures steps of episodes, with actions that were sampled beforehand.
 

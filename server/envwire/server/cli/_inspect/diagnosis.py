@@ -7,7 +7,6 @@ import statistics
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from envwire.client import Credentials, RemoteEnv
 from envwire.client._errors.faults import checked
@@ -16,6 +15,7 @@ from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.direct.direct import DirectTransport
 from envwire.client._transports.transport import Transport, call
 from envwire.client._transports.versions import complaint, own_version
+from envwire.server.cli._drive.measuring import median_step
 from envwire.v1 import environment_pb2 as pb
 
 _SECONDS = 5.0
@@ -145,35 +145,19 @@ def _direct(server: Examined) -> str:
 
 def _latency(server: Examined) -> str:
     request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
-    unary = _median(lambda: server.ask(request), _CALLS)
+    times: list[float] = []
+    for _ in range(_CALLS):
+        begun = time.perf_counter()
+        server.ask(request)
+        times.append(time.perf_counter() - begun)
+    unary = 1e6 * statistics.median(times)
     with contextlib.closing(
         RemoteEnv(server.target, server.env_id, credentials=server.credentials)
     ) as env:
-        step = _stepping(env)
+        step = median_step(env, _STEPS)
     return (
         f"{unary:,.0f} us for a gRPC call, {step:,.0f} us for a step of {server.env_id} (medians)"
     )
-
-
-def _stepping(env: Any) -> float:
-    env.action_space.seed(0)
-    env.reset(seed=0)
-
-    def step() -> None:
-        if any(env.step(env.action_space.sample())[2:4]):
-            env.reset()
-
-    return _median(step, _STEPS)
-
-
-def _median(function: Callable[[], object], times: int) -> float:
-    """Returns the median time of a function's calls, in microseconds."""
-    spent: list[float] = []
-    for _ in range(times):
-        begun = time.perf_counter()
-        function()
-        spent.append(time.perf_counter() - begun)
-    return 1e6 * statistics.median(spent)
 
 
 _LOOKS: dict[str, Callable[[Examined], str]] = {

@@ -93,6 +93,7 @@ def _check_free(port: int) -> None:
 @contextmanager
 def _page(target: str, port: int) -> Generator[None]:
     """Runs the page in a process of its own, which ends with this one: its standard input does."""
+    from envwire.server._ipc.child_program import wait_or_kill
     from envwire.server._ipc.orphans import spared
 
     host, _, number = target.rpartition(":")
@@ -115,8 +116,4 @@ def _page(target: str, port: int) -> Generator[None]:
     finally:
         if page.stdin is not None:
             page.stdin.close()
-        try:
-            page.wait(_STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            page.kill()
-            page.wait()
+        wait_or_kill(page, _STOP_SECONDS)
