@@ -40,12 +40,6 @@ class PendingForks:
 
     def __init__(self) -> None:
         self._forks: dict[int, _Fork] = {}
-        self._number = 0
-
-    def next_number(self) -> int:
-        """Returns the number of the next request."""
-        self._number += 1
-        return self._number
 
     def add(
         self, number: int, on_exit: OnExit, overdue: asyncio.TimerHandle

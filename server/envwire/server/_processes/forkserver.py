@@ -10,6 +10,7 @@ import os
 import socket
 import subprocess
 from collections.abc import Generator, Sequence
+from itertools import count
 
 from envwire.server._ipc.bounds import PACKET_BYTES
 from envwire.server._ipc.orphans import inherited, spared
@@ -51,6 +52,7 @@ class ForkserverLink:
         self._lifeline: tuple[int, int] | None = None
         self._stopped = False
         self._forks = PendingForks()
+        self._numbers = count(1)
         self._on_exit: dict[int, OnExit] = {}
         self._turn = asyncio.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -151,7 +153,7 @@ class ForkserverLink:
     async def _fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
         if self._control is None:
             raise ForkError("the server is stopping")
-        number = self._forks.next_number()
+        number = next(self._numbers)
         packet = json.dumps({"fork": number}).encode()
         try:
             socket.send_fds(self._control, [packet], list(descriptors))
@@ -207,16 +209,13 @@ class ForkserverLink:
             return
         message = json.loads(packet)
         if "exited" in message:
-            self._hear_exit(message["exited"], message["status"])
+            if on_exit := self._on_exit.pop(message["exited"], None):
+                on_exit(message["status"])
         elif "failed" in message:
             self._forks.fail(message["failed"], ForkError(f"cannot fork: {message['error']}"))
         else:
             pid = message["pid"]
             self._on_exit[pid] = self._forks.forked(message["forked"], pid)
-
-    def _hear_exit(self, pid: int, status: int) -> None:
-        if on_exit := self._on_exit.pop(pid, None):
-            on_exit(status)
 
     def _lose(self) -> None:
         if self._control is not None:

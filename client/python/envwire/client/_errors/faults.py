@@ -121,17 +121,6 @@ def note_making(error: BaseException, env_id: str) -> None:
 def _by_reason(fault: FaultError, family: Family) -> Exception:
     if fault.reason in LIBRARY_CLASSES:
         return LIBRARY_CLASSES[fault.reason](family)(_text(fault))
-    return _remote_error(fault)
-
-
-def _text(fault: FaultError) -> str:
-    text = fault.message
-    if fault.exception is not None:
-        text = f"{fault.exception.type_name}: {fault.exception.text}"
-    return f"{text}\nThe end of its output:\n{fault.output}" if fault.output else text
-
-
-def _remote_error(fault: FaultError) -> RemoteError:
     if fault.reason is Reason.INTERNAL and fault.code != FAULTS[Reason.INTERNAL].code:
         return CLASSES_BY_CODE.get(fault.code, RemoteError)(_text(fault))
     error = CLASSES[fault.reason](_text(fault))
@@ -140,3 +129,10 @@ def _remote_error(fault: FaultError) -> RemoteError:
     error.output = fault.output
     error.retry_after = fault.retry_after
     return error
+
+
+def _text(fault: FaultError) -> str:
+    text = fault.message
+    if fault.exception is not None:
+        text = f"{fault.exception.type_name}: {fault.exception.text}"
+    return f"{text}\nThe end of its output:\n{fault.output}" if fault.output else text

@@ -64,7 +64,8 @@ class VectorServers:
             ServerUnavailableError: No server answers.
         """
         known = sessions is not None or self._shared
-        found = self._assumed_capacities() if known else self._capacities()
+        assumed = dict.fromkeys(range(len(self._servers.targets)), Capacity(1, 0))
+        found = assumed if known else self._capacities()
         specs = lay_out(num_envs, sessions, batch_size, list(found.values()))
         if self._shared and len(specs) > 1:
             raise ValueError(
@@ -72,9 +73,6 @@ class VectorServers:
             )
         indices = list(found)
         return [spec._replace(target_index=indices[spec.target_index]) for spec in specs]
-
-    def _assumed_capacities(self) -> dict[int, Capacity]:
-        return dict.fromkeys(range(len(self._servers.targets)), Capacity(1, 0))
 
     def _capacities(self) -> dict[int, Capacity]:
         """Returns the capacities of the servers that answer, by their index."""
