@@ -1,1 +1,1 @@
-"""The live page: watches servers and farms, and shows them in a browser. `envwire dashboard` serves it."""
+"""The dashboard: watches servers and farms and shows them on a live page. `envwire dashboard` serves it."""

@@ -1,4 +1,4 @@
-"""Serves the page of a server that runs beside it (`envwire serve --dashboard`), until its standard input ends."""
+"""The dashboard process of `envwire serve --dashboard`: serves the page until its standard input is closed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from envwire.dashboard.serving import run
 
 
 def main(target: str, port: str) -> None:
-    """Serves the page, and prints its address.
+    """Serves the page and prints its address.
 
     Args:
         target: HOST:PORT of the server.
-        port: Port to bind on loopback.
+        port: Loopback port to bind.
     """
     try:
         run(

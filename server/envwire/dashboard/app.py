@@ -1,4 +1,4 @@
-"""What the page's browser asks for."""
+"""The dashboard's HTTP endpoints: the page, its JSON queries and its orders to servers."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from envwire.observe.v1 import observe_pb2
 
 _PAGE = Path(__file__).with_name("page")
 _SECOND = 1.0
-#: Longest body of a request: two short texts.
+#: Longest request body, which holds two short strings.
 _MOST_BYTES = 4096
 
 
 class Dashboard:
-    """Serves the page.
+    """The dashboard's application.
 
     Args:
-        watcher: Knows the servers.
-        channels: To them.
+        watcher: Watches the servers.
+        channels: Channels to them.
     """
 
     def __init__(self, watcher: Watcher, channels: Channels) -> None:
@@ -45,10 +45,10 @@ class Dashboard:
         self._channels = channels
 
     def app(self, key: str) -> Starlette:
-        """Returns the application.
+        """Returns the ASGI application.
 
         Args:
-            key: What whoever opens the page has to show.
+            key: The page's key, which each request must carry.
         """
         routes = [
             Route("/", self._index),
@@ -135,20 +135,20 @@ class Dashboard:
         return server, session_id
 
     def _check_known(self, server: str) -> None:
-        """Refuses addresses that are not watched: the page is no way to reach others.
+        """Refuses servers that are not watched, so that the page cannot be used to reach other addresses.
 
         Raises:
-            ValueError: It is not watched.
+            ValueError: The server is not watched.
         """
         if server not in self._watcher.fleet.servers:
             raise ValueError(f"{server!r} is none of the servers that are watched")
 
 
 async def _body(request: Request) -> Mapping[str, Any]:
-    """Returns a short JSON object.
+    """Returns a request's body, a short JSON object.
 
     Raises:
-        ValueError: It is none.
+        ValueError: The body is too long, or not a JSON object.
     """
     raw = b""
     async for chunk in request.stream():

@@ -1,4 +1,4 @@
-"""Channels to the watched servers, and the services on them. The only module here that knows gRPC."""
+"""Channels to the watched servers and the services on them. Only this module of the dashboard uses gRPC."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STUBS: dict[str, Any] = {
 }
 Service = Literal["admin", "farm", "observe"]
 
-#: HTTP's status for gRPC's codes; 502 for the others.
+#: HTTP status for each gRPC code; 502 for all others.
 _HTTP = {
     grpc.StatusCode.NOT_FOUND: 404,
     grpc.StatusCode.PERMISSION_DENIED: 403,
@@ -37,10 +37,10 @@ _HTTP = {
 
 
 class CallError(Exception):
-    """A server refused a call, or does not answer.
+    """A server refused a call or does not answer.
 
     Attributes:
-        status: HTTP's status for it.
+        status: The HTTP status to report it with.
     """
 
     def __init__(self, text: str, status: int) -> None:
@@ -53,10 +53,10 @@ def _call_error(error: grpc.aio.AioRpcError) -> CallError:
 
 
 class Channels:
-    """One channel for each server.
+    """One gRPC channel per server, opened on first use.
 
     Args:
-        credentials: Certificates and token for all of them.
+        credentials: Certificates and token for all servers.
     """
 
     def __init__(self, credentials: Credentials) -> None:
@@ -71,10 +71,10 @@ class Channels:
         return getattr(_STUBS[service](channel), method)
 
     def _check(self, target: str) -> None:
-        """Refuses a server, which a gateway may have named, that the token would go to where others can read it.
+        """Refuses to send the token over an unprotected connection; the server may have been named by a gateway.
 
         Raises:
-            CallError: It is one.
+            CallError: The token could be read on its way to the server.
         """
         try:
             self._credentials.check_target(target)
@@ -88,10 +88,10 @@ class Channels:
         return grpc.aio.secure_channel(target, certificates, options)
 
     async def ask(self, target: str, service: Service, method: str, request: Any) -> Any:
-        """Returns the answer to a request.
+        """Returns a server's answer to a request.
 
         Raises:
-            CallError: There is none.
+            CallError: The server refused the call or did not answer.
         """
         call = self._method(target, service, method)
         try:
@@ -102,10 +102,10 @@ class Channels:
     async def listen(
         self, target: str, service: Service, method: str, request: Any
     ) -> AsyncGenerator[Any]:
-        """Yields what a server tells.
+        """Yields the messages of a server's stream.
 
         Raises:
-            CallError: It ended, or could not begin.
+            CallError: The stream broke or could not be opened.
         """
         call = self._method(target, service, method)(request, metadata=self._credentials.metadata)
         try:
@@ -117,7 +117,7 @@ class Channels:
             call.cancel()
 
     async def forget(self, target: str) -> None:
-        """Closes the channel to a server that is watched no more."""
+        """Closes the channel to a server that is no longer watched."""
         channel = self._channels.pop(target, None)
         if channel is not None:
             await channel.close()

@@ -1,4 +1,4 @@
-"""Who may see the page: whoever has its key. And what the browser may do with it: run nothing but its own scripts."""
+"""Middleware that requires the page's key, and lets the browser run only the page's own scripts."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _HEADERS = {
 
 
 class Guard:
-    """Asks for the page's key, and adds the headers.
+    """Checks the page's key and adds the security headers.
 
-    The browser sends the key in a header that no other site can make it send, so that none can forge a request; a site
-    whose name was made to point here does not have the key.
+    The browser sends the key in a header that other sites cannot make it send, which prevents forged requests. A site
+    that resolves its own name to this address (DNS rebinding) does not have the key.
 
     Args:
-        app: What is guarded.
-        key: The key. Everything under /api takes it.
+        app: The application to guard.
+        key: The key, required for everything under /api.
     """
 
     def __init__(self, app: ASGIApp, key: str) -> None:

@@ -1,4 +1,4 @@
-"""What is known of the watched servers and their sessions, from the rounds that they tell. No I/O."""
+"""The watched servers and their sessions, built from the rounds of status that servers send. No I/O."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from envwire.codec.state_names import state_name
 from envwire.observe.v1 import observe_pb2 as pb
 
 _STATES = {number: state_name(name) for name, number in pb.SessionStatus.State.items()}
-#: States of a server while its farm's gateway says nothing else of it.
+#: States of a server, unless its farm's gateway reports another one.
 FREE, BUSY, DRAINING, UNREACHABLE = "free", "busy", "draining", "unreachable"
 
 
 class Activity(NamedTuple):
-    """What a session did between two rounds, per second; the last three are parts of the time.
+    """A session's activity between two rounds.
 
     Attributes:
-        steps: Steps.
-        environment: In the environment's steps.
-        codec: In the rest of its requests: reading, writing, resets.
-        agent: Between its requests: the agent and the way to it.
+        steps: Steps per second.
+        environment: Fraction of the time spent in the environment's steps.
+        codec: Fraction spent in the rest of its requests: decoding, encoding, resets.
+        agent: Fraction between its requests: the agent and the network.
     """
 
     steps: float = 0.0
@@ -35,13 +35,13 @@ NOTHING = Activity()
 
 @dataclass
 class Session:
-    """A session, as the last round that told of it described it.
+    """A session as described by the last round that mentioned it.
 
     Attributes:
-        server: The server that has it.
+        server: The server that holds it.
         status: Its counters.
-        activity: What it did in the round of this number; in later ones it did nothing.
-        text: Its texts in small letters, a line each.
+        activity: A round's number and the activity in it; rounds since then had none.
+        text: The strings to search, in lower case, one per line.
     """
 
     server: Server
@@ -51,40 +51,40 @@ class Session:
     text: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Notes what the session is found by, which does not change: ten thousand are looked through at each key."""
+        """Prepares the text to search once, since each key typed searches up to ten thousand sessions."""
         status = self.status
         texts = (status.env_id, status.client, status.session_id, self.server.address)
         self.text = "\n".join(texts).lower()
 
     @property
     def doing(self) -> Activity:
-        """What it does now."""
+        """The activity in the current round."""
         return self.activity if self.round == self.server.round else NOTHING
 
     @property
     def state(self) -> str:
-        """Its state in a word."""
+        """The state, in one word."""
         return _STATES[self.status.state]
 
     @property
     def age(self) -> float:
-        """Seconds since it began."""
+        """Seconds since the session began."""
         return max(0.0, self.server.now - self.status.began)
 
 
 @dataclass(eq=False)
 class Server:
-    """A server that is watched.
+    """A watched server.
 
     Attributes:
         address: HOST:PORT.
-        status: What it told of itself last.
+        status: Its last status.
         admin: Whether the page may end its sessions and drain it.
-        farm_state: What its gateway says of it; empty without one.
-        error: Why it tells nothing; empty while it does.
-        round: Counts its rounds.
-        sessions: Those that live, by id.
-        ended: Those that ended, by id: the last 1,000.
+        farm_state: Its state according to its gateway; empty without one.
+        error: Why it sends no status; empty while it does.
+        round: Number of rounds received.
+        sessions: Live sessions by id.
+        ended: The last 1,000 sessions that ended, by id.
     """
 
     address: str
@@ -99,12 +99,12 @@ class Server:
 
     @property
     def now(self) -> float:
-        """The server's time."""
+        """The server's clock, in seconds."""
         return self.status.now
 
     @property
     def state(self) -> str:
-        """Its state in a word."""
+        """The state, in one word."""
         if self.farm_state in {"suspect", "dead", "unknown"}:
             return self.farm_state
         if self.error:
@@ -115,7 +115,7 @@ class Server:
         return BUSY if full else FREE
 
     def take(self, part: pb.WatchResponse) -> None:
-        """Takes a part of a round."""
+        """Applies one message of a round."""
         if part.HasField("server"):
             self._begin_round(part.server)
         for status in part.sessions:
@@ -156,11 +156,11 @@ def _activity(before: pb.SessionStatus, after: pb.SessionStatus, elapsed: float)
 
 
 class Fleet:
-    """The watched servers by address."""
+    """The watched servers, by address."""
 
     def __init__(self) -> None:
         self.servers: dict[str, Server] = {}
 
     def server(self, address: str) -> Server:
-        """Returns a server, which is new if it is not known."""
+        """Returns the server at an address, adding it if it is new."""
         return self.servers.setdefault(address, Server(address))

@@ -1,4 +1,4 @@
-"""Writes pictures as PNG, which every browser reads."""
+"""Encodes pictures as PNG, which every browser reads."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import zlib
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _HEAD = struct.Struct(">IIBBBBB")
 _LENGTH = struct.Struct(">I")
-#: 8 bits a colour, three colours.
+#: PNG's bit depth (8 bits per channel) and its colour type for RGB.
 _DEPTH, _RGB = 8, 2
 
 
 def png(width: int, height: int, rgb: bytes) -> bytes:
-    """Returns a picture as PNG.
+    """Encodes a picture as PNG.
 
     Args:
-        width: Pixels of a row.
-        height: Rows.
-        rgb: Three bytes a pixel, row by row from the top.
+        width: Pixels per row.
+        height: Number of rows.
+        rgb: Three bytes per pixel, row by row from the top.
     """
     stride = 3 * width
     rows = b"".join(b"\0" + rgb[at : at + stride] for at in range(0, height * stride, stride))

@@ -1,4 +1,4 @@
-"""A page of the table of sessions: filtered, sorted, cut."""
+"""One page of the session table: filtered, sorted and cut to size."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from envwire.observe.v1 import observe_pb2 as pb
 
 MOST_ROWS = 200
 ENDED = "ended"
-#: Picking more than this part of all takes longer than sorting all.
+#: For more than one row in this many, sorting all rows is faster than selecting the top ones.
 _SORTED = 20
 
 Row = dict[str, Any]
 _T = TypeVar("_T")
 
-#: What each column is sorted by. Rows are made of the sessions that are shown, not of all ten thousand.
+#: Sort key of each column. Keys read sessions, so that rows are built only for the sessions shown, not for all 10,000.
 _KEYS: dict[str, Callable[[Session], Any]] = {
     "server": lambda session: session.server.address,
     "id": lambda session: session.status.session_id,
@@ -37,16 +37,16 @@ _KEYS: dict[str, Callable[[Session], Any]] = {
 
 @dataclass(frozen=True)
 class Query:
-    """What the table shows.
+    """Which rows the table shows, and in which order.
 
     Attributes:
-        text: Part of an id, environment, client or server; empty for all.
-        state: A state, `ENDED`, or empty for all that live.
+        text: Substring of an id, environment, client or server; empty for all.
+        state: A state, `ENDED`, or empty for all live sessions.
         server: Address of a server; empty for all.
-        sort: A column.
-        descending: Whether its largest value comes first.
-        offset: Rows before the first one that is shown.
-        limit: Rows that are shown.
+        sort: Column to sort by.
+        descending: Whether the largest value comes first.
+        offset: Rows to skip.
+        limit: Rows to show.
     """
 
     text: str = ""
@@ -59,10 +59,10 @@ class Query:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Query:
-        """Reads a query string.
+        """Parses a query string.
 
         Raises:
-            ValueError: A number or a column that is none.
+            ValueError: A number is invalid, or a column unknown.
         """
         sort = given.get("sort", "rate")
         if sort not in _KEYS:
@@ -79,7 +79,7 @@ class Query:
 
 
 def page(fleet: Fleet, query: Query) -> dict[str, Any]:
-    """Returns the rows to show and how many there are in all."""
+    """Returns the rows to show, and the total number of matches."""
     servers = [
         server
         for server in fleet.servers.values()

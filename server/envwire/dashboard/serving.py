@@ -1,4 +1,4 @@
-"""Serves the page until it is told to stop."""
+"""Runs the dashboard's HTTP server until it is told to stop."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from envwire.dashboard.app import Dashboard
 from envwire.dashboard.channels import Channels
 from envwire.dashboard.watching import Watcher
 
-#: Streams end with the server, which need not wait for them.
+#: Open streams would keep the server from stopping, so it does not wait longer for them.
 _STOP_SECONDS = 1
 
 
 class _Uvicorn(uvicorn.Server):
-    """Tells when it serves."""
+    """A uvicorn server that reports when it is ready, and stops cleanly on signals."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[], None], lifeline: int | None
@@ -36,7 +36,7 @@ class _Uvicorn(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
-        """Ends on SIGTERM and Ctrl-C with status 0, as servers do; uvicorn's own raises the signal again at the end."""
+        """Exits with status 0 on SIGTERM and Ctrl-C; uvicorn's own handler raises the signal again at the end."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop)
@@ -61,12 +61,12 @@ def run(
         targets: Servers and gateways to watch, HOST:PORT.
         host: Address to bind.
         port: Port to bind; 0 for any free one.
-        ready: Called with the page's address, in which its key is, once it is served.
-        lifeline: A file whose end stops it as well.
+        ready: Called with the page's URL, which includes its key, once it is served.
+        lifeline: File descriptor that stops the server when it is closed at the other end.
 
     Raises:
-        ValueError: The token would go where others can read it.
-        OSError: The address is taken or not this machine's.
+        ValueError: The token would be sent over an unprotected connection.
+        OSError: The address is in use or does not belong to this machine.
     """
     credentials = Credentials()
     for target in targets:

@@ -1,4 +1,4 @@
-"""What the page is told: the farm, and one session."""
+"""The JSON that the page shows: a summary of the farm, and the details of one session."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from envwire.dashboard.tiles import encoded
 from envwire.dashboard.verdict import shares, verdict
 from envwire.observe.v1 import observe_pb2
 
-#: How tracebacks begin, of Python and of the server's note that an environment raised.
+#: First lines of a traceback: Python's own, and the server's note that an environment raised.
 _TRACEBACKS = ("Traceback (most recent call last)", "the environment raised")
 
 
 def farm_summary(fleet: Fleet, waiting: int) -> dict[str, Any]:
-    """Returns the servers, and where the time goes.
+    """Returns the servers, and how the time of their sessions is spent.
 
     Args:
         fleet: The servers.
-        waiting: Makes that wait at the gateways.
+        waiting: Number of Makes that wait at the gateways.
     """
     doing = {
         server.address: [session.doing for session in server.sessions.values()]
@@ -55,7 +55,7 @@ def farm_summary(fleet: Fleet, waiting: int) -> dict[str, Any]:
 
 
 def known(fleet: Fleet, address: str, session_id: str) -> dict[str, Any]:
-    """Returns what the rounds told of a session, which takes no more than scope observe."""
+    """Returns what the rounds say about a session; scope observe is enough for that."""
     server = fleet.server(address)
     if session := server.sessions.get(session_id):
         parts = shares([session.doing])
@@ -66,7 +66,7 @@ def known(fleet: Fleet, address: str, session_id: str) -> dict[str, Any]:
 
 
 def description(told: observe_pb2.DescribeSessionResponse) -> dict[str, Any]:
-    """Returns what takes scope watch: counters, episodes, events, exit status, output and the last picture."""
+    """Returns the details that need scope watch: counters, episodes, events, exit status, output, last picture."""
     return {
         "counters": _counters(told.last if told.HasField("last") else told.session),
         "episodes": [
@@ -84,7 +84,7 @@ def description(told: observe_pb2.DescribeSessionResponse) -> dict[str, Any]:
 
 
 def _counters(status: observe_pb2.SessionStatus) -> dict[str, Any]:
-    """Returns episodes, repeats and recoveries; means are None where there is nothing to divide by."""
+    """Returns counts of episodes, repeats and recoveries; a mean without samples is None."""
     episodes = status.episodes
     known = episodes and isfinite(status.episode_returns)
     return {
@@ -99,7 +99,7 @@ def _counters(status: observe_pb2.SessionStatus) -> dict[str, Any]:
 
 
 def last_error(output: str) -> str:
-    """Returns the last exception in a process's output, in a line; empty when there is none."""
+    """Returns the last exception in a process's output, as one line; empty when there is none."""
     found, inside = "", False
     for line in output.splitlines():
         if line.startswith(_TRACEBACKS):

@@ -1,4 +1,4 @@
-"""The wall: pictures of several sessions in one stream. A browser opens only six connections to one address."""
+"""The wall: pictures of several sessions in one stream, since a browser opens only six connections per host."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from envwire.observe.v1 import observe_pb2 as pb
 
 MOST_TILES = 24
 
-#: Address of a server, and id of a session.
+#: Address of the server and id of the session.
 SessionKey = tuple[str, str]
 
 
 class Tiles:
-    """The tiles of one wall. Of each only the newest picture is kept until the browser takes it.
+    """The tiles of one wall. Only the newest picture of each is kept until the browser reads it.
 
     Args:
-        channels: To the servers.
-        keys: The sessions.
+        channels: Channels to the servers.
+        keys: The sessions to show.
     """
 
     def __init__(self, channels: Channels, keys: list[SessionKey]) -> None:
@@ -33,7 +33,7 @@ class Tiles:
         self._changed = asyncio.Event()
 
     async def lines(self) -> AsyncGenerator[bytes]:
-        """Yields JSON, a tile in each line."""
+        """Yields one line of JSON for each tile that changed."""
         tasks = [asyncio.ensure_future(self._look(key)) for key in self._keys]
         try:
             while True:
@@ -65,7 +65,7 @@ class Tiles:
 
 
 def tile_of(picture: pb.WatchFramesResponse) -> dict[str, str]:
-    """Returns what a tile shows: a picture, or why there is none."""
+    """Returns the tile's content: a picture, or the reason why there is none."""
     if picture.HasField("frame"):
         return {"png": encoded(picture.frame)}
     return {"text": picture.unavailable}

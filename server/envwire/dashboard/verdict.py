@@ -1,4 +1,4 @@
-"""Says in a sentence where the time of steps goes."""
+"""Summarizes in one sentence how the time of steps is spent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUIET = "Nothing steps at the moment."
 
 
 def shares(doing: Iterable[Activity]) -> dict[str, float]:
-    """Returns the parts of the time of all sessions that step, by name; they add up to 1. Empty when none does."""
+    """Returns the fraction of time per activity over all stepping sessions; sums to 1, empty when none steps."""
     stepping = [each for each in doing if each.steps > 0]
     if not stepping:
         return {}
@@ -29,7 +29,7 @@ def verdict(parts: dict[str, float]) -> str:
     """Returns the sentence.
 
     Args:
-        parts: What `shares` returned.
+        parts: The result of `shares`.
     """
     if not parts:
         return QUIET

@@ -1,4 +1,4 @@
-"""Watches servers, and the servers of farms, for as long as the page is served."""
+"""Watches servers, and the servers of farms, while the page is served."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from envwire.farm.v1 import farm_pb2
 from envwire.observe.v1 import observe_pb2
 
 _AGAIN_SECONDS: Final = 2.0
-#: Statuses of CallErrors.
+#: Statuses of a `CallError`.
 _NOT_OFFERED, _NO_SUCH_SESSION = 501, 404
-#: Servers that are watched; a farm with more is shown in part.
+#: Largest number of servers to watch; a larger farm is shown in part.
 MOST_SERVERS: Final = 1000
 
 
@@ -25,10 +25,10 @@ class Watcher:
 
     Args:
         targets: Servers and gateways, HOST:PORT.
-        channels: To them.
+        channels: Channels to them.
 
     Attributes:
-        fleet: What is known.
+        fleet: The watched servers and what they reported.
     """
 
     def __init__(self, targets: list[str], channels: Channels) -> None:
@@ -40,7 +40,7 @@ class Watcher:
 
     @property
     def waiting(self) -> int:
-        """Makes that wait at the gateways: each has a queue of its own."""
+        """Number of Makes that wait at the gateways, each of which has its own queue."""
         return sum(farm.waiting for farm in self._farms.values())
 
     async def run(self) -> None:
@@ -54,7 +54,7 @@ class Watcher:
             await self._channels.close()
 
     async def _follow(self, target: str) -> None:
-        """Watches a target: the servers that it lists if it is a gateway, else itself."""
+        """Watches a target: if it is a gateway, the servers that it lists, else the server itself."""
         while True:
             try:
                 request = farm_pb2.ListServersRequest()
@@ -70,7 +70,7 @@ class Watcher:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     def take_farm(self, gateway: str, farm: farm_pb2.ListServersResponse) -> None:
-        """Takes what a gateway lists: its servers are watched, and those that none lists any more are not."""
+        """Watches the servers that a gateway lists, and stops watching those that no gateway lists any more."""
         self._farms[gateway] = farm
         listed = {
             server.address: server
@@ -102,7 +102,7 @@ class Watcher:
             await asyncio.sleep(_AGAIN_SECONDS)
 
     async def _is_admin(self, address: str) -> bool:
-        """Whether the page may end sessions there: it names none, which only an admin is told."""
+        """Whether the page may end sessions there: EndSession without an id answers NOT_FOUND only to an admin."""
         try:
             await self._channels.ask(address, "admin", "EndSession", admin_pb2.EndSessionRequest())
         except CallError as error:

@@ -1,1 +1,1 @@
-"""Engines start the servers of a farm; they carry no traffic."""
+"""Engines start and stop the servers of a farm; they carry no traffic."""

@@ -17,9 +17,9 @@ from envwire.server.config import SETTINGS, ServerConfig
 
 _PORT = 50050
 _HTTP_PORT = 50053
-#: Time of a container to stop, beyond the time that its sessions have to end.
+#: Seconds that a container has to stop, beyond the drain time of its sessions.
 _STOP_SECONDS = 10
-#: In the way of what a container may do; a server's processes are an unprivileged user's anyway.
+#: Restricts what a container may do; a server's processes run as an unprivileged user anyway.
 _HARDENED: dict[str, Any] = {
     "restart": "unless-stopped",
     "read_only": True,
@@ -30,18 +30,18 @@ _HARDENED: dict[str, Any] = {
 
 
 def compose_file(count: int, config: ServerConfig, at: GatewayConfig, image: str) -> dict[str, Any]:
-    """Returns the description of the containers, for Compose.
+    """Returns the Compose file of the containers, as a dictionary.
 
     Args:
-        count: How many servers.
-        config: Settings of each.
+        count: Number of servers.
+        config: Settings of each server.
         at: Settings of the gateway.
-        image: Has envwire and the environments.
+        image: Image with envwire and the environments.
 
     Raises:
-        ValueError: A setting names a file, which containers do not see.
+        ValueError: A setting names a file, which the containers cannot see.
     """
-    public = ["--host=0.0.0.0", "--insecure"]  # only containers of the network reach them
+    public = ["--host=0.0.0.0", "--insecure"]  # reachable only from containers of the network
     ports = [f"127.0.0.1:{at.port}:{_PORT}"]
     if at.http_port:
         ports.append(f"127.0.0.1:{at.http_port}:{_HTTP_PORT}")
@@ -58,7 +58,7 @@ def compose_file(count: int, config: ServerConfig, at: GatewayConfig, image: str
 
 
 def _variables(config: ServerConfig) -> dict[str, str]:
-    """Returns the settings that are not the defaults, as environment variables."""
+    """Returns the settings that differ from their defaults, as environment variables."""
     changed = {
         name: value
         for name in SETTINGS
@@ -71,7 +71,7 @@ def _variables(config: ServerConfig) -> dict[str, str]:
                 f"{SETTINGS[name].option} names a file of this machine, which containers do not see; build an image "
                 "that has it, or use docker/farm.yaml"
             )
-    # Compose replaces what follows a dollar sign.
+    # Compose would substitute a variable after a dollar sign.
     return {
         SETTINGS[name].variable: _text(value).replace("$", "$$") for name, value in changed.items()
     }
@@ -81,7 +81,7 @@ _FILES = {name for name, setting in SETTINGS.items() if setting.kind is KINDS[Fi
 
 
 def _text(value: object) -> str:
-    """Returns a setting as an environment variable has it."""
+    """Returns a setting's value in the form of an environment variable."""
     if isinstance(value, (list, tuple)):
         return " ".join(cast("Sequence[str]", value))
     if isinstance(value, Mapping):
@@ -90,23 +90,23 @@ def _text(value: object) -> str:
 
 
 class _Project:
-    """A project of Compose, whose description is piped to each of its commands."""
+    """A Compose project, whose Compose file is piped to each command."""
 
     def __init__(self, name: str, description: dict[str, Any]) -> None:
         self._name = name
         self._description = json.dumps(description).encode()
 
     async def run(self, *command: str) -> None:
-        """Runs a command; its output goes to this program's.
+        """Runs a command with this program's output streams.
 
         Raises:
-            OSError: It failed.
+            OSError: The command failed.
         """
         process = await asyncio.create_subprocess_exec(
             *("docker", "compose", "--project-name", self._name, "--file", "-", *command),
             stdin=PIPE,
             stdout=2,
-            start_new_session=True,  # Ctrl-C must reach the farm's process only
+            start_new_session=True,  # Ctrl-C must reach only the farm's process
         )
         try:
             await process.communicate(self._description)
@@ -134,18 +134,18 @@ def run(
     ready: Callable[[str], None],
     image: str = "envwire-server",
 ) -> None:
-    """Runs a farm until SIGTERM or SIGINT, and removes its containers.
+    """Runs a farm until SIGTERM or SIGINT, then removes its containers.
 
     Args:
-        count: How many servers.
-        config: Settings of each.
+        count: Number of servers.
+        config: Settings of each server.
         at: Settings of the gateway.
         ready: Called with HOST:PORT of the gateway once all containers are healthy.
-        image: Has envwire and the environments.
+        image: Image with envwire and the environments.
 
     Raises:
-        OSError: Compose is missing, or fails.
-        ValueError: The settings cannot work.
+        OSError: Compose is missing or fails.
+        ValueError: The settings are invalid for containers.
     """
     if shutil.which("docker") is None:
         raise OSError("docker is not installed; --on local runs a farm without it")

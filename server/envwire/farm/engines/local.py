@@ -20,7 +20,7 @@ _log = logging.getLogger("envwire.farm")
 _READY = "ready: "
 _START_SECONDS = 120.0
 _RESTART_SECONDS = 1.0
-#: Time to stop, beyond the time that its sessions have to end.
+#: Seconds that a server has to stop, beyond the drain time of its sessions.
 _STOP_SECONDS = 10.0
 
 
@@ -28,8 +28,8 @@ class LocalServer:
     """One server of the farm.
 
     Args:
-        config: Its settings. It is started again at its first port, so that it takes its own place in the farm and its
-            old sessions are known to be gone.
+        config: Its settings. A restart uses the same port, so that the server takes its own place in the farm again
+            and the gateway knows that its old sessions are gone.
     """
 
     def __init__(self, config: ServerConfig) -> None:
@@ -40,7 +40,7 @@ class LocalServer:
         """Starts the server and waits until it serves.
 
         Raises:
-            OSError: It did not start; the message says why.
+            OSError: The server did not start; the message says why.
         """
         process = self._process = ChildProgram("envwire.server._server_process")
         try:
@@ -52,7 +52,7 @@ class LocalServer:
         self._config = replace(self._config, port=int(line.rpartition(":")[2]))
 
     async def keep(self) -> None:
-        """Starts the server again whenever it ends."""
+        """Restarts the server whenever it ends."""
         while True:
             if self._process is not None:
                 status = await self._process.wait()
@@ -64,7 +64,7 @@ class LocalServer:
                 _log.warning("%s", error)
 
     async def stop(self) -> None:
-        """Stops the server; its sessions have the drain time to end."""
+        """Stops the server; its sessions get the drain time to end."""
         process = self._process
         if process is None:
             return
@@ -93,14 +93,14 @@ def run(count: int, config: ServerConfig, at: GatewayConfig, ready: Callable[[st
     """Runs a farm until SIGTERM or SIGINT.
 
     Args:
-        count: How many servers.
-        config: Settings of each; their ports are any free ones.
+        count: Number of servers.
+        config: Settings of each server; ports are chosen freely.
         at: Settings of the gateway.
         ready: Called with HOST:PORT of the gateway once all servers are registered.
 
     Raises:
         OSError: A server does not start, or the gateway's address cannot be bound.
-        ValueError: The settings cannot work.
+        ValueError: The settings are invalid or contradict each other.
     """
     raise_file_limit()
     run_farm(_farm(count, replace(config, port=0), at), ready)

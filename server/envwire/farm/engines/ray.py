@@ -1,4 +1,4 @@
-"""A farm on a Ray cluster: the gateway in this process, and an actor for each server, which Ray places and restarts."""
+"""A farm on a Ray cluster: the gateway in this process, and one actor per server, which Ray places and restarts."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from envwire.server._front.event_loop import raise_file_limit
 from envwire.server.config import ServerConfig
 from envwire.server.server import Server
 
-#: Ray's namespace of the actors, which are called server-0, server-1, ...
+#: Ray namespace of the actors, which are named server-0, server-1, ...
 NAMESPACE = "envwire"
-#: An actor takes a processor of Ray's, on a node with few of them, and is restarted for ever.
+#: Each actor takes one CPU, is spread over the nodes, and is restarted without limit.
 _PLACED: dict[str, Any] = {
     "namespace": NAMESPACE,
     "num_cpus": 1,
     "scheduling_strategy": "SPREAD",
     "max_restarts": -1,
 }
-#: Time to stop, beyond the time that sessions have to end.
+#: Seconds that a server has to stop, beyond the drain time of its sessions.
 _STOP_SECONDS = 10.0
-#: Longest wait for actors to tell where their servers are; one that Ray has no place for does not.
+#: Longest wait for the actors' addresses, in seconds: an actor that Ray cannot place never answers.
 _ANSWER_SECONDS = 5.0
-#: Makes that may wait for a server that is added.
+#: How many Makes may wait while a server is being added.
 _QUEUE = 4096
 
 
 def _ray() -> Any:
-    """Returns the package, whose types are its own.
+    """Imports Ray, on first use and untyped.
 
     Raises:
-        OSError: It is not installed.
+        OSError: Ray is not installed.
     """
     try:
         return import_module("ray")
@@ -52,10 +52,10 @@ def _ray() -> Any:
 
 
 class ServerActor:
-    """One server, on the node where Ray puts the actor. When the actor is restarted elsewhere, so is the server.
+    """Actor that runs one server. When Ray restarts the actor on another node, the server moves with it.
 
     Args:
-        settings: Of the server, as `ServerConfig.to_json` writes them.
+        settings: The server's settings, as `ServerConfig.to_json` writes them.
     """
 
     def __init__(self, settings: str) -> None:
@@ -68,18 +68,18 @@ class ServerActor:
         threading.Thread(target=_end_with, args=args, daemon=True).start()
 
     def placed(self) -> tuple[str, str]:
-        """Returns HOST:PORT of the server, and the id of its node."""
+        """Returns HOST:PORT of the server and the id of its node."""
         ray = _ray()
         return self._server.target, ray.get_runtime_context().get_node_id()
 
     def stop(self) -> None:
-        """Stops the server for good; its sessions have the drain time to end."""
+        """Stops the server for good; its sessions get the drain time to end."""
         self._stopping.set()
         self._server.stop()
 
 
 def _end_with(pid: int, stopping: threading.Event) -> None:
-    """Ends the actor's process when its server does, so that Ray restarts both; not when the server was stopped."""
+    """Ends the actor's process when its server dies, so that Ray restarts both; a stopped server is left alone."""
     select.select([os.pidfd_open(pid)], [], [])
     if not stopping.is_set():
         os._exit(1)
@@ -89,8 +89,8 @@ class RayFleet:
     """The servers that Ray runs.
 
     Args:
-        ray: The package.
-        config: Settings of each.
+        ray: The imported `ray` package.
+        config: Settings of each server.
     """
 
     def __init__(self, ray: Any, config: ServerConfig) -> None:
@@ -104,21 +104,21 @@ class RayFleet:
 
     @property
     def size(self) -> int:
-        """How many there are (see `Fleet.size`)."""
+        """The number of servers (see `Fleet.size`)."""
         return len(self._actors)
 
     async def add(self) -> str:
-        """Starts a server where Ray has a processor for it; returns its address when it serves.
+        """Starts a server on a node with a free CPU; returns its address when it serves.
 
         Raises:
-            Exception: Ray's: it does not start, and Ray does not try again.
+            Exception: Ray's own error: the server did not start, and Ray gave up.
         """
         options = {"name": f"server-{next(self._numbers)}", **_PLACED}
         actor = self._make.options(**options).remote(self._settings)
         self._actors.append(actor)
         try:
             address, _ = await actor.placed.remote()
-        except Exception:  # it would count as one that starts, and no other would take its place
+        except Exception:  # else it would count as starting, and no other server would be added
             self._actors.remove(actor)
             self._ray.kill(actor)
             raise
@@ -133,10 +133,10 @@ class RayFleet:
         self._draining.remove(actor)
 
     async def _actor_at(self, address: str) -> Any:
-        """Returns the actor of a server; Ray may have restarted it elsewhere since it was added.
+        """Returns the actor of a server, which Ray may have restarted elsewhere since it was added.
 
         Raises:
-            OSError: None says that it has it.
+            OSError: No actor reports that address.
         """
         asked: dict[asyncio.Future[Any], Any] = {
             asyncio.ensure_future(actor.placed.remote()): actor for actor in self._actors
@@ -191,18 +191,18 @@ def run(
     ready: Callable[[str], None],
     scale: Scale | None = None,
 ) -> None:
-    """Runs a farm until SIGTERM or SIGINT, on the cluster that RAY_ADDRESS names, or on one of this machine.
+    """Runs a farm until SIGTERM or SIGINT, on the cluster that RAY_ADDRESS names or on one on this machine.
 
     Args:
-        count: How many servers; each takes a processor of Ray's.
-        config: Settings of each.
-        at: Settings of the gateway, which has to be reached from all nodes.
+        count: Number of servers; each takes one CPU of the cluster.
+        config: Settings of each server.
+        at: Settings of the gateway, which must be reachable from all nodes.
         ready: Called with HOST:PORT of the gateway once all servers are registered.
-        scale: The bounds of a farm that grows and shrinks, where Makes wait for a server that is added.
+        scale: Bounds of a farm that grows and shrinks; Makes then wait while a server is being added.
 
     Raises:
         OSError: Ray is not installed, or the gateway's address cannot be bound.
-        ValueError: Other machines would reach the ports, and the operator did not say that this is all right.
+        ValueError: Other machines could reach the ports, and the operator did not allow that.
     """
     ray = _ray()
     if not at.insecure:
@@ -210,7 +210,7 @@ def run(
             "the ports of a farm on Ray are open to all that reach its nodes; say --insecure when their network is "
             "trusted"
         )
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent home
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
     raise_file_limit()
     if scale is not None:
         count, at = scale.clamp(count), replace(at, queue=_QUEUE)

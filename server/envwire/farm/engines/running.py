@@ -1,4 +1,4 @@
-"""Runs a farm until the operator stops it, whatever its engine is."""
+"""Runs a farm of any engine until the operator stops it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def run_farm(farm: AbstractAsyncContextManager[str], ready: Callable[[str], None
     """Runs a farm until SIGTERM or SIGINT, which may come while it starts.
 
     Args:
-        farm: Starts it, yields HOST:PORT of its gateway once all servers are there, and stops it.
+        farm: Starts the farm, yields HOST:PORT of its gateway once all servers are registered, and stops the farm.
         ready: Called with that address.
     """
     run_loop(_run(farm, ready))

@@ -1,4 +1,4 @@
-"""AdminService of a gateway: its servers serve the calls, over their registrations."""
+"""AdminService of a gateway: forwards the calls to its servers, over their registrations."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class AdminService:
     Args:
         access: Identifies operators.
         registry: The servers.
-        registrations: What reaches them.
+        registrations: Their open registrations, which carry the calls.
     """
 
     def __init__(self, access: Access, registry: Registry, registrations: Registrations) -> None:
@@ -39,7 +39,7 @@ class AdminService:
         self._registrations = registrations
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Returns what serves its methods. Messages are read after the caller is authenticated."""
+        """Returns the gRPC handlers. A message is parsed only after its caller is authenticated."""
         answers: dict[str, tuple[str, ClientAnswer]] = {
             "ListSessions": ("list_sessions", self._list_sessions),
             "EndSession": ("end_session", self._end_session),
@@ -106,10 +106,10 @@ class AdminService:
         return (await self._order(member, order)).drain_server
 
     def _named(self, server_id: str) -> Member:
-        """Returns a server by its id, or else by its address.
+        """Returns a server by its id or its address.
 
         Raises:
-            FaultError: MALFORMED_REQUEST: there is none.
+            FaultError: MALFORMED_REQUEST: no server has that id or address.
         """
         alive = [each for each in self._registry if not each.dead]
         names = {each.address: each for each in alive} | {
@@ -122,7 +122,7 @@ class AdminService:
         )
 
     async def _order(self, member: Member, order: pb.AdminOrder) -> pb.AdminAnswer:
-        """Has a server serve a call (see `_ask`); one that does not answer is an error with the status UNAVAILABLE."""
+        """Forwards a call (see `_ask`); a server that does not answer is an error with status UNAVAILABLE."""
         try:
             return await self._ask(member, order)
         except UnansweredError as error:
@@ -135,11 +135,11 @@ class AdminService:
             ) from None
 
     async def _ask(self, member: Member, order: pb.AdminOrder) -> pb.AdminAnswer:
-        """Has a server serve a call.
+        """Forwards a call to a server and returns its answer.
 
         Raises:
-            UnansweredError: It does not answer.
-            FaultError: It refuses.
+            UnansweredError: The server does not answer.
+            FaultError: The server refuses the call.
         """
         calls = self._registrations.calls_to(member)
         if calls is None:

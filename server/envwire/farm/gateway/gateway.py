@@ -45,12 +45,12 @@ _PAUSE_SECONDS = 0.02
 
 
 class Running(NamedTuple):
-    """A gateway that runs.
+    """A running gateway.
 
     Attributes:
         target: HOST:PORT that it is bound to.
         registry: The servers that it knows.
-        waiting: How many Makes wait for room.
+        waiting: Returns how many Makes wait for a slot.
     """
 
     target: str
@@ -58,10 +58,10 @@ class Running(NamedTuple):
     waiting: Callable[[], int]
 
     async def registered(self, count: int) -> None:
-        """Waits until so many servers are registered.
+        """Waits until `count` servers are registered.
 
         Raises:
-            OSError: They are not, after 30 s.
+            OSError: Fewer are registered after 30 s.
         """
         await self._until(count, lambda _: True)
 
@@ -69,7 +69,7 @@ class Running(NamedTuple):
         """Waits until the server at an address is registered.
 
         Raises:
-            OSError: It is not, after 30 s.
+            OSError: It is not registered after 30 s.
         """
         await self._until(1, lambda each: each.address == address)
 
@@ -95,8 +95,8 @@ async def gateway(
         clock: Monotonic time, in seconds.
 
     Raises:
-        ValueError: The certificates or the tokens cannot be used.
-        OSError: They cannot be read, or the address cannot be bound.
+        ValueError: The certificates or the tokens are invalid.
+        OSError: A file cannot be read, or the address cannot be bound.
     """
     access, incarnation = Access(config, clock), secrets.token_hex(8)
     registry = Registry(clock())

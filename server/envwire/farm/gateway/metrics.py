@@ -1,4 +1,4 @@
-"""Metrics of a farm, as its gateway sees it."""
+"""Prometheus metrics of a farm, as its gateway sees it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from envwire.server._front.tally import Tally
 
 
 class GatewayMetrics(Collector):
-    """Metrics of one gateway. Slots are those of servers that are not dead.
+    """Metrics of one gateway. Slots of dead servers are not counted.
 
     Args:
         registry: The servers.
-        tally: The Makes that passed through the gateway.
-        allocator: Allocates the slots of the others.
-        waiting: How many Makes wait for room.
+        tally: Counts of the Makes that passed through the gateway.
+        allocator: Counts of the slots that were allocated.
+        waiting: Returns how many Makes wait for a slot.
         clock: Monotonic time, in seconds.
     """
 
@@ -42,7 +42,7 @@ class GatewayMetrics(Collector):
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
-        """Yields the metrics."""
+        """Yields the metrics, computed at each scrape."""
         now = self._clock()
         self._registry.advance(now)
         servers = [(each, each.state(now)) for each in self._registry]
@@ -69,7 +69,7 @@ class GatewayMetrics(Collector):
 
 
 def _by_state(states: Iterator[State.ValueType]) -> dict[str, int]:
-    """Returns how many servers are in each state, those without any included."""
+    """Returns the number of servers in each state, zeros included."""
     found = Counter(states)
     return {
         state_name(name): found[state]

@@ -1,4 +1,4 @@
-"""Pages of the sessions of a farm, server by server. No I/O."""
+"""Pagination of a farm's sessions, server by server. No I/O."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import NamedTuple
 from envwire.admin.v1 import admin_pb2 as pb
 from envwire.farm.gateway.registry.states import Member
 
-#: Servers that are asked at once for one page.
+#: Number of servers asked at once for one page.
 _AT_ONCE = 64
 
 
 class Cursor(NamedTuple):
-    """Where a page begins.
+    """Position at which a page begins.
 
     Attributes:
-        server_id: At which server; those before it in the order of ids were on the pages before.
-        after: Id of the session after which it begins; empty for the first one.
+        server_id: The first server of the page; earlier ones, in the order of ids, were on earlier pages.
+        after: Id of the last session of the previous page; empty to begin with the server's first.
     """
 
     server_id: str
@@ -26,27 +26,27 @@ class Cursor(NamedTuple):
 
     @classmethod
     def of(cls, page_token: str) -> Cursor:
-        """Reads a `next_page_token`."""
+        """Parses a `next_page_token`."""
         server_id, _, after = page_token.rpartition("\n")
         return cls(server_id, after)
 
     def token(self) -> str:
-        """Returns the `next_page_token` of a page that ends before it."""
+        """Returns the `next_page_token` of a page that ends at this position."""
         return "\n".join(self)
 
     def at(self, member: Member) -> str:
-        """Returns after which session a server's part of the page begins."""
+        """Returns the id of the session after which a server's part of the page begins."""
         return self.after if member.hello.server_id == self.server_id else ""
 
 
 class Part(NamedTuple):
-    """What one server told for a page.
+    """One server's part of a page.
 
     Attributes:
         member: The server.
         sessions: Its sessions, in the order of their ids.
-        more: Whether it has more of them.
-        why_not: Why it did not answer; empty where it did.
+        more: Whether the server has more of them.
+        why_not: Why the server did not answer; empty if it did.
     """
 
     member: Member
@@ -56,18 +56,18 @@ class Part(NamedTuple):
 
 
 def enough(members: Sequence[Member], most: int) -> int:
-    """Returns how many of the servers, from the first one on, should together have the sessions of a page.
+    """Returns how many of the servers, from the first one on, should have enough sessions to fill a page.
 
     Args:
-        members: The servers that are left.
-        most: The most sessions of a page.
+        members: The remaining servers.
+        most: Largest number of sessions on a page.
     """
     had = accumulate(member.active for member in members[:_AT_ONCE])
     return sum(1 for _ in takewhile(lambda sessions: sessions < most, had)) + 1
 
 
 def checked(member: Member, answer: pb.ListSessionsResponse, most: int, after: str) -> Part:
-    """Returns a server's answer as part of a page, unless it lists what it cannot have."""
+    """Returns a server's answer as part of a page; an invalid answer counts as none."""
     ids = [each.session_id for each in answer.sessions]
     in_order = all(one < other for one, other in zip([after, *ids], ids, strict=False))
     if (
@@ -82,12 +82,12 @@ def checked(member: Member, answer: pb.ListSessionsResponse, most: int, after: s
 
 
 def joined(parts: Sequence[Part], most: int, rest: Member | None) -> pb.ListSessionsResponse:
-    """Returns a page.
+    """Joins the parts of several servers to a page.
 
     Args:
-        parts: What its servers told, in the order of their ids.
-        most: The most sessions of a page.
-        rest: The server after those; None when there is none.
+        parts: Answers of the servers, in the order of their ids.
+        most: Largest number of sessions on a page.
+        rest: The next server after those; None if there is none.
     """
     page = pb.ListSessionsResponse()
     for part in parts:

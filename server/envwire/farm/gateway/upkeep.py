@@ -12,17 +12,17 @@ from envwire.farm.gateway.relaying.routing import Routes
 
 _log = logging.getLogger("envwire.farm")
 
-#: Often enough to tell a stall of the gateway itself (see `STALL_SECONDS`).
+#: Seconds between two sweeps: often enough to notice a stall of the gateway itself (see `STALL_SECONDS`).
 _SWEEP_SECONDS = 0.25
 _PROBE_SECONDS = 1.0
 
 
 class Upkeep:
-    """Sweeps the registry of one gateway.
+    """Sweeps the registry of one gateway: probes silent servers and fails the calls that wait for dead ones.
 
     Args:
         registry: The servers.
-        routes: The ways to them.
+        routes: The connections to them.
         clock: Monotonic time, in seconds.
     """
 
@@ -58,7 +58,7 @@ class Upkeep:
         self._routes.cut(member)
 
     async def stop(self) -> None:
-        """Ends it."""
+        """Stops the sweeps."""
         tasks = [self._sweeper, *self._probes.values()]
         for task in tasks:
             task.cancel()

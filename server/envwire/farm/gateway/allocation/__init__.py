@@ -1,1 +1,1 @@
-"""Allocations: slots that servers keep, and tickets for them."""
+"""Allocations: slots that servers reserve, and tickets to use them."""

@@ -1,8 +1,8 @@
-"""Allocates slots of several servers: all of them, or none.
+"""Allocates slots on several servers, all or nothing.
 
-The servers keep the slots. An allocation reserves its share at each of them at once; when one refuses, since another
-gateway was first, it gives the others back and tries again after a random time. It holds nothing while it waits, so
-two allocations cannot wait for each other, and the random times let one of them be first.
+The servers reserve the slots. An allocation asks all of them at once; when one refuses because another gateway was
+first, the allocation releases the rest and tries again after a random time. It holds nothing while it waits, so two
+allocations cannot deadlock, and the random times let one of them go first.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from envwire.farm.gateway.registry.states import Member
 
 _log = logging.getLogger("envwire.farm")
 
-#: Between reserving and committing; a gateway that is killed leaves no slots blocked for longer.
+#: Longest time between reserving and committing, in seconds: a killed gateway blocks slots for no longer.
 _RESERVED_SECONDS = 2.0
-#: Tries of an allocation that may not wait: others may have been first by chance.
+#: Attempts of an allocation that may not wait, since it may lose a race with others by chance.
 _TRIES = 8
-#: Random pause before the next try: doubled each time. Reserving takes some milliseconds.
+#: Bounds of the random pause before the next attempt, in seconds; it doubles each time. Reserving takes milliseconds.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
 
 
@@ -38,8 +38,8 @@ class Share:
 
     Attributes:
         member: The server.
-        slots: How many.
-        name: Names the reservation; empty where the server keeps none.
+        slots: Number of slots.
+        name: Id of the reservation; empty for a server that keeps no reservations.
     """
 
     member: Member
@@ -48,18 +48,18 @@ class Share:
 
 
 class Allocator:
-    """Allocates slots of the servers that a gateway knows.
+    """Allocates slots on the servers that a gateway knows.
 
     Args:
         registry: The servers.
-        registrations: What reaches those that keep slots.
+        registrations: Their open registrations, which carry the orders.
         clock: Monotonic time, in seconds.
         waiting: How many allocations may wait at once; 0 for none.
         timeout: Longest wait, in seconds.
 
     Attributes:
-        allocated: Slots that were allocated since the start.
-        refused: Allocations that were refused.
+        allocated: Number of slots allocated since the start.
+        refused: Number of allocations refused since the start.
     """
 
     def __init__(
@@ -84,13 +84,13 @@ class Allocator:
         """Sets slots aside for `HELD_SECONDS`.
 
         Args:
-            want: What each Make wants.
-            count: How many.
-            wait: How long to wait for so many.
-            claim: What they count for; None where nobody counts.
+            want: Requirements of each Make.
+            count: Number of slots.
+            wait: How long to wait for them, in seconds.
+            claim: The client's claim on its quota; None for a client without a quota.
 
         Raises:
-            FaultError: CAPACITY_REACHED: there are not so many, or not in time.
+            FaultError: CAPACITY_REACHED: too few slots are free, or none became free in time.
         """
         shares = await self._try(want, count, _TRIES, claim)
         if shares is None and wait > 0 and self._waiting < self._most:
@@ -139,12 +139,12 @@ class Allocator:
     async def _reserve(
         self, divided: dict[Member, int], unanswering: set[Member], claim: Claim | None
     ) -> list[Share] | None:
-        """Reserves at all servers; when one refuses, gives back what the others granted and returns None.
+        """Reserves slots at all servers; when one refuses, releases what the others granted and returns None.
 
         Args:
-            divided: How many slots at which server.
-            unanswering: Servers that keep no slots for it; those that do not now are added.
-            claim: What the slots count for.
+            divided: Number of slots per server.
+            unanswering: Servers that did not answer earlier; those that do not answer now are added.
+            claim: The client's claim on its quota.
         """
         shares = [
             Share(
@@ -165,7 +165,7 @@ class Allocator:
         finally:
             self._registry.settle_shares(divided, kept=kept, now=self._clock())
             for share, was_granted in zip(asked, granted, strict=True):
-                self._tell(share, kept=kept)  # one that answers late keeps slots as well
+                self._tell(share, kept=kept)  # a late answer may have reserved slots
                 if claim and was_granted and not kept:
                     claim.given_back(share.member, share.slots)
         return shares if kept else None

@@ -1,6 +1,6 @@
-"""Signs tickets, with which clients make environments at servers that do not know them.
+"""Signs tickets, which let clients make environments on servers that have no token of theirs.
 
-The key is made at the start and never leaves the process; servers get the public half when they register.
+The key is generated at the start and never leaves the process; servers get the public key when they register.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from envwire.farm.gateway.allocation.allocating import Share
 from envwire.farm.v1 import farm_pb2 as pb
 
-#: How long a ticket makes sessions.
+#: Lifetime of a ticket, in seconds.
 _SECONDS = 60
 
 
@@ -24,7 +24,7 @@ class TicketSigner:
         clock: Monotonic time, in seconds.
 
     Attributes:
-        public_key: By which servers know the tickets, 32 bytes.
+        public_key: The key by which servers verify the tickets, 32 bytes.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -34,11 +34,13 @@ class TicketSigner:
 
     @property
     def now(self) -> int:
-        """What the clock says, by which tickets expire, in seconds."""
+        """The time by the clock that tickets expire by, in whole seconds."""
         return int(self._clock())
 
     def sign(self, principal: str, share: Share, request: pb.AllocateRequest) -> bytes:
-        """Returns a SignedTicket for the Makes of an allocation at one server; empty where none is asked for or taken.
+        """Returns a SignedTicket for an allocation's Makes on one server.
+
+        It is empty when the client asked for none or the server accepts none.
 
         Args:
             principal: Name of the client.

@@ -1,1 +1,1 @@
-"""Makes through the gateway: the queue, the choice of a server, and repeats."""
+"""Makes through the gateway: their queue, the choice of a server, and repeated Makes."""

@@ -12,18 +12,18 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.makes.waiting import WaitingLine
 from envwire.server._ipc.unknown_environment import unknown_environment
 
-#: How long a Make waits for servers to register: after a gateway's start, or while those that make the environment are
-#: silent. Servers register again within a second.
+#: How long a Make waits for servers to register, in seconds: after a gateway's start, or while all servers that offer
+#: the environment are silent. Servers register again within a second.
 SETTLE_SECONDS = 2.5
 #: How many Makes may wait for servers to register.
 _SETTLING = 4096
 
 
 class _Request(NamedTuple):
-    """What is waited for.
+    """A Make that waits for a slot.
 
     Attributes:
-        want: The environment.
+        want: Its requirements.
         but: Servers that refused it.
     """
 
@@ -32,13 +32,13 @@ class _Request(NamedTuple):
 
 
 class MakeQueue:
-    """Takes slots of servers; a Make that finds none waits until one is free.
+    """Claims slots on servers; a Make that finds none waits until one is free.
 
     Args:
-        registry: Whose servers.
+        registry: The servers.
         clock: Monotonic time, in seconds.
-        length: How many may wait for room; 0 for none.
-        timeout: Seconds that one may wait for room.
+        length: How many Makes may wait for a slot; 0 for none.
+        timeout: Longest wait for a slot, in seconds.
     """
 
     def __init__(
@@ -58,10 +58,10 @@ class MakeQueue:
         return len(self._line)
 
     async def claim(self, want: Want, but: frozenset[Member] = frozenset()) -> Member:
-        """Takes a slot (see `Registry.claim`), after waiting for one if necessary.
+        """Claims a slot (see `Registry.claim`), waiting for one if necessary.
 
         Raises:
-            FaultError: UNKNOWN_ENVIRONMENT; CAPACITY_REACHED: no room, or none in time.
+            FaultError: UNKNOWN_ENVIRONMENT; CAPACITY_REACHED: no slot is free, or none became free in time.
         """
         now = self._clock()
         member = self._registry.claim(want, now, but)
@@ -75,7 +75,7 @@ class MakeQueue:
         )
 
     def _limits(self, want: Want, now: float) -> tuple[int, float]:
-        """Returns how many may wait, and how long."""
+        """Returns how many Makes may wait, and for how many seconds."""
         if self._registry.serving(want, now):
             return self._length, self._timeout if self._length else 0.0
         if any(want.suits(each) and not each.dead for each in self._registry):
@@ -83,7 +83,7 @@ class MakeQueue:
         return _SETTLING, self._settled - now
 
     def _advance(self) -> None:
-        """Gives slots to those that have waited longest. A Make that finds none ends the search for equal ones."""
+        """Gives free slots to the longest-waiting Makes. Once a Make finds none, equal Makes are skipped."""
         now, in_vain = self._clock(), set[tuple[str, str, frozenset[Member]]]()
         for turn in self._line:
             want, but = turn.want

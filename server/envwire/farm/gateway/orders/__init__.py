@@ -1,1 +1,1 @@
-"""Orders to servers over their registrations: about slots, and what operators ask for."""
+"""Orders to servers over their registrations: about slots, and the calls of operators."""

@@ -1,4 +1,4 @@
-"""Calls of AdminService that a server serves for its gateway."""
+"""AdminService calls that a gateway forwards to a server."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from envwire.farm.gateway.orders.outbox import Outbox
 from envwire.farm.gateway.orders.questions import Questions
 from envwire.farm.v1 import farm_pb2 as pb
 
-#: A server that lives answers in milliseconds, a thousand sessions in ten; one whose machine is overloaded later.
+#: Longest wait for an answer, in seconds. A server answers in milliseconds, one with 1,000 sessions in ten; an
+#: overloaded machine takes longer.
 _ANSWER_SECONDS = 2.0
 
 
 class OperatorCalls:
-    """The calls to one server.
+    """The forwarded calls to one server.
 
     Args:
         outbox: Carries orders to it.
@@ -24,26 +25,26 @@ class OperatorCalls:
         self._numbers = count(1)
 
     async def ask(self, order: pb.AdminOrder) -> pb.AdminAnswer:
-        """Has the server serve a call, and returns its answer.
+        """Forwards a call and returns the server's answer.
 
         Args:
-            order: The call; it gets its number here.
+            order: The call; its number is assigned here.
 
         Raises:
-            UnansweredError: There is none.
+            UnansweredError: The server does not answer.
         """
         order.order_id = next(self._numbers)
         return await self._asked.ask(order.order_id, pb.RegisterResponse(admin_order=order))
 
     def take_answer(self, answer: pb.AdminAnswer) -> None:
-        """Takes a server's answer."""
+        """Delivers a server's answer to the call that waits for it."""
         self._asked.take_answer(answer.order_id, answer)
 
     @property
     def silence(self) -> float:
-        """For how long the server answered nothing though it was asked, in seconds."""
+        """Seconds since the server last answered while an order was outstanding; 0 without one."""
         return self._asked.silence
 
     def end(self) -> None:
-        """Ends all waits: the registration ended."""
+        """Fails all waiting calls, since the registration ended."""
         self._asked.end()

@@ -1,4 +1,4 @@
-"""Orders on their way to one server, bounded in number and bytes."""
+"""Queue of orders to one server, bounded in number and bytes."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from collections import deque
 
 from envwire.farm.v1 import farm_pb2 as pb
 
-#: Orders to one server that it has not read. A thousand allocations at once give it one each, and one more to commit.
+#: Most orders that a server has not read yet. A thousand simultaneous allocations take one each, and one to commit.
 MOST_ORDERS = 4096
 MOST_BYTES = 256 * 1024
 
 
 class UnansweredError(Exception):
-    """A server does not answer an order; the message says why."""
+    """A server did not answer an order; the message says why."""
 
 
 class Outbox:
-    """The orders that one registration has still to carry."""
+    """The orders that one registration has yet to send."""
 
     def __init__(self) -> None:
         self._orders: deque[bytes] = deque()
@@ -28,7 +28,7 @@ class Outbox:
         """Adds an order.
 
         Raises:
-            UnansweredError: There are too many that the server has not read.
+            UnansweredError: The server has too many unread orders.
         """
         raw = order.SerializeToString()
         if len(self._orders) >= MOST_ORDERS or self._bytes + len(raw) > MOST_BYTES:
@@ -38,12 +38,12 @@ class Outbox:
         self._more.set()
 
     async def next(self) -> bytes:
-        """Returns the order to send next; `sent` reports that it was carried."""
+        """Waits for the next order and returns it encoded; the caller calls `sent` once it is written."""
         while not self._orders:
             self._more.clear()
             await self._more.wait()
         return self._orders[0]
 
     def sent(self) -> None:
-        """Records that the order of `next` was carried."""
+        """Records that the order returned by `next` was written."""
         self._bytes -= len(self._orders.popleft())

@@ -1,4 +1,4 @@
-"""Orders that a server answers: each waits for its answer, for a limited time."""
+"""Orders that a server answers, each awaited for a limited time."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Answer = TypeVar("Answer")
 
 
 class Questions(Generic[Key, Answer]):
-    """Orders of one kind to one server.
+    """Orders of one kind to one server, matched with their answers by key.
 
     Args:
-        outbox: Carries them.
-        seconds: How long to wait for an answer.
+        outbox: Carries the orders.
+        seconds: Longest wait for an answer.
     """
 
     def __init__(self, outbox: Outbox, seconds: float) -> None:
@@ -30,11 +30,11 @@ class Questions(Generic[Key, Answer]):
         """Sends an order and returns its answer.
 
         Args:
-            key: What the answer is known by.
+            key: Identifies the answer.
             order: The order.
 
         Raises:
-            UnansweredError: There is none.
+            UnansweredError: The server did not answer in time.
         """
         loop = asyncio.get_running_loop()
         self._asked_since = loop.time() if self._asked_since is None else self._asked_since
@@ -50,7 +50,7 @@ class Questions(Generic[Key, Answer]):
             del self._asked[key]
 
     def take_answer(self, key: Key, answer: Answer) -> None:
-        """Takes an answer. One that nobody waits for any more is dropped."""
+        """Delivers an answer to its waiting order; an answer that nobody waits for any more is dropped."""
         self._asked_since = None
         asked = self._asked.get(key)
         if asked is not None and not asked.done():
@@ -58,7 +58,7 @@ class Questions(Generic[Key, Answer]):
 
     @property
     def silence(self) -> float:
-        """For how long nothing was answered though something was asked, in seconds."""
+        """Seconds since the last answer while an order was outstanding; 0 without one."""
         return (
             0.0
             if self._asked_since is None
@@ -66,7 +66,7 @@ class Questions(Generic[Key, Answer]):
         )
 
     def end(self) -> None:
-        """Ends all waits: the registration ended."""
+        """Fails all waiting orders, since the registration ended."""
         for asked in self._asked.values():
             _give_up(asked, UnansweredError("its registration ended"))
 

@@ -1,4 +1,4 @@
-"""The open registrations, over which servers get orders."""
+"""The open registrations, over which the gateway sends orders to servers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Registration:
     """An open registration.
 
     Attributes:
-        outbox: The orders that it carries.
-        slots: Those about slots.
-        calls: Those of operators.
+        outbox: Queue of the orders that it carries.
+        slots: Orders about slots.
+        calls: Operators' calls.
     """
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Registration:
         self.calls = OperatorCalls(self.outbox)
 
     def take_answer(self, report: pb.RegisterRequest) -> bool:
-        """Takes what a server sent; returns whether it answers an order."""
+        """Delivers a server's message if it answers an order; returns whether it does."""
         if report.HasField("slot_answer"):
             self.slots.take_answer(report.slot_answer)
         elif report.HasField("admin_answer"):
@@ -36,11 +36,11 @@ class Registration:
 
     @property
     def silence(self) -> float:
-        """For how long the server answered no order though it was asked, in seconds."""
+        """Seconds since the server last answered while an order was outstanding; 0 without one."""
         return max(self.slots.silence, self.calls.silence)
 
     def end(self) -> None:
-        """Ends all waits for its server."""
+        """Fails all orders that wait for the server."""
         self.slots.end()
         self.calls.end()
 
@@ -52,34 +52,34 @@ class Registrations:
         self._open: dict[str, Registration] = {}
 
     def add(self, member: Member, registration: Registration) -> None:
-        """Adds one that begins."""
+        """Adds a server's new registration."""
         self._open[member.incarnation] = registration
 
     def remove(self, member: Member, registration: Registration) -> None:
-        """Removes one that ended."""
+        """Removes a registration that ended."""
         registration.end()
         if self._open.get(member.incarnation) is registration:
             del self._open[member.incarnation]
 
     def slots_of(self, member: Member) -> SlotKeeper | None:
-        """Returns what reaches the slots of a server; None for one that keeps none."""
+        """Returns the keeper of a server's slots; None for a server that keeps no reservations."""
         registration = self._open.get(member.incarnation)
         return registration.slots if registration and member.hello.keeps_slots else None
 
     async def reserve(
         self, member: Member, name: bytes, count: int, seconds: float, claim: Claim | None
     ) -> bool:
-        """Has a server keep free slots; returns whether it does.
+        """Asks a server to reserve free slots; returns whether it did.
 
         Args:
             member: The server.
-            name: Names the reservation.
-            count: How many.
-            seconds: How long.
-            claim: What they count for; None where nobody counts.
+            name: Id of the reservation.
+            count: Number of slots.
+            seconds: How long to reserve them.
+            claim: The client's claim on its quota; None for a client without a quota.
 
         Raises:
-            UnansweredError: It does not say, keeps none, or does not count them.
+            UnansweredError: The server does not answer, keeps no reservations, or does not count them per client.
         """
         slots = self.slots_of(member)
         if slots is None or (claim is not None and member.clients is None):
@@ -90,12 +90,12 @@ class Registrations:
         return granted
 
     def release(self, member: Member, name: bytes) -> None:
-        """Has a server give back what no Make took of a reservation."""
+        """Tells a server to release the slots of a reservation that no Make used."""
         slots = self.slots_of(member)
         if slots is not None:
             slots.release(name)
 
     def calls_to(self, member: Member) -> OperatorCalls | None:
-        """Returns what reaches a server with operators' calls; None for one that takes none."""
+        """Returns the operators' calls to a server; None for a server that accepts none."""
         registration = self._open.get(member.incarnation)
         return registration.calls if registration and member.hello.takes_admin_orders else None

@@ -1,4 +1,4 @@
-"""Orders to a server about its free slots."""
+"""Orders that reserve free slots on a server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from envwire.farm.v1 import farm_pb2 as pb
 
 _Action = pb.SlotOrder.Action
 
-#: A server that lives answers in milliseconds.
+#: Longest wait for an answer, in seconds; a healthy server answers in milliseconds.
 _ANSWER_SECONDS = 1.0
 
 
 class SlotKeeper:
-    """The free slots of one server.
+    """Reserves free slots of one server.
 
     Args:
         outbox: Carries orders to it.
@@ -27,16 +27,16 @@ class SlotKeeper:
         self._asked = Questions[bytes, bool](outbox, _ANSWER_SECONDS)
 
     async def reserve(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
-        """Has the server keep free slots; returns whether it does.
+        """Asks the server to reserve free slots; returns whether it did.
 
         Args:
-            name: Names the reservation.
-            count: How many.
-            seconds: How long.
-            principal: The client that they count for.
+            name: Id of the reservation.
+            count: Number of slots.
+            seconds: How long to reserve them.
+            principal: Client whose quota they count against; empty for none.
 
         Raises:
-            UnansweredError: It does not say, and keeps none for long.
+            UnansweredError: The server does not answer; slots that it may have reserved expire on their own.
         """
         order = pb.SlotOrder(
             action=_Action.ACTION_RESERVE,
@@ -48,27 +48,27 @@ class SlotKeeper:
         return await self._asked.ask(name, pb.RegisterResponse(slot_order=order))
 
     def commit(self, name: bytes, seconds: float) -> None:
-        """Has the server keep them for so long."""
+        """Extends a reservation to the given number of seconds from now."""
         held = to_duration(seconds)
         self._tell(pb.SlotOrder(action=_Action.ACTION_COMMIT, reservation_id=name, held=held))
 
     def release(self, name: bytes) -> None:
-        """Has the server give them back."""
+        """Tells the server to release the unused slots of a reservation."""
         self._tell(pb.SlotOrder(action=_Action.ACTION_RELEASE, reservation_id=name))
 
     def _tell(self, order: pb.SlotOrder) -> None:
-        with contextlib.suppress(UnansweredError):  # it keeps slots for as long as was said first
+        with contextlib.suppress(UnansweredError):  # it then lasts as first asked for
             self._outbox.put(pb.RegisterResponse(slot_order=order))
 
     def take_answer(self, answer: pb.SlotAnswer) -> None:
-        """Takes a server's answer."""
+        """Delivers a server's answer to the order that waits for it."""
         self._asked.take_answer(answer.reservation_id, answer.granted)
 
     @property
     def silence(self) -> float:
-        """For how long the server answered nothing though it was asked, in seconds."""
+        """Seconds since the server last answered while an order was outstanding; 0 without one."""
         return self._asked.silence
 
     def end(self) -> None:
-        """Ends all waits: the registration ended."""
+        """Fails all waiting orders, since the registration ended."""
         self._asked.end()

@@ -1,7 +1,7 @@
-"""Servers by what they make, each pool with its least busy server first. No I/O.
+"""Pools of equal servers, each with its least busy server first. No I/O.
 
-A Make must not look at every server: at 1,000 of them that took 4.7 ms. Farms have few kinds of servers, so those that
-differ in nothing but their load are one pool, and each pool has a heap.
+A Make must not look at every server: with 1,000 of them that took 4.7 ms. Farms have few kinds of servers, so servers
+that differ only in their load form a pool, and each pool has a heap.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from envwire.farm.gateway.registry.states import Member
 
 
 class _Entry(NamedTuple):
-    """A server in a heap, in the order of fields.
+    """A server in a heap, ordered by the fields.
 
     Attributes:
-        taken: The part of its slots that is taken.
-        turn: Number of the last Make that went to it.
-        number: No two entries have the same.
+        taken: Fraction of its slots that is taken.
+        turn: Number of the last Make that it received.
+        number: Unique number of the entry, which breaks ties.
         member: The server.
     """
 
@@ -51,7 +51,7 @@ class _Pool:
         return self._current
 
     def update(self, member: Member) -> None:
-        """Enters a server at its present load, or removes one that has no room."""
+        """Enters a server at its current load, or removes it if it has no room."""
         if not member.has_room:
             self._current.pop(member, None)
             return
@@ -86,7 +86,7 @@ class _Pool:
 
 
 class Pools:
-    """All servers of a farm; to be told of each change of one."""
+    """All servers of a farm, in pools; call `update` after each change of a server."""
 
     def __init__(self) -> None:
         self._numbers = count()
@@ -102,13 +102,13 @@ class Pools:
         pool.update(member)
 
     def update(self, member: Member) -> None:
-        """Takes note that a server changed; nothing happens if it was removed."""
+        """Updates the position of a server that changed; a removed server is ignored."""
         pool = self._pool_of.get(member)
         if pool is not None:
             pool.update(member)
 
     def remove(self, member: Member) -> None:
-        """Removes a server, if it is there."""
+        """Removes a server, if it is present."""
         pool = self._pool_of.pop(member, None)
         if pool is None:
             return
@@ -118,7 +118,7 @@ class Pools:
             del self._sizes[pool], self._pools[pool.sample.kind]
 
     def suiting(self, want: Want) -> Iterator[Member]:
-        """Yields the servers with room that make something and have the labels."""
+        """Yields the servers with room that offer the wanted environment and have the labels."""
         for pool in self._pools.values():
             if want.suits(pool.sample):
                 yield from pool.members
@@ -126,12 +126,12 @@ class Pools:
     def choose(
         self, want: Want, takes: Callable[[Member], bool], but: Collection[Member] = ()
     ) -> Member | None:
-        """Returns the least busy server for a Make, of the wanted fingerprint if there is one.
+        """Returns the least busy server for a Make, preferably one with the wanted fingerprint.
 
         Args:
-            want: What it wants.
-            takes: Whether a server takes Makes.
-            but: Servers to leave out.
+            want: Requirements of the Make.
+            takes: Returns whether a server accepts Makes.
+            but: Servers to exclude.
         """
         suiting = [each for each in self._pools.values() if want.suits(each.sample)]
         preferred = [each for each in suiting if want.prefers(each.sample)]

@@ -1,8 +1,8 @@
-"""Quotas: how many slots of the farm a client may hold. No I/O.
+"""Quotas: limits on the slots of a farm that one client holds. No I/O.
 
-Servers count them: sessions, and slots that they keep. What a gateway asks a server to keep counts from then on, and
-what was kept since the server's last report as well, so one gateway lets nobody have more. Of several gateways each
-learns of the others' slots with the servers' next reports, a tenth of a second later.
+Servers count the slots of each client: its sessions, and the slots reserved for it. A gateway adds what it has asked
+servers to reserve since their last reports, so a single gateway never exceeds a quota. With several gateways, each
+learns of the others' slots from the servers' next reports, a tenth of a second later.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Claim:
     """Slots that a client with a quota is about to get.
 
     Args:
-        pending: The slots that clients are about to get, by name.
+        pending: Number of slots that each client is about to get, by the client's name.
         principal: Name of the client.
-        count: How many.
+        count: Number of slots.
 
     Attributes:
         principal: Name of the client.
@@ -35,17 +35,17 @@ class Claim:
         self._add(count)
 
     def granted(self, member: Member, count: int) -> None:
-        """Records that a server keeps some of them: from now on they are among those that it counts."""
+        """Records that a server reserved some of them, which it counts from now on."""
         self._add(-count)
         self._count(member, count)
 
     def given_back(self, member: Member, count: int) -> None:
-        """Records that a server has some of them back, which are to be claimed elsewhere."""
+        """Records that a server released some of them, which are to be claimed elsewhere."""
         self._count(member, -count)
         self._add(count)
 
     def end(self) -> None:
-        """Records that the client gets no more."""
+        """Drops what is left of the claim: the client gets no more slots."""
         self._add(-self._left)
 
     def _add(self, count: int) -> None:
@@ -63,8 +63,8 @@ class Quotas:
     """The quotas of one gateway.
 
     Args:
-        members: The servers, as they are now.
-        default: Quota of clients whose token says none; 0 for none.
+        members: The current servers.
+        default: Quota of clients whose token sets none; 0 for no limit.
     """
 
     def __init__(self, members: Iterable[Member], default: int) -> None:
@@ -82,17 +82,17 @@ class Quotas:
         return sum(counted) + self._pending[principal]
 
     def of(self, client: Client) -> int:
-        """Returns how many slots a client may hold; 0 for any number."""
+        """Returns how many slots a client may hold; 0 for no limit."""
         if not client.name.startswith(BY_TOKEN):
             return 0
         return self._default if client.quota is None else client.quota
 
     @contextmanager
     def claim(self, client: Client, count: int) -> Generator[Claim | None]:
-        """Claims slots for a client; None for a client without a quota.
+        """Claims slots for a client; yields None for a client without a quota.
 
         Raises:
-            FaultError: CLIENT_LIMIT_REACHED.
+            FaultError: CLIENT_LIMIT_REACHED: the client would hold more than its quota.
         """
         quota = self.of(client)
         if not quota:

@@ -1,7 +1,7 @@
 """Which registration may take the place of another. No I/O.
 
-An id and an incarnation belong to the server that registered them first, while it lives: otherwise any server of the
-farm could register as another one, and its clients and the requests of its sessions would go there.
+An id and an incarnation belong to the server that registered them first, for as long as it lives. Otherwise any server
+of the farm could register as another one, and would receive its clients and the requests of its sessions.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from envwire.farm.gateway.registry.states import Member
 
 
 class TakenError(Exception):
-    """The id or the incarnation of a registration is another server's."""
+    """The id or the incarnation of a registration belongs to another server."""
 
 
 def check_succession(new: Member, named: Member | None, ran: Member | None, now: float) -> None:
-    """Refuses a registration in the place of another server.
+    """Refuses a registration that would replace another server.
 
     Args:
-        new: What registers.
+        new: The server that registers.
         named: The last server of the same id, if any.
         ran: The last server of the same incarnation, alive or dead, if any.
         now: The time.
 
     Raises:
-        TakenError: It is refused.
+        TakenError: The id or the incarnation belongs to another server.
     """
     if ran is not None and not _is_same_server(new, ran, now):
         raise TakenError(f"incarnation {new.incarnation} is another server's")
@@ -36,12 +36,12 @@ def check_succession(new: Member, named: Member | None, ran: Member | None, now:
 
 
 def _is_same_server(new: Member, ran: Member, now: float) -> bool:
-    """Returns whether a run registers again: after its connection broke it may be at another address."""
+    """Returns whether the same run registers again; after a broken connection its address may differ."""
     ids = new.hello.server_id == ran.hello.server_id and new.owner == ran.owner
     return ids and (new.address == ran.address or ran.dead or ran.is_silent(now))
 
 
 def _is_restart(new: Member, named: Member, now: float) -> bool:
-    """Returns whether a server was restarted in place. It is at the same address, so the earlier run has ended."""
+    """Returns whether a server was restarted in place: at the same address, so the earlier run has ended."""
     same = new.address == named.address and new.owner == named.owner
     return same and named.is_silent(now)

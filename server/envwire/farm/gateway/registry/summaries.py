@@ -12,7 +12,7 @@ from envwire.v1 import environment_pb2 as pb
 
 
 def list_environments(members: Iterable[Member]) -> pb.ListEnvironmentsResponse:
-    """Returns the environments of all servers, each id once, in the order of a server's list."""
+    """Returns the environments of all servers, without duplicates, in the order in which a server lists them."""
     found = {
         (each.library, each.spec.id): each
         for member in members
@@ -25,7 +25,7 @@ def describe(members: Sequence[Member], incarnation: str, now: float) -> pb.GetS
     """Returns the capabilities and limits that hold on every server of the farm.
 
     Args:
-        members: The servers, dead ones left out.
+        members: The servers that are not dead.
         incarnation: Identifies the run of the gateway.
         now: The time.
     """
@@ -59,7 +59,7 @@ class _Pick(Protocol):
     ) -> pb.GetServerInfoResponse: ...
 
 
-#: How limits are merged: the smallest of what servers allow, the largest of times to wait for.
+#: How limits are merged: the smallest of what servers allow, the largest of times to wait.
 _PICKED: dict[str, _Pick] = {
     "default_lease": min,
     "max_lease": min,
