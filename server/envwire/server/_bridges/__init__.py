@@ -1,1 +1,1 @@
-"""Bridges: processes that offer another protocol and are ordinary clients of the server."""
+"""Bridges: processes that serve another protocol, as ordinary clients of the server."""

@@ -17,7 +17,7 @@ _STOP_SECONDS = 10.0
 
 @asynccontextmanager
 async def openenv_bridge(config: ServerConfig, target: str) -> AsyncGenerator[None]:
-    """Runs the bridge for OpenEnv's clients, if the server is to have one.
+    """Runs the OpenEnv bridge, if the settings ask for one.
 
     Args:
         config: The server's settings.

@@ -1,1 +1,1 @@
-"""Hosting: libraries of environments, making them, vector and multi-agent environments."""
+"""Hosting: environment libraries, making environments, vector and multi-agent environments."""

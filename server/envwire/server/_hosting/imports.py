@@ -1,4 +1,4 @@
-"""Imports the modules that the operator named: by dotted name, or by file path."""
+"""Imports the modules that the operator named, by dotted name or by file path."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from types import FrameType, ModuleType, TracebackType
 
 
 class BrokenModuleError(ImportError):
-    """A module that the operator named raised while it was imported; the text is its traceback."""
+    """A module that the operator named raised during its import; the text is its traceback."""
 
 
 def import_named(name: str) -> ModuleType:
     """Imports `lab.envs`, or the file `lab.py`.
 
     Raises:
-        BrokenModuleError: It is not there, or it raised; the text says where.
+        BrokenModuleError: The module was not found, or raised; the text says where.
     """
     try:
         return _import_file(Path(name)) if name.endswith(".py") else importlib.import_module(name)
@@ -42,7 +42,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _described(name: str, error: Exception) -> str:
-    """Returns the traceback from the module's first line on, without the frames that imported it."""
+    """Returns the traceback from the module's first frame on, without those that imported it."""
     if isinstance(error, ModuleNotFoundError) and error.name in {name, name.partition(".")[0]}:
         return (
             f"--import {name}: there is no module of that name. Run the server where it can be imported, or name the "
@@ -55,7 +55,7 @@ def _described(name: str, error: Exception) -> str:
 
 
 def _outside(frames: TracebackType | None) -> TracebackType | None:
-    """Returns the part of a traceback that begins outside of this file and of Python's own importing."""
+    """Skips the frames of this file and of Python's import machinery."""
     while frames is not None and _imports(frames.tb_frame):
         frames = frames.tb_next
     return frames

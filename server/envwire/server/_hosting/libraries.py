@@ -1,7 +1,6 @@
-"""The catalogue: environments and wrappers that clients may name, from the installed libraries.
+"""The catalogue: environments and wrappers of the installed libraries that clients may name.
 
-Environment code is imported here and nowhere else. It runs in the fork server and in the session processes, never in
-the front.
+Environment code is imported only here, which runs in the fork server and in session processes, never in the front.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from envwire.server._hosting.unmatched import unmatched
 from envwire.server._ipc.unknown_environment import unknown_environment
 from envwire.v1 import environment_pb2
 
-#: Environments of the conformance suite: registered only where the operator names them.
+#: Ids of the conformance suite's environments, registered only if the operator names them.
 _CONFORMANCE_PREFIX = "Conformance/"
 
 
@@ -35,7 +34,7 @@ def load_libraries(version: str, patterns: Iterable[str] = ()) -> list[Library]:
     """Returns the installed libraries in the order in which ids are looked up.
 
     Raises:
-        ImportError: A pattern asks for PettingZoo, and it is not installed.
+        ImportError: A pattern names PettingZoo, which is not installed.
     """
     libraries = [Library(envwire_family(), envs, version)]
     if any(pattern.startswith(_CONFORMANCE_PREFIX) for pattern in patterns):
@@ -52,7 +51,7 @@ def load_libraries(version: str, patterns: Iterable[str] = ()) -> list[Library]:
 
 @dataclass(frozen=True)
 class Listing:
-    """One environment that the server makes."""
+    """One environment that the server offers."""
 
     library: Library
     spec: Any
@@ -60,9 +59,9 @@ class Listing:
 
 @dataclass
 class Catalogue:
-    """The environments and wrappers that this server makes, by name.
+    """The environments and wrappers that this server offers, by name.
 
-    Nothing is added after the server started: what a client names is looked up here, never imported.
+    The catalogue is fixed at the start: names from clients are looked up here, never imported.
     """
 
     libraries: Sequence[Library]
@@ -75,8 +74,8 @@ class Catalogue:
 
         Args:
             env_id: The id.
-            library: The library to take it from; empty for any.
-            prefer: The library to look in first; then they come in their own order.
+            library: The library to look in; empty for any.
+            prefer: The library to look in first; the others follow in their own order.
 
         Raises:
             FaultError: UNKNOWN_ENVIRONMENT.
@@ -113,14 +112,14 @@ def load_catalogue(
     version: str,
     attribute_access: AttributeAccess = EVERYTHING,
 ) -> Catalogue:
-    """Imports what the operator named and lists the environments whose ids match.
+    """Imports what the operator named, and lists the environments whose ids match.
 
     Args:
         patterns: Ids or shell patterns, "CartPole-v1", "ALE/*", "pettingzoo/classic/*".
         imports: Modules, or files ending in .py, that register environments when imported.
-        wrappers: Wrappers beyond the libraries' own, "module:Class" or a reserved name.
+        wrappers: Additional wrappers: "module:Class", or the name of a reserved one.
         version: Version of this package.
-        attribute_access: Which attributes and methods of them clients may reach.
+        attribute_access: Which of the environments' attributes and methods clients may reach.
 
     Raises:
         LookupError: A pattern matches no registered id.
@@ -151,7 +150,7 @@ def _list_matching(catalogue: Catalogue, pattern: str) -> None:
 
 
 def list_environments(catalogue: Catalogue) -> environment_pb2.ListEnvironmentsResponse:
-    """Returns the catalogue as clients see it."""
+    """Returns the catalogue as a message for clients."""
     response = environment_pb2.ListEnvironmentsResponse()
     for _, listing in sorted(catalogue.listings.items()):
         entry = response.environments.add(library=listing.library.name)
@@ -160,9 +159,9 @@ def list_environments(catalogue: Catalogue) -> environment_pb2.ListEnvironmentsR
 
 
 def preload(catalogue: Catalogue) -> None:
-    """Imports the modules of the listed environments, so that a forked session starts warm.
+    """Imports the modules of the listed environments, so that forked sessions start quickly.
 
-    A module that cannot be imported is skipped: a client that makes its environment gets the error.
+    A module that cannot be imported is skipped; a client that makes its environment gets the error.
     """
     for listing in catalogue.listings.values():
         entry_point = listing.spec.entry_point

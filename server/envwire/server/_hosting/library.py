@@ -10,13 +10,13 @@ from typing import Any
 
 from envwire.codec import Family
 
-#: Prefix of patterns for environments of PettingZoo, which is imported only for those.
+#: Prefix of patterns for PettingZoo's environments; the library is imported only for those.
 PETTINGZOO_PREFIX = "pettingzoo/"
 
 
 @dataclass(frozen=True)
 class Library:
-    """One library of environments.
+    """One environment library.
 
     Attributes:
         family: Its classes of environments, spaces and errors.
@@ -30,7 +30,7 @@ class Library:
 
     @property
     def name(self) -> str:
-        """The name clients know it by: "envwire" or "gymnasium"."""
+        """The library's name on the wire: "envwire" or "gymnasium"."""
         return self.family.name
 
     def specs(self) -> Mapping[str, Any]:
@@ -39,15 +39,15 @@ class Library:
         return registry
 
     def make(self, env_id: str, /, **kwargs: Any) -> Any:
-        """Makes an environment the way the library's users do."""
+        """Makes an environment with the library's own `make`."""
         return self.module.make(env_id, **kwargs)
 
     def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
-        """Makes a vector environment the way the library's users do."""
+        """Makes a vector environment with the library's own `make_vec`."""
         return self.module.make_vec(env_id, **kwargs)
 
     def matching(self, pattern: str) -> dict[str, Any]:
-        """Returns the specifications that an operator's pattern lists."""
+        """Returns the specifications whose ids match an operator's pattern."""
         return {
             env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, pattern)
         }
@@ -58,5 +58,5 @@ class Library:
         return found if isinstance(found, type) and issubclass(found, self.family.Wrapper) else None
 
     def hosted(self, env: Any) -> Any:
-        """Returns `env`, in its wrappers, as a session drives it."""
+        """Returns `env`, with its wrappers, in the form that a session drives."""
         return env

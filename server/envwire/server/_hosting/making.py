@@ -1,4 +1,4 @@
-"""Makes an environment with its wrappers from a Make request, and describes it for the answer."""
+"""Makes an environment and its wrappers from a Make request, and describes it for the answer."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _ANY_REWARD = (-float("inf"), float("inf"))
 def make_environment(
     catalogue: Catalogue, request: environment_pb2.MakeRequest
 ) -> tuple[Any, Family]:
-    """Makes the environment that a client asked for; the operator's policy was checked before.
+    """Makes the environment that a client asked for; the operator's lists were checked before.
 
     Raises:
-        FaultError: The id or a wrapper is not known, an argument cannot be decoded, or a constructor raised.
+        FaultError: The id or a wrapper is unknown, an argument cannot be decoded, or a constructor raised.
     """
     listing = catalogue.find(request.env_id, request.library, request.prefer)
     family = listing.library.family
@@ -57,7 +57,7 @@ def make_environment(
 
 
 def _wrapped(env: Any, wrappers: Iterable[tuple[Callable[..., Any], dict[str, Any]]]) -> Any:
-    """Puts wrappers around `env`, innermost first; closes the environment when a wrapper raises."""
+    """Wraps `env`, innermost wrapper first; closes the environment if a wrapper raises."""
     try:
         for wrapper, kwargs in wrappers:
             env = wrapper(env, **kwargs)
@@ -102,7 +102,7 @@ def describe(env: Any, family: Family) -> environment_pb2.MakeResponse:
 
 
 def _reward_range(env: Any) -> Any:
-    # Gymnasium dropped the attribute in 1.0; older environments and the core still have it.
+    # Gymnasium removed the attribute in 1.0; older environments and envwire's own still have it.
     reward_range = getattr(env, "reward_range", None)
     if reward_range is None:
         reward_range = getattr(env.unwrapped, "reward_range", _ANY_REWARD)
@@ -110,5 +110,5 @@ def _reward_range(env: Any) -> Any:
 
 
 def _described(env: Any) -> str:
-    """Returns how the stack prints, without the memory address that a bare object shows."""
+    """Returns the `str` of the wrapped environment, without the memory address of a default `repr`."""
     return re.sub(r" at 0x[0-9a-f]+", "", str(env))[:1000]

@@ -1,6 +1,6 @@
 """Adapts multi-agent environments to the interface that a session drives.
 
-Spaces, observations, rewards and flags are dictionaries by agent. docs/pettingzoo.md says which field carries what.
+Spaces, observations, rewards and flags are dictionaries by agent; docs/pettingzoo.md lists the fields that carry them.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from envwire.codec import Family, FaultError, Reason, fault_from_exception
 
 
 class Flags(dict[Any, Any]):
-    """The terminations or truncations by agent; its truth value is the flag of the whole episode.
+    """The terminations or truncations by agent; the truth value is the flag of the whole episode.
 
     Args:
-        flags: The flags.
-        truth: Whether the episode is over for all agents, in this way.
+        flags: The flags by agent.
+        truth: Whether the episode has ended for all agents, in this way.
     """
 
     def __init__(self, flags: Mapping[Any, Any], truth: bool) -> None:
@@ -32,7 +32,7 @@ class Flags(dict[Any, Any]):
 def flag_pair(
     terminations: Mapping[Any, Any], truncations: Mapping[Any, Any]
 ) -> tuple[Flags, Flags]:
-    """Returns both maps of flags; one of them is true once no agent is left in the episode."""
+    """Returns both maps of flags, one of which is true once no agent is left in the episode."""
     over = all(flag or truncations.get(agent) for agent, flag in terminations.items())
     truncated = over and any(truncations.values())
     terminated = over and (any(terminations.values()) or not truncated)
@@ -40,10 +40,10 @@ def flag_pair(
 
 
 class Host(ABC):
-    """An environment of many agents in the shape of an `Env`.
+    """A multi-agent environment with the interface of an `Env`.
 
     Attributes:
-        wrapper_base: Name of the base class of PettingZoo's wrappers for its kind.
+        wrapper_base: Name of PettingZoo's base class for wrappers of this kind.
     """
 
     wrapper_base: str
@@ -67,7 +67,7 @@ class Host(ABC):
 
     @property
     def unwrapped(self) -> Host:
-        """This object: PettingZoo's environments have no generator of a known name."""
+        """This host itself, since PettingZoo's environments keep their generators under no standard name."""
         return self
 
     @property
@@ -77,19 +77,19 @@ class Host(ABC):
 
     @property
     def render_mode(self) -> Any:
-        """The environment's render mode; some have none."""
+        """The environment's render mode; None if it does not declare one."""
         return getattr(self.env, "render_mode", None)
 
     @abstractmethod
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; returns what agents observe, and what else a proxy shows."""
+        """Starts an episode; returns the agents' observations, and the other state that a proxy shows."""
 
     @abstractmethod
     def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
-        """Takes a step; returns observations, rewards, terminations, truncations, and what else a proxy shows."""
+        """Takes a step; returns observations, rewards, terminations, truncations, and a proxy's other state."""
 
     def render(self) -> Any:
-        """Renders the present state."""
+        """Renders the current state."""
         return self.env.render()
 
     def close(self) -> None:
@@ -104,7 +104,7 @@ class Host(ABC):
         """Returns an attribute of the environment.
 
         Raises:
-            AttributeError: It has none of that name.
+            AttributeError: The environment has no such attribute.
         """
         return getattr(self.env, name)
 
@@ -116,12 +116,12 @@ class Host(ABC):
         return True
 
     def _refuse(self, error: Exception, actions: Any) -> NoReturn:
-        """Returns whether an invalid action can explain why a step raised."""
+        """Raises the fault of a failed step: INVALID_ACTION if an invalid action can explain the error."""
         reason = Reason.ENVIRONMENT_RAISED if self._fit(actions) else Reason.INVALID_ACTION
         raise fault_from_exception(error, reason) from error
 
     def _fit(self, actions: Any) -> bool:
-        """Whether each action is in its agent's action space; None is valid for an agent that is out of the episode."""
+        """Whether each action is in its agent's action space; None is valid for an agent that left the episode."""
         spaces: dict[Any, Any] = self.action_space.spaces
         try:
             return all(
@@ -158,9 +158,9 @@ class ParallelHost(Host):
 
 
 class AECHost(Host):
-    """A turn-based environment: the selected agent acts.
+    """A turn-based environment, in which the selected agent acts.
 
-    Its observation comes with every answer, so that a turn is one message and not two.
+    Every answer includes that agent's observation, so that a turn takes one request instead of two.
     """
 
     wrapper_base = "BaseWrapper"
@@ -177,7 +177,7 @@ class AECHost(Host):
         return self._observation(), self._rest() | flags
 
     def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
-        """Takes the turn of the selected agent."""
+        """Takes a step with the selected agent's action."""
         env = self.env
         actor = getattr(env, "agent_selection", None)
         try:
@@ -188,7 +188,7 @@ class AECHost(Host):
         return (self._observation(), env.rewards, *flags, self._rest())
 
     def _observation(self) -> Any:
-        """Returns the selected agent's observation; None without an agent, or when `observe` cannot be called here."""
+        """Returns the selected agent's observation; None without an agent, or if `observe` raises here."""
         if not self.env.agents:
             return None
         try:
@@ -206,5 +206,5 @@ class AECHost(Host):
         }
 
 
-#: What drives each kind of environment.
+#: Host class for each kind of environment.
 HOSTS: dict[str, type[Host]] = {"parallel": ParallelHost, "aec": AECHost}

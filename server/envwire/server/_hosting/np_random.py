@@ -1,4 +1,4 @@
-"""Sends the state of an environment's random number generator to the client, and restores it from there."""
+"""Sends the state of an environment's random number generator to the client, and restores the client's."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from envwire.v1 import environment_pb2, spaces_pb2
 
 
 def mirror(env: Any, message: environment_pb2.RandomMirror) -> None:
-    """Fills `message` with the state and seed of the innermost environment's generator, creating neither."""
+    """Writes the state and seed of the innermost environment's generator, without creating either."""
     tell(env, message)
     seed = getattr(env.unwrapped, "_np_random_seed", None)
     if seed is not None:
@@ -26,7 +26,7 @@ def mirror(env: Any, message: environment_pb2.RandomMirror) -> None:
 
 
 def tell(env: Any, message: environment_pb2.RandomMirror | environment_pb2.MemberReset) -> None:
-    """Writes the state of the innermost environment's generator, where it has one that can be sent."""
+    """Writes the state of the innermost environment's generator, if it has one that can be sent."""
     generator = getattr(env.unwrapped, "_np_random", None)
     if isinstance(generator, np.random.Generator):
         # The client cannot name a custom bit generator.
@@ -35,9 +35,9 @@ def tell(env: Any, message: environment_pb2.RandomMirror | environment_pb2.Membe
 
 
 def restore(env: Any, state: spaces_pb2.RandomState) -> None:
-    """Gives the environment's generator the client's state, in place where the generators are of one kind.
+    """Sets the environment's generator to the client's state.
 
-    In place, because the environment may have handed the generator to others.
+    It is set in place if both are of the same kind, because the environment may have shared its generator.
     """
     bare = env.unwrapped
     generator = getattr(bare, "_np_random", None)

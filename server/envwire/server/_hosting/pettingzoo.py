@@ -1,7 +1,7 @@
 """PettingZoo as two libraries: `pettingzoo.parallel` and `pettingzoo.aec`.
 
-PettingZoo has a registry of parallel environments and one of turn-based (AEC) ones, with the same ids in both; so each
-registry is a library of its own.
+PettingZoo has one registry of parallel environments and one of turn-based (AEC) ones, with the same ids in both; each
+registry is therefore a library of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def load_pettingzoo() -> list[Library]:
     """Returns PettingZoo's two registries.
 
     Raises:
-        ImportError: PettingZoo is not installed, or is too old to have registries.
+        ImportError: PettingZoo is not installed, or too old to have registries.
     """
     try:
         pettingzoo = importlib.import_module("pettingzoo")
@@ -41,34 +41,34 @@ class PettingZoo(Library):
     """One of PettingZoo's two registries.
 
     Attributes:
-        kind: "parallel" or "aec", as PettingZoo says it.
+        kind: "parallel" or "aec", PettingZoo's words.
     """
 
     kind: str
 
     @property
     def name(self) -> str:
-        """The name clients know it by: "pettingzoo.parallel" or "pettingzoo.aec"."""
+        """The library's name on the wire: "pettingzoo.parallel" or "pettingzoo.aec"."""
         return f"pettingzoo.{self.kind}"
 
     def specs(self) -> Mapping[str, Any]:
-        """Returns the registered specifications by id, as specifications of Gymnasium."""
+        """Returns the registered specifications by id, in Gymnasium's form."""
         registry: Mapping[str, Any] = getattr(self.module, f"{self.kind}_registry")
         return {env_id: _as_gymnasium(spec, self.family) for env_id, spec in registry.items()}
 
     def matching(self, pattern: str) -> dict[str, Any]:
-        """Returns the specifications that "pettingzoo/" and a pattern of PettingZoo's own ids list."""
+        """Returns the specifications that match a pattern: "pettingzoo/" and a pattern of PettingZoo's own ids."""
         if not pattern.startswith(PETTINGZOO_PREFIX):
             return {}
         own = pattern.removeprefix(PETTINGZOO_PREFIX)
         return {env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, own)}
 
     def make(self, env_id: str, /, **kwargs: Any) -> Any:
-        """Makes an environment the way PettingZoo's users do."""
+        """Makes an environment with PettingZoo's own `make`."""
         return self.module.make(self.kind, env_id, **kwargs)
 
     def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
-        """Refuses: PettingZoo has no vector environments.
+        """Raises an error, since PettingZoo has no vector environments.
 
         Raises:
             FaultError: Always, UNSUPPORTED.
@@ -87,10 +87,10 @@ class PettingZoo(Library):
         return found if isinstance(found, type) and issubclass(found, base) else None
 
     def hosted(self, env: Any) -> Any:
-        """Returns `env` as a session drives it.
+        """Returns `env` in the form that a session drives.
 
         Raises:
-            FaultError: UNSUPPORTED when it does not name its possible agents.
+            FaultError: UNSUPPORTED: the environment does not name its possible agents.
         """
         try:
             return HOSTS[self.kind](env, self.family)

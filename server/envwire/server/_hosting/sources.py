@@ -1,7 +1,6 @@
-"""Keeps the sources of the operator's modules as they were when the server imported them.
+"""Keeps the sources of the operator's modules as they were at import.
 
-Python reads a source file when it prints a traceback, not when it imports the module. After an edit it would show lines
-that never ran.
+Python reads source lines only when it prints a traceback. After an edit, a traceback would show lines that never ran.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from pathlib import Path
 
 
 def operator_files() -> list[str]:
-    """Returns the source files of the imported modules that belong neither to Python nor to an installed package."""
+    """Returns the source files of imported modules that are not part of Python or of an installed package."""
     return sorted(set(_source_files()))
 
 
@@ -29,7 +28,7 @@ def _source_files() -> Iterator[str]:
 
 
 def _installed() -> tuple[str, ...]:
-    """Returns the folders of Python itself and of installed packages, this one among them."""
+    """Returns the folders of Python itself and of installed packages, including this one."""
     here = Path(__file__).parents[3]  # also in an editable installation
     paths = sysconfig.get_paths()
     roots = {paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -38,8 +37,8 @@ def _installed() -> tuple[str, ...]:
 
 
 def pin_sources() -> None:
-    """Keeps the operator's sources for tracebacks, in this process and in those forked from it."""
+    """Caches the operator's sources for tracebacks, in this process and in those forked from it."""
     for file in operator_files():
         lines = linecache.getlines(file)
-        # Without a time of change the entry is never checked against the file.
+        # An entry without a modification time is never checked against the file.
         linecache.cache[file] = (sum(map(len, lines)), None, lines, file)

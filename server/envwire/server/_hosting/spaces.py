@@ -8,10 +8,10 @@ from envwire.codec import CodecError, FaultError, Reason, encode_space
 
 
 def write_spaces(env: Any, message: Any, *names: str) -> None:
-    """Writes spaces of `env` into the fields of `message` that are named as its attributes are.
+    """Writes spaces of `env` into the fields of `message` with the same names.
 
     Raises:
-        FaultError: UNSUPPORTED when a space has no wire form.
+        FaultError: UNSUPPORTED: a space has no wire form.
     """
     try:
         for name in names:

@@ -1,4 +1,4 @@
-"""The error for an id or pattern of the operator's that matches no registered environment."""
+"""The error for an operator's id or pattern that matches no registered environment."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from envwire.server._hosting.library import Library
 
-#: What has to be installed, and imported, for the ids that begin so.
+#: What to install and import for ids with each prefix.
 PACKAGES = {
     "ALE/": ("ale-py", "ale_py"),
     "MiniGrid-": ("minigrid", "minigrid"),
@@ -19,7 +19,7 @@ PACKAGES = {
 
 
 def unmatched(pattern: str, libraries: Sequence[Library]) -> LookupError:
-    """Returns the error for a pattern, with what it may have meant and what may be missing."""
+    """Returns the error for a pattern, with similar ids and the packages that may be missing."""
     known = sorted({env_id for library in libraries for env_id in library.specs()})
     names = [library.name for library in libraries]
     advice = _package(pattern, known) or _similar(pattern, known) or _advice(names)

@@ -1,1 +1,1 @@
-"""What the front and a session process share: frames, the scoreboard and slots for large messages."""
+"""Communication between the front and session processes: frames, the scoreboard, slots for large messages."""

@@ -1,8 +1,8 @@
-"""Tunes the allocator of the server's processes: freed memory of large messages is kept for the next ones.
+"""Tunes malloc in the server's processes, so that memory freed by large messages is reused for the next ones.
 
-By default the C library gives a freed megabyte back to the kernel, and the next message pays for each of its pages
-anew, which costs more than copying it. The front relays one large message after another, and a session whose actions
-are large gets one after another: they keep some. Other sessions do not, for there may be thousands.
+By default the C library returns a freed megabyte to the kernel, and the next message faults in each page again, which
+costs more than copying it. The front and sessions with large actions handle one large message after another and keep
+some memory. Other sessions do not, since there may be thousands.
 """
 
 from __future__ import annotations
@@ -12,17 +12,17 @@ from functools import cache
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _MEGABYTE = 1 << 20
-#: Free memory at the end of the heap beyond this goes back to the kernel.
+#: Free memory at the end of the heap beyond this is returned to the kernel.
 _KEPT = 64 * _MEGABYTE
-#: Larger blocks are mapped, and go back to the kernel at once. The C library allows no larger value.
+#: Larger blocks are mapped separately, and returned to the kernel at once. The C library allows no larger value.
 _OWN = 32 * _MEGABYTE
-#: More free memory than this is left by a burst of requests, not by two large messages.
+#: More free memory than this is the remains of a burst of requests rather than of two large messages.
 _STORM = 24 * _MEGABYTE
 
 
 @cache
 def keep_freed_memory() -> None:
-    """Sets this process's allocation, once; where the C library has no such settings nothing happens."""
+    """Sets this process's malloc options, once; does nothing if the C library does not have them."""
     adjust = getattr(ctypes.CDLL(None), "mallopt", None)
     if adjust is not None:
         adjust(_MMAP_THRESHOLD, _OWN)
@@ -30,7 +30,7 @@ def keep_freed_memory() -> None:
 
 
 class _Usage(ctypes.Structure):
-    """What the C library calls mallinfo2."""
+    """The C library's struct mallinfo2."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -42,9 +42,9 @@ class _Usage(ctypes.Structure):
 
 
 def use_one_heap() -> None:
-    """Lets all threads allocate from one heap, if called before there are any.
+    """Makes all threads allocate from one heap; to be called before threads exist.
 
-    Each heap keeps what is free at its end, and there is one for each thread of gRPC: only the first can be trimmed.
+    Otherwise each of gRPC's threads gets its own heap, which keeps its free memory: only the first can be trimmed.
     """
     adjust = getattr(ctypes.CDLL(None), "mallopt", None)
     if adjust is not None:
@@ -52,7 +52,7 @@ def use_one_heap() -> None:
 
 
 class Heap:
-    """Gives freed memory back to the kernel after a burst of requests: the C library keeps it below blocks in use."""
+    """Returns freed memory to the kernel after a burst; the C library itself keeps what lies below used blocks."""
 
     def __init__(self) -> None:
         library = ctypes.CDLL(None)
@@ -63,7 +63,7 @@ class Heap:
         self._free = 0
 
     def look(self) -> None:
-        """Gives memory back if much was free at two calls in a row; to be called every few seconds."""
+        """Returns memory if much was free at two calls in a row; to be called every few seconds."""
         if self._trim is None or self._usage is None:
             return
         before, self._free = self._free, self._usage().fordblks

@@ -1,6 +1,6 @@
-"""Starts programs of ours beside an event loop: they read their settings from standard input, and answer with a line.
+"""Starts this package's helper programs, which read their settings from standard input and answer with one line.
 
-Not by the loop's own means: with uvloop those run gRPC's fork handlers, which ended the child with gRPC 1.75.
+It avoids the event loop's subprocess functions: uvloop's run gRPC's fork handlers, which ended the child (gRPC 1.75).
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 
 class ChildProgram:
-    """A program of this package, in a process and session of its own: Ctrl-C does not reach it.
+    """A program of this package, in a process and session of its own so that Ctrl-C does not reach it.
 
     Args:
-        module: The program.
+        module: The module to run.
 
     Attributes:
-        pid: Its process.
+        pid: Its process id.
     """
 
     def __init__(self, module: str) -> None:
@@ -35,10 +35,10 @@ class ChildProgram:
         self._answers: asyncio.ReadTransport | None = None
 
     async def introduce(self, settings: str, seconds: float) -> str:
-        """Sends the settings, and returns the line that it answers; an empty one when it has ended.
+        """Sends the settings and returns the line that the program answers; empty if it has ended.
 
         Raises:
-            TimeoutError: It said nothing in time.
+            TimeoutError: The program did not answer in time.
         """
         process = self._process
         if process.stdin is None or process.stdout is None:
@@ -57,23 +57,23 @@ class ChildProgram:
         return line.decode().strip()
 
     async def wait(self) -> int:
-        """Waits for its end; returns its exit status."""
+        """Waits until the program ends; returns its exit status."""
         if self._process.poll() is None:
             await _readable(os.pidfd_open(self.pid))
         return self._process.wait()
 
     def terminate(self) -> None:
-        """Asks it to end."""
+        """Sends SIGTERM."""
         self._process.terminate()
 
     def end_input(self) -> None:
-        """Closes its standard input."""
+        """Closes the program's standard input."""
         if self._process.stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 self._process.stdin.close()
 
     async def stop(self, seconds: float) -> None:
-        """Waits for its end, kills it when that takes long, and closes the pipes."""
+        """Waits until the program ends, kills it after `seconds`, and closes the pipes."""
         try:
             await asyncio.wait_for(self.wait(), seconds)
         except asyncio.TimeoutError:
@@ -105,7 +105,7 @@ def at_end_of_input(callback: Callable[[], None]) -> None:
 
 
 async def _readable(descriptor: int) -> None:
-    """Waits until a descriptor can be read, and closes it."""
+    """Waits until a descriptor is readable, then closes it."""
     loop, ready = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(descriptor, ready.set)
     try:

@@ -14,7 +14,7 @@ def fault_reply(fault: FaultError) -> environment_pb2.InteractResponse:
 
 
 def reply_too_large(length: int, limit: int) -> FaultError:
-    """Returns the fault that is sent instead of a reply of more bytes than a message may have."""
+    """Returns the fault that replaces a reply of `length` bytes, which is over the limit."""
     return FaultError(
         Reason.MESSAGE_TOO_LARGE,
         f"the reply of {length} bytes exceeds the server's limit of {limit}; the "
@@ -23,7 +23,7 @@ def reply_too_large(length: int, limit: int) -> FaultError:
 
 
 def afresh(fault: FaultError) -> FaultError:
-    """Returns the same fault as a new exception: one that is raised again and again collects tracebacks."""
+    """Returns a copy of the fault: an exception that is raised repeatedly accumulates tracebacks."""
     return FaultError(
         fault.reason,
         fault.message,

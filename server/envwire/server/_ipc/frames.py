@@ -1,12 +1,12 @@
 """Frames between the front and a session process: a kind, the number of a session, and a message.
 
-A frame is a header, little-endian, and a message. The header holds the message's length (4 bytes), where the message
-is (4 bytes: 0 if its bytes follow, else the number of its slot in shared memory), the session's number (8 bytes), and
-the kind (1 byte).
+A frame is a little-endian header and a message. The header holds the message's length (4 bytes), its location (4 bytes:
+0 if the bytes follow, else the number of its slot in shared memory), the session's number (8 bytes), and the kind (1
+byte).
 
-The kind decides what the other side may do with the message, and only the two ends of the link write it: a client's
-message stays one, whatever its bytes are. A session's number is not reused in its process, so a late frame cannot be
-taken for one of a later session.
+The kind determines what the receiver may do with the message, and only the two ends of the link write it: a client's
+message remains one, whatever its bytes are. Session numbers are not reused within a process, so a late frame cannot be
+mistaken for one of a later session.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from typing import NamedTuple
 from envwire.server._ipc.gathering import Buffer, send_gathered
 from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
-#: Message on the control socket beside a connection: the session's number, and whether its client uses shared memory.
+#: Control socket message with a connection: the session's number, and whether its client uses shared memory.
 ADMIT = struct.Struct("<Q?")
-#: Message on the control socket beside descriptors for a copy of the process: a number, which the answer repeats.
+#: Control socket message with the descriptors for a copy of the process: a number, which the answer repeats.
 FORK = struct.Struct("<Q")
 _HEADER = struct.Struct("<IIQB")
 HEADER_BYTES = _HEADER.size
@@ -33,17 +33,16 @@ class Kind(IntEnum):
     """The kinds of frames.
 
     Attributes:
-        CLIENT: To the process: a request of the session's client.
+        CLIENT: To the process: a request from the session's client.
         MAKE: To the process: a new session, its slot and the environment that the operator's lists allow.
-        COPY: To the process: its environment, forked from another session's, becomes this session.
+        COPY: To the process: its environment, forked from another session, becomes this session.
         END: To the process: the session is over.
-        ACK: To the process: its CLOSED arrived.
+        ACK: To the process: CLOSED arrived.
         DRAIN: To the process: the server is about to stop.
-        REPLY: To the front: the answer to CLIENT, MAKE or COPY, exactly one for each and in order.
-        CLOSED: To the front: the session is over and its slot is free; told once for each session that was made or
-            could not be.
+        REPLY: To the front: the answer to CLIENT, MAKE or COPY, exactly one for each, in order.
+        CLOSED: To the front: the session is over and its slot is free; sent once per session, even if its Make failed.
         RENDER: To the process: a watcher wants a picture of the environment.
-        RENDERED: To the front: the picture, or why there is none; one for each RENDER of a session that lives.
+        RENDERED: To the front: the picture, or why there is none; one for each RENDER of a live session.
     """
 
     CLIENT = 1
@@ -59,11 +58,11 @@ class Kind(IntEnum):
 
 
 class FrameError(Exception):
-    """The peer sent something that is not a frame."""
+    """The peer sent bytes that are not a valid frame."""
 
 
 class Frame(NamedTuple):
-    """One frame as received: its kind, which may be invalid, the number of a session, and the message."""
+    """One received frame: its kind, which may be invalid, a session's number, and the message."""
 
     kind: int
     session: int
@@ -71,7 +70,7 @@ class Frame(NamedTuple):
 
 
 def pack_header(kind: Kind, session: int, length: int = 0, where: int = 0) -> bytes:
-    """Returns the header of a message of `length` bytes, which follow or are in the message slots."""
+    """Returns the header of a message of `length` bytes, which follow it or are in a message slot."""
     return _HEADER.pack(length, where, session, kind)
 
 
@@ -90,7 +89,7 @@ class FrameReader:
 
     Args:
         limit: Largest message accepted, in bytes.
-        message_slots: Where large messages may be; None for nowhere.
+        message_slots: Shared memory that holds large messages; None for none.
     """
 
     def __init__(self, limit: int, message_slots: MessageSlots | None = None) -> None:
@@ -100,10 +99,10 @@ class FrameReader:
         self._missing = 0
 
     def feed(self, data: bytes) -> list[Frame]:
-        """Takes the next bytes and returns the frames that are complete.
+        """Adds received bytes and returns the frames that are complete.
 
         Raises:
-            FrameError: A header announces more bytes than the limit, or a slot without a message.
+            FrameError: A header announces more bytes than the limit, or names a slot without a message.
         """
         self._missing -= len(data)
         if self._missing > 0:  # a large frame comes in pieces
@@ -135,7 +134,7 @@ class FrameSocket:
 
     Args:
         sock: The socket; it stays the caller's.
-        message_slots: Where large messages may be; None for nowhere.
+        message_slots: Shared memory that holds large messages; None for none.
     """
 
     def __init__(self, sock: socket.socket, message_slots: MessageSlots | None = None) -> None:
@@ -149,10 +148,10 @@ class FrameSocket:
         """Sends a frame.
 
         Args:
-            kind: What it is.
+            kind: Its kind.
             session: The session's number.
-            buffers: The message in pieces.
-            behind: Another frame, which arrives together with this one.
+            buffers: The message, in pieces.
+            behind: Another frame, sent together with this one.
         """
         length = sum(map(len, buffers))
         if self._message_slots is not None and (where := self._message_slots.put(buffers, length)):
@@ -163,7 +162,7 @@ class FrameSocket:
 
     @property
     def waiting(self) -> bool:
-        """Whether bytes of the next frame have already been read from the socket, which a poll does not show."""
+        """Whether bytes of the next frame were already read from the socket, which a poll would not report."""
         return bool(self._rest)
 
     def receive(self) -> Frame | None:

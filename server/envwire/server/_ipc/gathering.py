@@ -1,4 +1,4 @@
-"""Sends a message that consists of several buffers, without joining them."""
+"""Sends a message that consists of several buffers without joining them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import socket
 from collections.abc import Sequence
 
 _MOST_BUFFERS = 512
-#: Up to this size, joining buffers costs less than passing the kernel a list of them.
+#: Below this size in bytes, joining buffers costs less than passing the kernel a list.
 _JOINED_BELOW = 16384
 
 Buffer = bytes | memoryview
@@ -16,7 +16,7 @@ def send_gathered(sock: socket.socket, buffers: Sequence[Buffer]) -> None:
     """Sends buffers on a blocking socket in as few calls as possible, without joining large ones.
 
     Raises:
-        OSError: The connection is gone, or its reader too slow.
+        OSError: The connection is gone, or its reader is too slow.
     """
     if sum(map(len, buffers)) < _JOINED_BELOW:
         sock.sendall(b"".join(buffers))
@@ -24,14 +24,14 @@ def send_gathered(sock: socket.socket, buffers: Sequence[Buffer]) -> None:
     for first in range(0, len(buffers), _MOST_BUFFERS):
         part = buffers[first : first + _MOST_BUFFERS]
         sent = sock.sendmsg(part)
-        for buffer in part:  # a signal may end the call early
+        for buffer in part:  # a signal may interrupt the call
             if sent < len(buffer):
                 sock.sendall(memoryview(buffer)[max(sent, 0) :])
             sent -= len(buffer)
 
 
 def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
-    """Sends buffers on a socket that does not block, as far as it takes them, and returns what is left.
+    """Sends as much of the buffers as a non-blocking socket takes, and returns the rest.
 
     Raises:
         OSError: The connection is gone.
@@ -41,7 +41,7 @@ def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
     try:
         while left:
             sent = sock.sendmsg(left[:_MOST_BUFFERS])
-            if sent == length:  # nearly always
+            if sent == length:  # almost always
                 return []
             left = _behind(left, sent)
     except BlockingIOError:
@@ -50,7 +50,7 @@ def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
 
 
 def _behind(buffers: list[Buffer], sent: int) -> list[Buffer]:
-    """Returns what remains of buffers behind the bytes that were sent."""
+    """Returns the buffers without their first `sent` bytes."""
     for number, buffer in enumerate(buffers):
         if sent < len(buffer):
             return [memoryview(buffer)[sent:], *buffers[number + 1 :]]

@@ -1,8 +1,8 @@
 """Message slots: shared memory for messages that are too large for the link.
 
-A socket takes a message of megabytes in many pieces, and both ends wake for each; a slot is written in one call and
-read in one. The slots are a file in memory, sealed at its full length, so that the other end cannot make it shorter.
-Its pages are kept for the next message: a slot takes as much memory as the largest message that it held.
+A socket transfers megabytes in many pieces, and both ends wake up for each; a slot is written and read in one call.
+The slots are a memory file, sealed at its full length so that the other end cannot shrink it. Pages are kept for the
+next message: a slot takes as much memory as the largest message that it has held.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from collections.abc import Sequence
 from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.scoreboard import SLOT_BYTES, SLOTS_START, Scoreboard
 
-#: Smaller messages cost less on the socket.
+#: Smaller messages are faster on the socket.
 MIN_SLOT_BYTES = 1 << 17
-#: Larger ones are too rare to keep memory for.
+#: Larger messages are too rare to keep memory for.
 MAX_SLOT_BYTES = SLOT_BYTES
-#: The slots that the front fills for its process, and those that the process fills for the front.
+#: The slots that the front writes for its process, and those that the process writes for the front.
 REQUESTS, REPLIES = range(2), range(2, 4)
 
 
 class MessageSlotsError(Exception):
-    """A message was announced in a slot that holds none."""
+    """A frame names a slot that holds no message."""
 
 
 class MessageSlots:
     """One end's view of the slots.
 
     Args:
-        descriptor: The scoreboard's file; this end owns it.
-        scoreboard: Where the slots are marked that hold a message.
-        own: The slots that this end writes; it reads those of the other end.
+        descriptor: File descriptor of the scoreboard; owned by this object.
+        scoreboard: Marks the slots that hold a message.
+        own: The slots that this end writes; it reads the others.
     """
 
     def __init__(self, descriptor: int, scoreboard: Scoreboard, own: range) -> None:
@@ -40,11 +40,11 @@ class MessageSlots:
         self._own = own
 
     def put(self, buffers: Sequence[Buffer], length: int) -> int:
-        """Writes a message and returns its slot, from 1; 0 when it is to be sent instead.
+        """Writes a message and returns its slot, from 1; 0 if it must be sent on the socket instead.
 
         Args:
-            buffers: The message in pieces.
-            length: Their bytes in all.
+            buffers: The message, in pieces.
+            length: Their total length in bytes.
         """
         if not MIN_SLOT_BYTES <= length <= MAX_SLOT_BYTES:
             return 0
@@ -56,7 +56,7 @@ class MessageSlots:
     def _write(self, slot: int, buffers: Sequence[Buffer], length: int) -> int:
         try:
             written = os.pwritev(self._descriptor, buffers, _start(slot))
-        except OSError:  # no memory for it, or more pieces than one call takes
+        except OSError:  # out of memory, or more pieces than one call takes
             return 0
         if written != length:
             return 0
@@ -67,11 +67,11 @@ class MessageSlots:
         """Reads a message and frees its slot.
 
         Args:
-            where: Its slot, which the other end's `put` returned.
-            length: Its bytes.
+            where: Its slot, as returned by the other end's `put`.
+            length: Its length in bytes.
 
         Raises:
-            MessageSlotsError: It is not there.
+            MessageSlotsError: The slot holds no such message.
         """
         slot = where - 1
         if slot in self._own or not 0 <= slot < REPLIES.stop or length > MAX_SLOT_BYTES:
@@ -84,7 +84,7 @@ class MessageSlots:
         return message
 
     def close(self) -> None:
-        """Unmaps the memory at this end. Closing twice is harmless."""
+        """Unmaps the memory in this process. Closing twice is harmless."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
         self._descriptor = -1

@@ -1,12 +1,12 @@
-"""Ends orphans: processes that a session's process started and left behind.
+"""Kills orphans: processes that a session process started and left behind.
 
-Launchers of simulators start them in a session of their own, where no signal to a process group reaches them. Each
-session's process inherits what its environment orphans; when it goes, its parent inherits the lot and kills it. When
-the fork server goes, the front inherits sessions and orphans.
+Launchers start simulators in a process session of their own, where no signal to a process group reaches them. A session
+process therefore inherits its environment's orphans (as a subreaper); when it exits, its parent inherits and kills
+them. When the fork server is gone, the front inherits sessions and orphans.
 
-The front may have other children as well: those of a script that became the server by `exec`, and where it is process 1
-of a container, the orphans of `docker exec`. What descends from the fork server is told apart by a limit that processes
-cannot raise again, that of core dumps: 0 bytes. A front that has this limit itself counts all of them as orphans.
+The front may have unrelated children: those of a script that became the server by `exec`, and as process 1 of a
+container, the orphans of `docker exec`. Descendants of the fork server are recognized by a limit that a process cannot
+raise again: a core dump size of 0 bytes. A front that has this limit itself counts all its children as orphans.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER, _PR_GET_CHILD_SUBREAPER = 36, 37
-#: Children that this process started itself, which are not orphans.
+#: Children that this process started itself and that are not orphans.
 spared: set[int] = set()
 
 
 def inherit_orphans(inherit: bool = True) -> None:
-    """Makes this process the parent of orphans among its descendants, or no longer."""
+    """Makes this process the parent of orphans among its descendants (a subreaper), or stops that."""
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(inherit), 0, 0, 0)
 
 
 def mark_descendants() -> None:
-    """Marks this process, and all that descend from it, as what orphans come from. None of them dumps core."""
-    with contextlib.suppress(OSError, ValueError):  # a sandbox may refuse
+    """Marks this process and all its descendants as potential orphans. None of them can dump core."""
+    with contextlib.suppress(OSError, ValueError):  # a sandbox may refuse it
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def inherited() -> set[int]:
-    """Returns sessions and orphans that this process inherited; none where it inherits no orphans."""
+    """Returns the sessions and orphans that this process inherited; empty if it is not a subreaper."""
     inherits = ctypes.c_int()
     ctypes.CDLL(None).prctl(_PR_GET_CHILD_SUBREAPER, ctypes.byref(inherits), 0, 0, 0)
     return set(filter(_is_marked, children() - spared)) if inherits.value else set()
@@ -45,12 +45,12 @@ def inherited() -> set[int]:
 def _is_marked(pid: int) -> bool:
     try:
         return resource.prlimit(pid, resource.RLIMIT_CORE)[1] == 0
-    except OSError:  # it is gone, or another user's
+    except OSError:  # it has ended, or is another user's
         return False
 
 
 def children() -> set[int]:
-    """Returns the numbers of this process's children, those that have ended and were not reaped included."""
+    """Returns the pids of this process's children, including those that have ended but were not reaped."""
     try:
         return {pid for thread in Path("/proc/self/task").iterdir() for pid in _listed(thread)}
     except OSError:  # the kernel was built without /proc/.../children
@@ -71,7 +71,7 @@ def _found() -> Iterator[int]:
 
 
 def kill(pids: Collection[int]) -> None:
-    """Kills processes and what is left of the groups that they lead; those that are gone count as killed."""
+    """Kills processes and the process groups that they lead; a process that is gone counts as killed."""
     for pid in pids:
         for end in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):

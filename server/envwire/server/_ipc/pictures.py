@@ -1,7 +1,7 @@
-"""Pictures that a session process takes of its environment for watchers, and how they go to the front.
+"""Pictures of an environment that a session process renders for watchers, and their messages to the front.
 
-A message holds width and height (2 bytes each), the seconds that rendering took (a float of 8 bytes), and the pixels. A
-picture of no pixels has in their place the reason, in UTF-8.
+A message holds width and height (2 bytes each), the rendering time in seconds (an 8-byte float), and the pixels. A
+message without pixels has the reason in their place, in UTF-8.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ import numpy as np
 from envwire.server._ipc.frames import FrameError
 
 _HEAD = struct.Struct("<HHd")
-#: The mode whose frames can be taken again: those of "rgb_array_list" are handed out once, and belong to the client.
+#: The only mode that can be rendered for watchers: "rgb_array_list" hands out frames once, and they are the client's.
 RENDER_MODE = "rgb_array"
-#: Longest side: a tile on a page, and at most 307,200 bytes.
+#: Longest side in pixels: enough for a tile on a page, and at most 307,200 bytes.
 MAX_SIDE = 320
 _MAX_REASON = 200
 
 
 class Picture(NamedTuple):
-    """What a watcher sees.
+    """A rendered picture, or the reason why there is none.
 
     Attributes:
-        width: Pixels of a row; 0 when there is no picture.
-        height: Rows.
-        rgb: Three bytes a pixel, row by row from the top.
+        width: Pixels per row; 0 without a picture.
+        height: Number of rows.
+        rgb: Three bytes per pixel, row by row from the top.
         reason: Why there is no picture.
-        seconds: Time that it took.
+        seconds: Rendering time.
     """
 
     width: int
@@ -40,14 +40,14 @@ class Picture(NamedTuple):
 
 
 def pack_picture(pixels: Any, seconds: float) -> bytes:
-    """Returns the message of a picture, with every n-th pixel of a large one.
+    """Returns the message of a picture; a large one is reduced to every n-th pixel.
 
     Args:
-        pixels: What `render` returned.
-        seconds: Time that it took.
+        pixels: The result of `render`.
+        seconds: Rendering time.
 
     Raises:
-        ValueError: It is no array of (height, width, 3) bytes.
+        ValueError: The result is not a uint8 array of shape (height, width, 3).
     """
     array = np.asarray(pixels)
     if array.dtype != np.uint8 or array.ndim != 3:
@@ -60,15 +60,15 @@ def pack_picture(pixels: Any, seconds: float) -> bytes:
 
 
 def pack_reason(reason: str, seconds: float = 0.0) -> bytes:
-    """Returns the message that tells why there is no picture, and how long the attempt took."""
+    """Returns the message that says why there is no picture; `seconds` is the time of the attempt."""
     return _HEAD.pack(0, 0, seconds) + reason[:_MAX_REASON].encode(errors="replace")
 
 
 def read_picture(message: bytes) -> Picture:
-    """Reads what a process sent, which is not trusted.
+    """Parses a picture's message. It comes from a session process and is not trusted.
 
     Raises:
-        FrameError: It is no picture.
+        FrameError: The message is not a valid picture.
     """
     if len(message) < _HEAD.size:
         raise FrameError(f"a picture of {len(message)} bytes")

@@ -1,4 +1,4 @@
-"""A row of the scoreboard: what a session process notes of one session."""
+"""A row of the scoreboard: the counters of one session, written by its process."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from envwire.codec import Reason
 
-#: Episodes that a row remembers.
+#: Number of recent episodes that a row holds.
 EPISODES = 16
-#: What changes with each request, written at once: native, so that each number is written whole.
+#: Counters that change with each request, written at once; in native layout, so that each number is written whole.
 _REQUESTS = struct.Struct("8Q")
-#: What changes with episodes, repeats and replays, and the durations of the Make.
+#: Counters that change with episodes, repeats and replays, and the durations of the Make.
 _EVENTS = struct.Struct("2Qd8Q")
 _EPISODE = struct.Struct("dQQ")
 _BUSY = struct.Struct("Q")
-#: Reasons as numbers from 1 on; 0 for none and for those that are unknown here.
+#: Reasons, numbered from 1; 0 stands for none or an unknown one.
 _REASONS = [reason.value for reason in Reason]
 _LOSSES = {reason: number for number, reason in enumerate(_REASONS, 1)}
 _EVENTS_START = _REQUESTS.size
@@ -28,12 +28,12 @@ ROW_BYTES = _EPISODES_START + EPISODES * _EPISODE.size
 
 
 class Episode(NamedTuple):
-    """An episode that has ended.
+    """A finished episode.
 
     Attributes:
-        total: The sum of its rewards.
-        length: Its steps.
-        ended: When, in nanoseconds of the machine's monotonic clock.
+        total: Sum of its rewards.
+        length: Number of its steps.
+        ended: When it ended, in nanoseconds of the machine's monotonic clock.
     """
 
     total: float
@@ -42,28 +42,28 @@ class Episode(NamedTuple):
 
 
 class Counters(NamedTuple):
-    """What a session did, in one look. Times are in nanoseconds.
+    """A snapshot of a session's counters. Times are in nanoseconds.
 
     Attributes:
-        busy_since: When the present request began; 0 when there is none.
-        requests: Requests that were served.
-        serving: Time spent on them.
-        stepping: Time of that in the environment's steps.
-        steps: Steps that the environment took.
-        replying: Time of `serving` in which replies were handed to the system.
+        busy_since: When the current request began; 0 without one.
+        requests: Number of requests served.
+        serving: Time spent serving them.
+        stepping: Part of `serving` spent in the environment's steps.
+        steps: Number of steps that the environment took.
+        replying: Part of `serving` spent handing replies to the system.
         received: Bytes of requests on direct channels.
         sent: Bytes of the replies to them.
-        episodes: Episodes that ended.
-        lengths: Their steps.
-        returns: Their returns.
-        repeated: Requests that came again and got the reply that was kept.
-        repeated_at: When the last of them came, by the machine's monotonic clock.
-        replayed: Requests of recordings that were served to recover a lost session.
+        episodes: Number of finished episodes.
+        lengths: Sum of their steps.
+        returns: Sum of their returns.
+        repeated: Number of repeated requests, which were answered with the kept reply.
+        repeated_at: When the last of them arrived, by the machine's monotonic clock.
+        replayed: Number of recorded requests that were served to recover a lost session.
         replayed_at: When the last of them was served.
         epoch: How many sessions of its client's environment were lost before this one.
         loss: Why the last of them was lost, as a number (see `loss_reason`).
-        making: Time in which the environment was made.
-        describing: Time in which the answer to the Make was written.
+        making: Time that making the environment took.
+        describing: Time that encoding the answer to the Make took.
     """
 
     busy_since: int
@@ -88,12 +88,12 @@ class Counters(NamedTuple):
 
 
 def loss_reason(number: int) -> str:
-    """Returns a reason by its number; UNKNOWN for any other: the server that was lost gave none."""
+    """Returns a reason by its number; UNKNOWN for any other, since the lost server gave none."""
     return _REASONS[number - 1] if 0 < number <= len(_REASONS) else "UNKNOWN"
 
 
 def read_counters(memory: memoryview, row: int) -> Counters:
-    """Returns all counters of a row. The process may write meanwhile: they belong to two requests then."""
+    """Returns all counters of a row. If the process writes meanwhile, they may mix those of two requests."""
     start = row * ROW_BYTES
     requests = _REQUESTS.unpack_from(memory, start)
     return Counters(*requests, *_EVENTS.unpack_from(memory, start + _EVENTS_START))
@@ -109,13 +109,13 @@ def read_episodes(memory: memoryview, row: int) -> list[Episode]:
 
 
 class Row:
-    """A row of the scoreboard, for the process that serves the session. Nobody else writes in it.
+    """A row of the scoreboard, for the process that serves the session and is its only writer.
 
     Args:
         memory: The scoreboard's memory.
         row: Its number.
-        making: Nanoseconds in which the environment was made.
-        describing: Nanoseconds in which the answer to the Make was written.
+        making: Nanoseconds that making the environment took.
+        describing: Nanoseconds that encoding the answer to the Make took.
 
     Attributes:
         received: Bytes of requests on direct channels.
@@ -143,12 +143,12 @@ class Row:
         _BUSY.pack_into(self._memory, self._start, began)
 
     def end(self, stepping: int, steps: int, replied: int) -> None:
-        """Records that the request was served. All counters are written at once: it takes no longer than one or two.
+        """Records that the request was served. Writing all counters at once costs no more than writing one or two.
 
         Args:
-            stepping: Nanoseconds that the environment's steps took so far.
-            steps: Steps that it took so far.
-            replied: When the reply was ready, by the machine's monotonic clock.
+            stepping: Nanoseconds spent in the environment's steps so far.
+            steps: Number of steps so far.
+            replied: When the reply was ready, by the machine's monotonic clock, in nanoseconds.
         """
         now = time.monotonic_ns()
         served = self._served = self._served + 1
@@ -162,10 +162,10 @@ class Row:
         # fmt: on
 
     def add_episodes(self, ended: Sequence[tuple[float, int]]) -> None:
-        """Records episodes that have ended.
+        """Records finished episodes.
 
         Args:
-            ended: The sum of the rewards and the steps of each; a sum that is not finite is no part of that of all.
+            ended: Sum of rewards and number of steps of each; non-finite sums are left out of the total.
         """
         count, lengths = self._counts
         start, now = self._start + _EPISODES_START, time.monotonic_ns()
@@ -178,15 +178,15 @@ class Row:
         self._write_events()
 
     def add_repeat(self) -> None:
-        """Records that a request came again, and got the reply that was kept."""
+        """Records a repeated request, which was answered with the kept reply."""
         self._repeated = self._repeated[0] + 1, time.monotonic_ns()
         self._write_events()
 
     def add_replay(self, served: int, epoch: int, loss: str) -> None:
-        """Records that requests of a lost session were served.
+        """Records the replay of a lost session's requests.
 
         Args:
-            served: How many.
+            served: Number of requests that were served.
             epoch: How many sessions were lost before this one.
             loss: Why the last of them was lost.
         """

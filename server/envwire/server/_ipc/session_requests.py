@@ -1,10 +1,10 @@
-"""The kinds of requests that a session serves: numbered, and relayed by the front."""
+"""The kinds of requests that a session serves; they are numbered, and the front relays them."""
 
 from __future__ import annotations
 
 from envwire.v1 import environment_pb2
 
-#: By their fields in InteractRequest.
+#: Names of their fields in InteractRequest.
 SESSION_REQUESTS = frozenset(
     field.name
     for field in environment_pb2.InteractRequest.DESCRIPTOR.oneofs_by_name["request"].fields

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from envwire.codec import FaultError, Reason, RemoteExceptionInfo
 
-#: Longest id that others are compared with, in characters.
+#: Longest id for which similar ones are searched, in characters.
 _MAX_COMPARED = 64
 _ID = re.compile(r"(?:(?P<namespace>.+)/)?(?P<name>[^/]+?)(?:-v(?P<version>\d+))?")
 
@@ -36,14 +36,14 @@ def unknown_environment(
 
 
 def _hint(env_id: str, served: list[str]) -> str:
-    # Comparing takes time by the lengths: an id of 32 MB took 10.8 s, and nobody mistypes one of 65 characters.
+    # The search takes time in proportion to the length: an id of 32 MB took 10.8 s. No real id has 65 characters.
     compared = served if len(env_id) <= _MAX_COMPARED else []
     near = difflib.get_close_matches(env_id, compared, n=3)
     return f"did you mean {' or '.join(near)}?" if near else "`envwire list TARGET` shows what is."
 
 
 def _error_name(env_id: str, served: list[str]) -> str:
-    """Returns the class that Gymnasium's `make` raises when its registry has the served ids alone."""
+    """Returns the class that Gymnasium's `make` would raise if its registry had only the served ids."""
     namespace, name, version = _parts(env_id)
     parts = [_parts(other) for other in served]
     if namespace and namespace not in {other for other, _, _ in parts}:
@@ -55,7 +55,7 @@ def _error_name(env_id: str, served: list[str]) -> str:
 
 
 def _parts(env_id: str) -> tuple[str, str, int]:
-    """Returns namespace, name and version of an id; "" and -1 for what it does not have."""
+    """Returns namespace, name and version of an id; "" or -1 for a missing part."""
     match = _ID.fullmatch(env_id[: 4 * _MAX_COMPARED])
     if match is None:
         return "", env_id, -1

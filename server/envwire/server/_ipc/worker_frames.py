@@ -1,7 +1,7 @@
 """Frames that a session process reads on its link: client frames and control frames.
 
-Each kind of frame is a type of its own, and what a process does follows from the type. A client's message becomes a
-`ClientFrame` whatever its bytes are; on a direct channel there is nothing else.
+Each kind of frame has its own type, which determines what the process does. A client's message becomes a `ClientFrame`
+whatever its bytes are; a direct channel carries nothing else.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _TIME: Final = struct.Struct("<d")
 
 @dataclass(
     slots=True
-)  # not frozen: creating a frozen one takes 2,500 instructions more, at each request
+)  # not frozen: creating a frozen one takes 2,500 more instructions per request
 class ClientFrame:
-    """A request of the session's client. It can do nothing but what that client may do."""
+    """A request from the session's client, which can do only what that client may do."""
 
     session: int
     message: bytes
@@ -29,7 +29,7 @@ class ClientFrame:
 
 @dataclass(frozen=True)
 class MakeFrame:
-    """Makes the environment of a new session; the operator's lists allow it.
+    """Orders the environment of a new session, which the operator's lists allow.
 
     Attributes:
         session: The session's number.
@@ -44,7 +44,7 @@ class MakeFrame:
 
 @dataclass(frozen=True)
 class CopyFrame:
-    """Makes the environment that this process was forked with a session."""
+    """Turns the environment that this process was forked with into a session."""
 
     session: int
 
@@ -65,10 +65,10 @@ class AckFrame:
 
 @dataclass(frozen=True)
 class DrainFrame:
-    """Tells that the server is about to stop, which clients on direct channels are to learn.
+    """Announces that the server is about to stop, for the clients on direct channels.
 
     Attributes:
-        stops_at: When, by this machine's monotonic clock, in seconds.
+        stops_at: When it stops, by this machine's monotonic clock, in seconds.
     """
 
     stops_at: float
@@ -76,7 +76,7 @@ class DrainFrame:
 
 @dataclass(frozen=True)
 class RenderFrame:
-    """Takes a picture of a session's environment, for a watcher."""
+    """Orders a picture of a session's environment for a watcher."""
 
     session: int
 
@@ -111,10 +111,10 @@ _READ: Final[dict[int, Callable[[int, bytes], WorkerFrame]]] = {
 
 
 def read_worker_frame(frame: Frame) -> WorkerFrame:
-    """Returns what the front sent.
+    """Returns the typed form of a frame from the front.
 
     Raises:
-        FrameError: The front sends no such frame.
+        FrameError: The front does not send such frames.
     """
     kind, session, message = frame
     read = _READ.get(kind)

@@ -1,18 +1,18 @@
-"""What a log line says apart from its text: the fields of its JSON object."""
+"""Structured fields of a log line, which appear in its JSON form."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-#: The attribute of a log record that holds them.
+#: Attribute of a log record that holds the fields.
 ATTRIBUTE = "envwire_fields"
 
 
 def extra(**fields: Any) -> dict[str, Any]:
-    """Returns the `extra` of a logging call: fields of the line's JSON object, `message` in place of the line's text.
+    """Returns the `extra` of a logging call: the fields of the line's JSON object; `message` replaces its text.
 
-    Callers pass names, ids and reasons; never a request, a response or an argument of an environment.
+    Callers pass names, ids and reasons, never a request, a response or an environment's argument.
     """
     return {ATTRIBUTE: fields}
 
@@ -21,7 +21,7 @@ def of_sessions(sessions: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Returns the fields of a line about one or several sessions.
 
     Args:
-        sessions: The fields of each.
+        sessions: The fields of each session.
     """
     if not sessions:
         return {}

@@ -1,4 +1,4 @@
-"""Sends the log to standard error, as lines of text or as one JSON object a line."""
+"""Configures logging to standard error, as text or as one JSON object per line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
 class JsonFormatter(logging.Formatter):
-    """Writes a record as one JSON object on one line."""
+    """Formats a record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line: time (UTC), level, logger, stream and message first, then the record's own fields."""

@@ -22,13 +22,13 @@ from envwire.server._bridges.openenv.schemas import STATE, object_schema
 from envwire.server._bridges.openenv.session import Session, make
 from envwire.server._bridges.openenv.settings import BridgeSettings
 
-#: A server of OpenEnv would answer so.
+#: HTTP statuses as OpenEnv's own server answers them.
 _STATUS = {Code.FACTORY_ERROR: 404, Code.CAPACITY_REACHED: 503}
-_FORBIDDEN = 1008  # WebSocket's code for a violated policy
+_FORBIDDEN = 1008  # WebSocket close code for a policy violation
 
 
 def application(settings: BridgeSettings) -> Starlette:
-    """Returns the application of the bridge."""
+    """Returns the bridge's ASGI application."""
     bridge = _Bridge(settings)
     return Starlette(routes=[*_routes("", bridge), *_routes("/{env_id:path}", bridge)])
 
@@ -49,7 +49,7 @@ def _routes(base: str, bridge: _Bridge) -> list[Route | WebSocketRoute]:
 
 
 def _said(page: Callable[[str], dict[str, Any]], status: int = 200) -> Any:
-    """Returns an endpoint that answers with a document about the environment of its path."""
+    """Returns an endpoint that serves a document about the environment in its path."""
 
     async def endpoint(request: Request) -> JSONResponse:
         return JSONResponse(page(request.path_params.get("env_id", "")), status)
@@ -58,15 +58,15 @@ def _said(page: Callable[[str], dict[str, Any]], status: int = 200) -> Any:
 
 
 class _Bridge:
-    """The endpoints that use the envwire server."""
+    """The endpoints that need the envwire server."""
 
     def __init__(self, settings: BridgeSettings) -> None:
         self._settings = settings
 
     async def connect(self, socket: WebSocket) -> None:
-        """Serves one client until it goes."""
+        """Serves one client until it disconnects."""
         await socket.accept()
-        # A browser names the page that asks. Any page could reach a bridge on its visitor's own machine.
+        # Browsers send Origin. Without this check any web page could reach a bridge on its visitor's machine.
         if "origin" in socket.headers:
             await socket.close(_FORBIDDEN, "not for web pages")
             return
@@ -74,7 +74,7 @@ class _Bridge:
         await Connection(socket, session, self._settings.idle_timeout).serve()
 
     async def schema(self, request: Request) -> JSONResponse:
-        """Describes actions and observations, for which it makes an environment and closes it again."""
+        """Describes actions and observations; makes an environment for that, and closes it again."""
         env_id = request.path_params.get("env_id", "")
         if not env_id:
             anything = {"type": "object"}

@@ -1,4 +1,4 @@
-"""One WebSocket of the bridge: reads messages, answers them in a thread, and times out silent or slow peers."""
+"""One WebSocket of the bridge: reads messages, answers them in a thread, times out silent or slow clients."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from envwire.server._bridges.openenv.session import Session
 _SEND_SECONDS = 60.0
 _CLOSE = "close"
 
-#: After these there is no environment to go on with.
+#: Errors after which the session has no environment.
 _FINAL = frozenset({Code.FACTORY_ERROR, Code.CAPACITY_REACHED, Code.SESSION_ERROR})
 
 
 class Connection:
-    """A client and its session.
+    """One client's connection and its session.
 
     Args:
         socket: The accepted WebSocket.
-        session: The session that this connection is for.
-        idle_timeout: Seconds without a message after which it ends.
+        session: The client's session.
+        idle_timeout: Seconds without a message after which the connection is closed.
     """
 
     def __init__(self, socket: WebSocket, session: Session, idle_timeout: float) -> None:
@@ -36,12 +36,12 @@ class Connection:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="openenv")
 
     async def serve(self) -> None:
-        """Answers messages until the client closes, goes, or is silent or slow for too long; closes the environment."""
+        """Answers messages until the client closes, disconnects or times out, then closes the environment."""
         try:
             while await self._serve_one():
                 pass
         except (asyncio.TimeoutError, WebSocketDisconnect, RuntimeError):
-            pass  # starlette raises RuntimeError for a peer that left while it was sent to
+            pass  # starlette raises RuntimeError when the peer left during a send
         finally:
             self._thread.submit(self._session.close)
             self._thread.shutdown(wait=False)
@@ -69,6 +69,6 @@ class Connection:
         return message.get("text") or ""
 
     async def _answered(self, message: Message) -> str:
-        # The environment's own deadlines bound this wait: those of its server, and the client's a little above them.
+        # This wait is bounded by the server's deadlines, and by the client's, which are a little longer.
         answer: Callable[[Message], str] = self._session.answer
         return await asyncio.get_running_loop().run_in_executor(self._thread, answer, message)

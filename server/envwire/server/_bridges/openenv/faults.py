@@ -9,7 +9,7 @@ from envwire.client import (
 )
 from envwire.server._bridges.openenv.messages import Code, RefusedError
 
-#: Why there is no environment, where it is not the environment's fault.
+#: Codes for Makes that failed for reasons outside the environment.
 _WITHOUT_ENVIRONMENT: dict[type[Exception], Code] = {
     CapacityError: Code.CAPACITY_REACHED,
     UnauthenticatedError: Code.SESSION_ERROR,
@@ -24,5 +24,5 @@ def refused_make(error: Exception) -> RefusedError:
 
 
 def worded(error: Exception) -> str:
-    """Returns the class and message of an exception: that wire has no classes."""
+    """Returns the class and message of an exception as text, since OpenEnv's protocol carries no classes."""
     return f"{type(error).__name__}: {error}"

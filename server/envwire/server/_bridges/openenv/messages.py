@@ -1,4 +1,4 @@
-"""OpenEnv's WebSocket messages, read and written as text."""
+"""OpenEnv's WebSocket messages, parsed from and written as text."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Code(str, Enum):
 
 
 class RefusedError(Exception):
-    """A message that is answered with an error.
+    """A message that cannot be served, answered with an error.
 
     Attributes:
-        code: OpenEnv's code for it.
+        code: OpenEnv's code for the error.
     """
 
     def __init__(self, code: Code, message: str) -> None:
@@ -33,17 +33,17 @@ class RefusedError(Exception):
 
 
 class Message(NamedTuple):
-    """What a client sends: its kind, such as "step", and the data of that kind."""
+    """A client's message: its kind, such as "step", and its data."""
 
     kind: str
     data: Mapping[str, Any]
 
 
 def read(text: str) -> Message:
-    """Reads a message.
+    """Parses a message.
 
     Raises:
-        RefusedError: It is no JSON object with a type, or its data is no object.
+        RefusedError: The text is not a JSON object with a type, or its data is not an object.
     """
     try:
         message: Any = json.loads(text)
@@ -61,18 +61,18 @@ def read(text: str) -> Message:
 def observation(
     observed: Mapping[str, Any], reward: float | None, done: bool, metadata: Mapping[str, Any]
 ) -> str:
-    """Writes what a reset or a step led to."""
+    """Returns the answer to a reset or a step."""
     data = {"observation": observed, "reward": reward, "done": done, "metadata": metadata}
     return _written("observation", data)
 
 
 def state(data: Mapping[str, Any]) -> str:
-    """Writes the state of an episode."""
+    """Returns the answer to a request for the state of the episode."""
     return _written("state", data)
 
 
 def error(refused: RefusedError) -> str:
-    """Writes an error."""
+    """Returns the answer that reports an error."""
     return _written("error", {"message": str(refused), "code": refused.code.value})
 
 

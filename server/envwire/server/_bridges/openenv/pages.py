@@ -1,4 +1,4 @@
-"""The bridge's HTTP documents, which OpenEnv's validator and tools read."""
+"""The bridge's HTTP documents, for OpenEnv's validator and tools."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from envwire.server._version import VERSION
 
 HEALTH = {"status": "healthy"}
 
-#: There are no tools here: OpenEnv's agents find that out by this answer.
+#: The answer that tells OpenEnv's agents that there are no tools here.
 MCP = {
     "jsonrpc": "2.0",
     "id": None,
     "error": {"code": -32601, "message": "Method not found: these environments have no MCP tools"},
 }
 
-#: OpenEnv's own server makes an environment for each such request and closes it after it.
+#: The answer to stateless requests. OpenEnv's own server makes an environment for each, and closes it afterwards.
 SOCKET_ONLY = {"detail": "an environment lives as long as a WebSocket here; connect to BASE/ws"}
 
 _SOCKET_ONLY = {
@@ -25,7 +25,7 @@ _OK = {"200": {"description": "JSON"}}
 
 
 def metadata(env_id: str) -> dict[str, Any]:
-    """Returns what describes an environment, or the bridge where none is named."""
+    """Returns the description of an environment, or of the bridge when no id is given."""
     described = f"{env_id} on an envwire server" if env_id else "environments of an envwire server"
     return {"name": env_id or "envwire", "description": described, "version": VERSION}
 

@@ -1,4 +1,4 @@
-"""JSON schemas of spaces, and of what stands around them in OpenEnv's messages."""
+"""JSON schemas of spaces, and of the OpenEnv messages that carry their elements."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 _TYPES = {"b": "boolean", "i": "integer", "u": "integer", "f": "number"}
 
-#: What `state` answers.
+#: Schema of the answer to `state`.
 STATE: Schema = {
     "type": "object",
     "properties": {
@@ -25,7 +25,7 @@ STATE: Schema = {
 
 
 def object_schema(space: spaces.Space[Any]) -> Schema:
-    """Returns the schema of an action or observation: OpenEnv has objects only."""
+    """Returns the schema of an action or observation as an object, the only form that OpenEnv has."""
     inner = schema(space)
     if isinstance(space, spaces.Dict):
         return inner
@@ -34,7 +34,7 @@ def object_schema(space: spaces.Space[Any]) -> Schema:
 
 @singledispatch
 def schema(space: spaces.Space[Any]) -> Schema:
-    """Returns the schema of an element of a space, with what JSON schema cannot say as its description."""
+    """Returns the schema of a space's elements; what JSON schema cannot express goes into its description."""
     return {"description": str(space)}
 
 

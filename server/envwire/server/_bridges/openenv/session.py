@@ -1,4 +1,4 @@
-"""One client's environment: OpenEnv's reset, step and state on a `RemoteEnv`. Its calls block."""
+"""One client's session: OpenEnv's reset, step and state on a `RemoteEnv`. Calls block."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def make(target: str, env_id: str, token: str | None, *, tls: bool) -> RemoteEnv
         target: HOST:PORT of the envwire server.
         env_id: Id of the environment.
         token: The client's token, if it sent one.
-        tls: Whether the server speaks TLS; whom to trust, the variable ENVWIRE_CA says.
+        tls: Whether the server uses TLS; the variable ENVWIRE_CA names the CA to trust.
 
     Raises:
-        RefusedError: With FACTORY_ERROR, CAPACITY_REACHED or SESSION_ERROR.
+        RefusedError: FACTORY_ERROR, CAPACITY_REACHED or SESSION_ERROR: the environment could not be made.
     """
     if not env_id:
         raise RefusedError(
             Code.FACTORY_ERROR, "name the environment in the base URL: http://HOST:PORT/CartPole-v1"
         )
     try:
-        # The client's token or none, and no certificate: what the bridge's own environment names is not for whoever
-        # comes. A token without TLS came here so already, and stays on this machine from here on.
+        # Only the client's own token, and no certificate: credentials in the bridge's environment variables are not
+        # lent to clients. A token without TLS arrived unprotected already, and does not leave this machine from here.
         credentials = Credentials(cert=None, key=None, token=token, tls=tls, insecure=True)
         return RemoteEnv(target, env_id, credentials=credentials)
     except Exception as error:
@@ -38,7 +38,7 @@ def make(target: str, env_id: str, token: str | None, *, tls: bool) -> RemoteEnv
 
 
 class Session:
-    """An environment, made when the first message needs it, and the episode that it is in.
+    """A client's environment, made when the first message needs it, and its current episode.
 
     Args:
         making: Makes the environment.
@@ -55,7 +55,7 @@ class Session:
         """Returns the answer to a message.
 
         Raises:
-            RefusedError: The message is wrong, there is no environment, or it raised.
+            RefusedError: The message is invalid, or the environment could not be made or raised.
         """
         answer = self._answers.get(message.kind)
         if answer is None:
@@ -63,7 +63,7 @@ class Session:
         return answer(message.data)
 
     def close(self) -> None:
-        """Closes the environment, if there is one."""
+        """Closes the environment, if one was made."""
         if self._env is not None:
             self._env.close()
 
@@ -100,10 +100,10 @@ class Session:
 
 
 def _asked(request: Callable[[], Any]) -> Any:
-    """Returns what the environment answers.
+    """Calls the environment and maps its errors.
 
     Raises:
-        RefusedError: It raised, or is lost.
+        RefusedError: The environment raised, or its session is lost.
     """
     try:
         return request()

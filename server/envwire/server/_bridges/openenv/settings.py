@@ -1,4 +1,4 @@
-"""Settings of a bridge, derived from those of its server."""
+"""Settings of a bridge, derived from its server's."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class BridgeSettings:
         target: HOST:PORT of the envwire server.
         host: Address to bind.
         port: Port to bind.
-        max_connections: Connections at once; one more is refused with status 503.
-        max_message_bytes: Largest message of a client, in bytes.
-        idle_timeout: Seconds after which a connection without a message is closed.
+        max_connections: Most simultaneous connections; further ones are refused with status 503.
+        max_message_bytes: Largest message from a client, in bytes.
+        idle_timeout: Seconds without a message after which a connection is closed.
         tls_cert: PEM file of the certificate; "" for plain HTTP.
         tls_key: PEM file of its key.
     """
@@ -38,7 +38,7 @@ class BridgeSettings:
 
     @classmethod
     def of(cls, config: ServerConfig, target: str) -> BridgeSettings:
-        """Derives them from those of the server.
+        """Derives a bridge's settings from its server's.
 
         Args:
             config: The server's settings.
@@ -49,7 +49,7 @@ class BridgeSettings:
             target=f"{_WILDCARDS.get(host, host)}:{port}",
             host=config.host,
             port=config.openenv,
-            # A session each, and as many again for clients that come, go or ask for /health.
+            # One per session, and as many again for clients that come, go or ask for /health.
             max_connections=2 * config.max_sessions + 16,
             max_message_bytes=config.max_message_bytes,
             idle_timeout=config.max_lease,
@@ -58,10 +58,10 @@ class BridgeSettings:
         )
 
     def to_json(self) -> str:
-        """Returns the settings as one line of JSON."""
+        """Returns the settings as one line of JSON, for the bridge's process."""
         return json.dumps(dataclasses.asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> BridgeSettings:
-        """Reads what `to_json` wrote."""
+        """Parses the result of `to_json`."""
         return cls(**json.loads(text))

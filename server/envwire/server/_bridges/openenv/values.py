@@ -1,4 +1,4 @@
-"""Converts values to and from JSON: observations and infos to it, actions from it by their space."""
+"""Converts observations and infos to JSON, and actions from JSON by their space."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from envwire.envs import spaces
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: The key under which a value stands that is no mapping: OpenEnv's actions and observations are objects.
+#: Key for a value that is not a mapping, since OpenEnv's actions and observations are objects.
 VALUE = "value"
-#: Every action of OpenEnv has this field beside those of the environment.
+#: Field that every OpenEnv action has in addition to the environment's own.
 _METADATA = "metadata"
 
 
@@ -27,7 +27,7 @@ def to_object(value: Any) -> dict[str, Any]:
 
 
 def to_json(value: Any) -> Any:
-    """Returns a value as JSON has it: arrays and tuples as lists, what has no form there as its text."""
+    """Returns a value as JSON: arrays and tuples become lists, and values without a JSON form their text."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, np.ndarray):
@@ -52,7 +52,7 @@ def action_of(space: spaces.Space[Any], data: Mapping[str, Any]) -> Any:
         data: The items of a Dict space, or {"value": ...}.
 
     Raises:
-        ValueError: It has not the form of the space; the message says where and what is expected.
+        ValueError: The data does not match the space; the message says where and what is expected.
     """
     if isinstance(space, spaces.Dict):
         own = {key: item for key, item in data.items() if key != _METADATA or key in space.spaces}
@@ -64,10 +64,10 @@ def action_of(space: spaces.Space[Any], data: Mapping[str, Any]) -> Any:
 
 @singledispatch
 def read(space: spaces.Space[Any], value: Any) -> Any:
-    """Returns the element of a space that JSON describes.
+    """Returns the element of a space that a JSON value describes.
 
     Raises:
-        ValueError: It describes none.
+        ValueError: The value does not describe an element of the space.
     """
     raise ValueError(f"actions of {type(space).__name__} spaces have no JSON form: {value!r}")
 

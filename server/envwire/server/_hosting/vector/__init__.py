@@ -1,1 +1,1 @@
-"""Vector environments: made, driven together, their members, resets and infos."""
+"""Vector environments: making them, driving their members, resets and infos."""

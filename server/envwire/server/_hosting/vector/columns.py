@@ -1,8 +1,8 @@
 """Collects the infos of a vector environment's members into columns, with every value unchanged.
 
 A `SyncVectorEnv` gives a column the type of the first value that it sees, so that a later 0.5 becomes 0 among integers.
-Which value is the first is known only where all environments of the batch meet, which is the client. So a column of one
-type is sent as an array, and a column of several types as an array of objects, which the client converts.
+Only the client has all environments of the batch and knows which value is the first. A column of one type is therefore
+sent as an array, and a column of several types as an array of objects, which the client converts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NUMBERS = frozenset({bool, int, float})
 
 
 class _Gathered:
-    """The values of one key, by member; nested infos for a key that holds dictionaries."""
+    """The values of one key by member, or nested infos for a key that holds dictionaries."""
 
     __slots__ = ("indices", "nested", "values")
 
@@ -33,7 +33,7 @@ Gathering = dict[Any, _Gathered]
 
 
 def gather(gathered: Gathering, info: Mapping[Any, Any], index: int) -> Gathering:
-    """Adds the info of one member; takes the place of `VectorEnv._add_info`."""
+    """Adds the info of one member; replaces `VectorEnv._add_info`."""
     for key, value in info.items():
         column = gathered.get(key)
         if column is None:
@@ -47,7 +47,7 @@ def gather(gathered: Gathering, info: Mapping[Any, Any], index: int) -> Gatherin
 
 
 def columns(gathered: Gathering, num_envs: int) -> dict[Any, Any]:
-    """Returns the infos as columns: each `key`, followed by `_key`, the mask of the members that have it.
+    """Returns the infos as columns: each `key` is followed by `_key`, the mask of the members that have it.
 
     Raises:
         TypeError: A key holds a dict for one member and something else for another.

@@ -1,6 +1,6 @@
-"""Notes when members of a vector environment are reset, and the state that their generators had before.
+"""Records when members of a vector environment are reset, and the state of their generators before.
 
-A client that has both can bring each member back by its own episode (see `member_starts`).
+With both, a client can recover each member by replaying its own episode (see `member_starts`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from envwire.v1 import environment_pb2
 
 
 class ReportingMember(StandIn):
-    """Wraps a member of a vector environment, and records its resets without a seed.
+    """Wraps a member of a vector environment, and records its unseeded resets.
 
     Args:
         index: Its index in the vector environment.
         member: The environment.
-        resets: Takes its resets.
+        resets: List to which its resets are appended.
     """
 
     def __init__(self, index: int, member: Any, resets: list[environment_pb2.MemberReset]) -> None:
@@ -28,7 +28,7 @@ class ReportingMember(StandIn):
         self.step = member.step  # bound directly: steps skip this wrapper
 
     def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-        """Resets the member; a reset with a seed is not recorded, since it depends on no earlier state."""
+        """Resets the member; a seeded reset is not recorded, since it does not depend on earlier state."""
         noted = environment_pb2.MemberReset(member=self._index)
         if seed is None:
             tell(self._member, noted)

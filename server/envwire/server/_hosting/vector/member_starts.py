@@ -1,8 +1,8 @@
 """Replays a recording to a vector environment whose members begin at different positions.
 
-The episodes of members begin and end at different times. A recording that begins with the earliest of the current
-episodes also has requests from before the other members' episodes. Members are left out of those requests, and join
-with the reset that began their episode.
+The episodes of members begin and end at different times. A recording that begins with the oldest current episode also
+contains requests from before the other members' episodes. Those members are left out of such requests, and join with
+the reset that began their episode.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Members(Protocol):
     """Which members take part in each request of a recording."""
 
     def at(self, position: int) -> contextlib.AbstractContextManager[Sequence[int]]:
-        """Sets up the members for the next request, so that it has the effect that it had when it was recorded.
+        """Sets up the members for the next request, so that it has the same effect as when it was recorded.
 
         Returns:
-            In the block, the members that begin with this request.
+            A context manager that yields the members that begin with this request.
         """
         ...
 
@@ -44,11 +44,11 @@ class MemberStarts:
 
     Args:
         host: The vector environment.
-        starts: Where they begin. Members without one take part in all.
+        starts: Where members begin; a member without a start takes part in all requests.
         family: Its library.
 
     Raises:
-        FaultError: INVALID_VALUE: there is no such member, or nothing to show of one that is left out.
+        FaultError: INVALID_VALUE: there is no such member, or no observation to stand in for one that is left out.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class MemberStarts:
 
     @contextlib.contextmanager
     def at(self, position: int) -> Generator[Sequence[int]]:
-        """Leaves out members that begin later, and lets those begin whose position is reached.
+        """Leaves out members that begin later, and starts those that begin at this position.
 
         Raises:
             FaultError: INVALID_VALUE: the state of a generator cannot be restored.
@@ -100,7 +100,7 @@ class MemberStarts:
 
 
 class _LeftOut(StandIn):
-    """Stands in for a member that is left out: neither stepped nor reset."""
+    """Stand-in for a member that is left out: neither stepped nor reset."""
 
     def __init__(self, member: Any, observation: Any) -> None:
         super().__init__(member)
@@ -114,7 +114,7 @@ class _LeftOut(StandIn):
 
 
 class _Beginning(StandIn):
-    """Stands in for a member that begins here: the next request resets it, a step too (its autoreset)."""
+    """Stand-in for a member that begins here: the next request resets it, even a step (its autoreset)."""
 
     def step(self, _: Any) -> tuple[Any, float, bool, bool, dict[Any, Any]]:
         observation, info = self._member.reset()

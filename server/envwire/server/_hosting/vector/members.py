@@ -1,4 +1,4 @@
-"""The members of a vector environment: attributes and methods of each, and what stands in for one."""
+"""Access to the attributes and methods of a vector environment's members, and the base of their stand-ins."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Members:
         self._envs = envs
 
     def get_wrapper_attr(self, name: str) -> Any:
-        """Returns a tuple of every member's attribute, or a function that calls every member's method.
+        """Returns a tuple of all members' attributes, or a function that calls the method of each.
 
         Raises:
             AttributeError: A member has no such attribute.
@@ -43,10 +43,10 @@ class Members:
         return partial(_call_each, found) if any(map(callable, found)) else found
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Sets an attribute of every member, to its element of a list or tuple, or all to one value.
+        """Sets an attribute of every member: to one value, or to one element each of a list or tuple.
 
         Raises:
-            ValueError: There are not as many values as members.
+            ValueError: The number of values differs from the number of members.
         """
         if not force:
             self.get_wrapper_attr(name)

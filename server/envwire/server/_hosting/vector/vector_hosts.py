@@ -20,7 +20,7 @@ RESET_MASK = "reset_mask"
 
 
 class NativeHost:
-    """A native vector environment. Its attributes are its own, not one per member.
+    """A native vector environment. Its attributes are its own, not tuples with one element per member.
 
     Args:
         env: The vector environment.
@@ -45,7 +45,7 @@ class NativeHost:
 
     @property
     def unwrapped(self) -> Any:
-        """The vector environment itself, which has the generator."""
+        """The vector environment itself, which holds the generator."""
         return self.env.unwrapped
 
     def reset(self, **kwargs: Any) -> tuple[Any, Any]:
@@ -57,7 +57,7 @@ class NativeHost:
         """Returns an attribute.
 
         Raises:
-            AttributeError: There is none of that name.
+            AttributeError: The environment has no such attribute.
         """
         return getattr(self.env, name)
 
@@ -73,11 +73,11 @@ class MembersHost(NativeHost):
     """A `SyncVectorEnv` of either library. Its attributes are tuples with one element per member.
 
     Args:
-        env: A `SyncVectorEnv` that does not copy its observations: they are sent before the next step.
-        report_resets: Whether to note the resets of members.
+        env: A `SyncVectorEnv` that does not copy its observations, which are sent before the next step.
+        report_resets: Whether to record the resets of members.
 
     Attributes:
-        member_resets: Those that the last reset or step brought, of members without a seed.
+        member_resets: Unseeded resets of members during the last reset or step.
     """
 
     def __init__(self, env: Any, *, report_resets: bool = False) -> None:
@@ -86,26 +86,24 @@ class MembersHost(NativeHost):
         if report_resets:
             members = enumerate(env.envs)
             env.envs = [ReportingMember(*each, self.member_resets) for each in members]
-        env._add_info = (
-            gather  # infos are merged by the client, which has all environments of the batch
-        )
+        env._add_info = gather  # the client merges infos: it has all environments of the batch
         self._step: Callable[[Any], tuple[Any, Any, Any, Any, Any]] = env.step
         self._observations: Any = None
         self.step = self._take_step
 
     @property
     def members(self) -> Sequence[Any]:
-        """The environments, each in its wrappers."""
+        """The environments, each with its wrappers."""
         members: Sequence[Any] = self.env.envs
         return members
 
     def reset(
         self, *, member_options: Sequence[dict[Any, Any]] = (), **kwargs: Any
     ) -> tuple[Any, Any]:
-        """Starts an episode in every member, or in those that a mask chooses.
+        """Starts an episode in every member, or in those that a mask selects.
 
         Args:
-            member_options: Options of each member, in place of one for all.
+            member_options: One dictionary of options per member, instead of one for all.
             kwargs: Seed and options.
         """
         self.member_resets.clear()
@@ -125,7 +123,7 @@ class MembersHost(NativeHost):
         return observations, rewards, terminations, truncations, infos
 
     def rows(self, family: Family) -> list[Any]:
-        """Returns a copy of the last observation of each member; none before the first reset."""
+        """Returns a copy of each member's last observation; an empty list before the first reset."""
         if self._observations is None:
             return []
         batch = copy.deepcopy(self._observations)
@@ -133,7 +131,7 @@ class MembersHost(NativeHost):
 
     @contextlib.contextmanager
     def _told(self, options: Sequence[dict[Any, Any]]) -> Generator[None]:
-        """Lets each member be reset with options of its own."""
+        """Makes the members use their own options in the next reset."""
         members = self.members
         if not options:
             yield
@@ -148,7 +146,7 @@ class MembersHost(NativeHost):
         """Returns some of the members.
 
         Raises:
-            FaultError: INVALID_VALUE when there is no such member.
+            FaultError: INVALID_VALUE: there is no such member.
         """
         if max(indices) >= self.num_envs:
             raise FaultError(
@@ -167,7 +165,7 @@ class MembersHost(NativeHost):
 
 
 class _Told:
-    """A member that is reset with options of its own."""
+    """A member that is reset with its own options."""
 
     def __init__(self, member: Any, options: dict[Any, Any]) -> None:
         self._member = member
@@ -179,12 +177,12 @@ class _Told:
 
 
 def _chooses_none(options: Any, num_envs: int) -> bool:
-    """Whether a mask leaves out all members of this session, which then only returns their last observations."""
+    """Whether a mask selects no member of this session, which then only returns their last observations."""
     mask = options.get(RESET_MASK) if is_mapping(options) else None
     fits = is_array(mask) and mask.shape == (num_envs,) and mask.dtype == np.bool_
     return bool(fits and not np.any(mask))
 
 
 def is_vector(env: Any) -> TypeGuard[NativeHost]:
-    """Returns whether a session drives a vector environment."""
+    """Returns whether an environment is a vector environment."""
     return isinstance(env, NativeHost)

@@ -1,4 +1,4 @@
-"""Making vector environments: several environments of one id in one session, made and driven together."""
+"""Makes vector environments: several environments of one id, driven together in one session."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEFAULT_AUTORESET = "NEXT_STEP"
 #: The vectorization modes: members that step one after another, or environments that step as arrays.
 _SYNC, _NATIVE = "sync", "vector_entry_point"
 
-#: Makes a wrapper: the class and its keyword arguments.
+#: A wrapper class and its keyword arguments.
 WrapperCall = tuple[Callable[..., Any], Mapping[str, Any]]
 
 
@@ -29,7 +29,7 @@ def make_vector(
     """Makes the vector environment that a client asked for.
 
     Raises:
-        FaultError: The library or the environment has no such vector environments, or a constructor raised.
+        FaultError: The library or the environment does not offer this vector environment, or a constructor raised.
     """
     mode = request.vector.vectorization_mode or _SYNC
     if mode not in (_SYNC, _NATIVE):
@@ -58,7 +58,7 @@ def make_vector(
 
 
 def _autoreset(family: Family, request: environment_pb2.MakeRequest) -> Any:
-    """Returns the autoreset mode that was asked for, as a member of the library's enumeration."""
+    """Returns the requested autoreset mode as a member of the library's enumeration."""
     modes: Any = family.AutoresetMode
     name = request.vector.autoreset_mode or _DEFAULT_AUTORESET
     if modes is None:
@@ -88,10 +88,10 @@ def _native(env: Any, autoreset: Any, request: environment_pb2.MakeRequest) -> N
 
 
 def describe_vector(host: NativeHost, info: environment_pb2.VectorInfo) -> None:
-    """Writes what describes a vector environment, beyond a single one.
+    """Writes the parts of a description that only vector environments have.
 
     Raises:
-        FaultError: UNSUPPORTED when a space has no wire form.
+        FaultError: UNSUPPORTED: a space has no wire form.
     """
     info.num_envs = host.num_envs
     write_spaces(host, info, "single_observation_space", "single_action_space")
