@@ -1,1 +1,1 @@
-"""Session processes as the front sees them: starting, linking, limiting and watching them."""
+"""The front's side of session processes: starting, linking, limiting and watching them."""

@@ -1,4 +1,4 @@
-"""The front's ends of the sockets, pipes and memory that connect it to a session process."""
+"""The front's ends of the sockets, pipes and shared memory that connect it to a session process."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from envwire.server._processes.output import OutputTail
 
 @dataclass(frozen=True)
 class FrontEndpoints:
-    """The front's side of a session process.
+    """The front's ends of its connections to a session process.
 
     Attributes:
         link: Socket for requests and replies.
-        control_socket: Socket of packets, on which descriptors are handed over.
-        output: Pipe from its standard output and error.
-        scoreboard: What it reports to the front.
-        message_slots: Where large messages are written.
+        control_socket: Packet socket that hands over descriptors.
+        output: Pipe from the process's standard output and error.
+        scoreboard: Shared memory in which the process reports its state.
+        message_slots: Shared memory for large messages.
     """
 
     link: socket.socket
@@ -34,10 +34,10 @@ class FrontEndpoints:
 
 @contextlib.contextmanager
 def open_endpoints(slots: int) -> Generator[tuple[FrontEndpoints, tuple[int, ...]]]:
-    """Opens both sides' ends of the connections to a process, which is to be forked inside the `with` block.
+    """Opens both ends of the connections to a process that is forked inside the `with` block.
 
-    The process's descriptors are closed here when the block ends: it has them by then. The front's ends stay open,
-    unless the block raises.
+    The process's descriptors are closed here when the block ends, since it has its own copies by then. The front's ends
+    stay open unless the block raises.
 
     Args:
         slots: How many sessions the process may hold.
@@ -68,7 +68,7 @@ def open_endpoints(slots: int) -> Generator[tuple[FrontEndpoints, tuple[int, ...
 def _pair(
     kind: int, ours: contextlib.ExitStack, theirs: contextlib.ExitStack
 ) -> tuple[socket.socket, socket.socket]:
-    """Returns two connected sockets, ours not blocking; each is closed with its side."""
+    """Returns two connected sockets, each closed with its side; ours is non-blocking."""
     our_end, their_end = socket.socketpair(socket.AF_UNIX, kind)
     ours.callback(our_end.close)
     theirs.callback(their_end.close)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 
-#: Likely causes of a process's death, by the signal that killed it.
+#: Likely cause of a process's death, by signal.
 _SUSPICIONS: dict[int, str] = {
     signal.SIGXCPU: "it used up its processor time (--max-session-cpu)",
     signal.SIGKILL: "this machine or container may be out of memory",
@@ -15,7 +15,7 @@ def describe_exit(status: int | None) -> str:
     """Describes how a process ended: "exited with status 1", "was killed by SIGSEGV".
 
     Args:
-        status: Its exit status, negative for the signal that killed it; None when it is not known.
+        status: Its exit status, negative for the signal that killed it; None if unknown.
     """
     if status is None:
         return "closed its connection"

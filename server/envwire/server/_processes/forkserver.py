@@ -27,20 +27,20 @@ from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.server")
 
-#: Time that a fork may take. It takes milliseconds; a fork server that takes longer is stopped.
+#: Longest time for a fork, in seconds. It takes milliseconds; a fork server that takes longer is killed.
 _FORK_SECONDS = 10.0
 
 
 class ForkserverLink:
-    """Starts the fork server, asks it for forks and hears how they ended.
+    """Starts the fork server, requests forks, and receives the exit status of each process.
 
     Args:
-        config: The settings of what it forks for.
-        adopted: Takes the sessions of a fork server that is gone; all fork servers of a front have the same one.
+        config: The settings of its sessions.
+        adopted: Adopts the sessions of a fork server that is gone; shared by all fork servers of a front.
         group: The group that it serves, for the log.
 
     Attributes:
-        interpreter: Runs it.
+        interpreter: The interpreter that runs it.
     """
 
     def __init__(self, config: ServerConfig, adopted: Adopted, group: str = "") -> None:
@@ -63,7 +63,7 @@ class ForkserverLink:
         """Starts the process and waits until it has imported everything.
 
         Raises:
-            ForkserverError: An id is unknown, a module cannot be imported, or the interpreter does not serve.
+            ForkserverError: An id is unknown, a module cannot be imported, or the interpreter is unsuitable.
         """
         if self._lifeline is None:
             await asyncio.to_thread(self.interpreter.check)
@@ -73,15 +73,15 @@ class ForkserverLink:
         return loaded
 
     async def reload(self) -> Loaded:
-        """Puts a fork server with the modules as they are now in the place of this one, whose sessions live on.
+        """Replaces the fork server by one that imports the modules anew; existing sessions live on.
 
         Raises:
-            ForkserverError: A module cannot be imported; this fork server stays.
+            ForkserverError: A module cannot be imported; the old fork server stays.
         """
         async with self._turn:
             process, control, loaded = await self._launch()
             if self._process is not None:
-                self._process.kill()  # one that is told to end takes its sessions with it
+                self._process.kill()  # one that ends in order takes its sessions with it
             self._lose()
             self._listen(process, control)
             if self._burial is not None:
@@ -105,14 +105,14 @@ class ForkserverLink:
 
     @property
     def lifeline(self) -> int:
-        """The descriptor that closes when the front is gone."""
+        """Pipe descriptor that closes when the front is gone."""
         if self._lifeline is None:
             raise ForkError("the server is stopping")
         return self._lifeline[0]
 
     @contextlib.contextmanager
     def copying(self) -> Generator[None]:
-        """Announces that a session's process is about to fork itself: the copy is no orphan, to be killed."""
+        """Announces that a session process is about to fork itself, so that the copy is not killed as an orphan."""
         self._tell({"copying": 1})
         self._adopted.copying += 1
         try:
@@ -122,7 +122,7 @@ class ForkserverLink:
             self._adopted.copying -= 1
 
     def adopt(self, pid: int, on_exit: OnExit) -> None:
-        """Takes a process that a session forked of itself, whose parent is the session's own now."""
+        """Registers a process that a session forked from itself, which is now a child of that session's parent."""
         if pid in inherited():
             self._adopted.take({pid: on_exit})
             return
@@ -131,22 +131,22 @@ class ForkserverLink:
 
     def _tell(self, message: dict[str, int]) -> None:
         if self._control is not None:
-            with contextlib.suppress(OSError):  # it is gone, as the next read says
+            with contextlib.suppress(OSError):  # it is gone; the next read will notice
                 self._control.send(json.dumps(message).encode())
 
     async def fork(self, descriptors: Sequence[int], on_exit: OnExit) -> int:
-        """Forks a session process and returns its number.
+        """Forks a session process and returns its pid.
 
         Args:
-            descriptors: Link, output, control socket and scoreboard of the process; they stay the caller's.
-            on_exit: Called with the status with which the process ended.
+            descriptors: Link, output, control socket and scoreboard of the process; the caller keeps ownership.
+            on_exit: Called with the process's exit status.
 
         Raises:
-            ForkError: The system has no process to give.
-            ForkserverLostError: The fork server is gone. It may have forked: other descriptors are to be used next.
-            ForkserverError: No other one could be started.
+            ForkError: The system is out of processes, memory or files.
+            ForkserverLostError: The fork server is gone. It may have forked: a retry must use new descriptors.
+            ForkserverError: No new fork server could be started.
         """
-        async with self._turn:  # one at a time: the socket of packets holds only so many
+        async with self._turn:  # one at a time: the packet socket has a short queue
             await self._revive()
             return await self._fork(descriptors, on_exit)
 
@@ -160,26 +160,26 @@ class ForkserverLink:
         except (BrokenPipeError, ConnectionResetError) as error:
             self._lose()
             raise ForkserverLostError("the fork server is gone") from error
-        # The fork is overdue whether or not its client waits for so long.
+        # The timer runs even if the caller stops waiting earlier.
         overdue = asyncio.get_running_loop().call_later(_FORK_SECONDS, self._give_up)
         return await self._forks.add(number, on_exit, overdue)
 
     def _give_up(self) -> None:
-        """Kills a fork server that does not answer: it was stopped, or hangs in the kernel."""
+        """Kills a fork server that does not answer because it was stopped or hangs in the kernel."""
         _log.warning("%s did not fork within %g s and was killed", self._name, _FORK_SECONDS)
         if self._process is not None:
             self._process.kill()
         self._lose()
 
     async def _revive(self) -> None:
-        """Starts another fork server when the last one is gone; the sessions that it forked live on."""
+        """Starts a new fork server if the last one is gone; the sessions that it forked live on."""
         if self._control is not None or self._stopped:
             return
         if self._starting is None or self._starting.done():
             self._starting = asyncio.ensure_future(self._start_another())
         await asyncio.shield(
             self._starting
-        )  # clients that do not wait for it must not keep it from starting
+        )  # a client that stops waiting must not cancel the start
 
     async def _start_another(self) -> None:
         _log.warning("%s is gone; starting another one", self._name)
@@ -188,7 +188,7 @@ class ForkserverLink:
         await self.start()
 
     async def _bury(self, process: subprocess.Popen[bytes]) -> None:
-        """Waits for the end of a fork server; from then on its sessions are the front's to look after."""
+        """Waits until a fork server has ended, then adopts its sessions."""
         await reap(process)
         sessions, self._on_exit = self._on_exit, {}
         if not self._stopped:
@@ -228,7 +228,7 @@ class ForkserverLink:
             self._burial = asyncio.ensure_future(self._bury(process))
 
     async def stop(self) -> None:
-        """Ends the fork server, and with the lifeline whatever session is left."""
+        """Ends the fork server and, by closing the lifeline, all remaining sessions."""
         self._stopped = True
         if self._starting is not None:
             self._starting.cancel()

@@ -1,8 +1,8 @@
-"""The front's end of the link to a session process: requests out, replies and events in.
+"""The front's end of the link to a session process: sends requests, receives replies and events.
 
-What the process sends is not trusted, since an environment may have written it. A process misbehaves when it answers a
-request that was not sent, names a session that it does not have, or sends anything but valid frames and responses. It
-is killed, and its sessions end.
+Bytes from the process are not trusted, since an environment may have written them. A process that answers a request
+that was not sent, names a session that it does not have, or sends invalid frames or responses is killed, and its
+sessions end.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from envwire.server._ipc.worker_frames import pack_drain
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
 from envwire.wire.envelope import RESPONSES
 
-#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+#: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _REPLY = Kind.REPLY
 
 
 class Link(asyncio.Protocol):
-    """Sends requests of sessions to their process and delivers the replies.
+    """Sends the requests of sessions to their process and delivers the replies.
 
     Args:
         limit: Largest message accepted, in bytes.
-        message_slots: Where large messages are written.
+        message_slots: Shared memory for large messages.
         on_lost: Called once when the process is gone.
-        on_retired: Called with a slot that has become free.
+        on_retired: Called with each slot that becomes free.
         on_misbehaved: Called with a description of what the process did wrong.
     """
 
@@ -53,11 +53,11 @@ class Link(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
 
     def open(self, slot: int, listener: Listener) -> SessionLink:
-        """Returns the link of a new session, which is to be made next.
+        """Returns the link of a new session; the caller makes the session next.
 
         Args:
             slot: Its row on the scoreboard.
-            listener: Is notified of its events.
+            listener: Notified of its events.
         """
         number = next(self._numbers)
         self._sessions[number] = SessionLink(number, slot, listener, self._write)
@@ -86,12 +86,12 @@ class Link(asyncio.Protocol):
             self._transport.write(pack_header(kind, number))
 
     def close(self) -> None:
-        """Ends the connection; the process leaves when it sees it."""
+        """Closes the connection, upon which the process exits."""
         if self._transport is not None:
             self._transport.close()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begins (asyncio calls this)."""
+        """Keeps the transport (asyncio calls this)."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
@@ -107,7 +107,7 @@ class Link(asyncio.Protocol):
         """Delivers one frame.
 
         Raises:
-            FrameError: The process may not send it.
+            FrameError: The process may not send this frame.
         """
         kind, number, message = frame
         session = self._sessions.get(number)
@@ -132,7 +132,7 @@ class Link(asyncio.Protocol):
             del self._sessions[number]
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - asyncio's signature
-        """Fails all that still wait (asyncio calls this)."""
+        """Fails all pending requests (asyncio calls this)."""
         sessions, self._sessions = self._sessions, {}
         for session in sessions.values():
             session.on_lost()

@@ -1,4 +1,4 @@
-"""Captures the output of a session process, and keeps a bounded tail of it."""
+"""Captures the output of a session process and keeps a bounded tail of it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _PAUSE_SECONDS = 0.05
 
 
 class OutputTail:
-    """Reads a pipe and keeps its end.
+    """Reads a pipe and keeps the last bytes.
 
-    A process that prints without end is slowed down by its own full pipe: one chunk is read at a time, with pauses.
+    It reads one chunk at a time, with pauses, so that a process that prints endlessly is slowed down by its full pipe.
 
     Args:
-        descriptor: Read end of the pipe; closed at its end or by `close`.
+        descriptor: Read end of the pipe; closed at end of file or by `close`.
         keep: How many bytes to keep.
     """
 
@@ -34,17 +34,17 @@ class OutputTail:
         self._loop.add_reader(descriptor, self._read)
 
     def follow(self, log: OutputLog) -> None:
-        """Passes all output to the operator's log as well, that of the past included."""
+        """Also passes all output to the operator's log, including earlier output that was kept."""
         self._log = log
         log.write(b"".join(self._kept))
 
     def text(self) -> str:
-        """Returns the end of what was printed, including what has not been read yet."""
+        """Returns the tail of the output, including what is still in the pipe."""
         self._read()
         return b"".join(self._kept)[-self._keep :].decode("utf-8", "replace")
 
     def drain(self) -> None:
-        """Reads the rest after the process has ended, then stops: its children may hold the pipe open."""
+        """Reads the rest once the process has ended, then stops, since its children may hold the pipe open."""
         self._read()
         self.close()
 

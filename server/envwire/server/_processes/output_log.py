@@ -1,4 +1,4 @@
-"""Writes the output of environments to the operator's log, each line with its session."""
+"""Writes the output of environments to the operator's log, each line labelled with its session."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from envwire.server._logs.fields import extra
 
 _log = logging.getLogger("envwire.server.output")
 
-#: Lines of one process that are logged in a second; the rest are counted. A loop that prints must not fill the disk.
+#: Lines per process and second that are logged; the rest are only counted, so that no loop of prints fills the disk.
 LINES_PER_SECOND = 50
-#: Longest line, in bytes; a longer one is cut.
+#: Longest line, in bytes; longer ones are cut.
 _LONGEST = 2000
 
 
 class OutputLog:
-    """Cuts the output of one process into lines and logs them.
+    """Splits the output of one process into lines and logs them.
 
     Args:
-        label: Says whose output it is.
+        label: Returns the name of the session for a text log.
         clock: Monotonic time, in seconds.
-        fields: Says the same in a log of JSON objects.
+        fields: Returns the session's fields for a JSON log.
     """
 
     def __init__(
@@ -41,14 +41,14 @@ class OutputLog:
         self._left_out = 0
 
     def write(self, chunk: bytes) -> None:
-        """Takes the next bytes; a line is logged once it is complete."""
+        """Adds output; each complete line is logged."""
         *lines, rest = (self._rest + chunk).split(b"\n")
         self._rest = rest[:_LONGEST]
         for line in lines:
             self._log(line)
 
     def close(self) -> None:
-        """Logs what is left of the last line, and how much was left out."""
+        """Logs the rest of the last line, and how many lines were left out."""
         if self._rest:
             self._log(self._rest)
             self._rest = b""

@@ -1,4 +1,4 @@
-"""Placement: which process serves a new session, one of its own or one that sessions share."""
+"""Placement: chooses the process of a new session, its own or one that sessions share."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from envwire.server.config import ServerConfig
 class Placement:
     """Finds processes for new sessions, and starts them.
 
-    One Make at a time looks for a free slot, so that no more processes are started than needed; forks run one by one
-    anyway. A session keeps the slot if it opens the process before it awaits anything else.
+    Only one Make at a time looks for a free slot, so that no more processes start than needed; forks run one by one
+    anyway. The caller must open the process before it awaits anything else, or it may lose the slot.
 
     Args:
         config: The server's settings.
@@ -29,10 +29,10 @@ class Placement:
         self._turn = asyncio.Lock()
 
     async def find(self, client: str) -> Process:
-        """Returns a process with a free slot, a new one when there is none.
+        """Returns a process with a free slot, starting a new one if there is none.
 
         Args:
-            client: The session's client. Clients share processes only if the operator allows it.
+            client: The session's client. Different clients share a process only if the operator allows it.
 
         Raises:
             ForkserverError: No process could be forked.
@@ -50,7 +50,7 @@ class Placement:
             return process
 
     async def fresh(self) -> Process:
-        """Returns a process of nobody, with all slots free, which `find` does not know.
+        """Starts a process that belongs to no client yet; `find` does not return it.
 
         Raises:
             ForkserverError: No process could be forked.
@@ -59,19 +59,19 @@ class Placement:
         return await self.start(self._fork, self._slots)
 
     def give(self, process: Process, client: str) -> None:
-        """Lets further sessions of a client, whose first one is in it, into a process."""
+        """Makes a process available to further sessions of the client whose first session it holds."""
         if self._slots > 1:
             self._shared[process] = client
 
     async def start(self, fork: Fork, slots: int = 1) -> Process:
-        """Returns a new process.
+        """Starts a process.
 
         Raises:
-            FaultError: UNSUPPORTED: the process that was to copy itself cannot.
-            ForkserverError: No process could be forked, by another fork server either.
+            FaultError: UNSUPPORTED: the process cannot copy itself.
+            ForkserverError: No process could be forked, not even by a new fork server.
             OSError: Too many files are open.
         """
         try:
             return await Process.spawn(fork, slots, self._limit)
-        except ForkserverLostError:  # nothing was made yet, so another fork server may try
+        except ForkserverLostError:  # nothing was made yet, so it is safe to retry
             return await Process.spawn(fork, slots, self._limit)

@@ -1,4 +1,4 @@
-"""A session process: started from the fork server, reached over a link, watched on a scoreboard."""
+"""A session process: forked by the fork server, reached over a link, watched on a scoreboard."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ from envwire.server._processes.output_log import OutputLog
 
 _log = logging.getLogger("envwire.server")
 
-#: Time that a process has to exit once its sessions are over.
+#: Seconds that a process has to exit once its sessions are over.
 GRACE_SECONDS = 5.0
-#: Time to wait for a process's exit status.
+#: Longest wait for a process's exit status, in seconds.
 NEWS_SECONDS = 1.0
-#: Time that a session's process has to fork itself, once it has served the request at hand.
+#: Seconds that a session process has to fork itself, once it has served the current request.
 FORK_SECONDS = 10.0
 _ANSWER_BYTES = 4096
 
-#: Forks a process for four descriptors and tells its number: `ForkserverLink.fork`, or a process that copies itself.
+#: Forks a process with four descriptors and returns its pid: `ForkserverLink.fork`, or a process that copies itself.
 Fork = Callable[[Sequence[int], OnExit], Awaitable[int]]
 
 
 class AdmitError(Exception):
-    """The process does not take connections."""
+    """The process does not accept the connection."""
 
 
 class Process:
-    """One process and the sessions that it holds, each in a slot of its own. `Process.spawn` makes them.
+    """One process and the sessions in its slots. Created by `Process.spawn`.
 
     Args:
-        pid: Its number.
-        endpoints: The front's ends of what ties it to the front.
-        exited: Its exit status, once that is known.
+        pid: Its process id.
+        endpoints: The front's ends of its connections.
+        exited: Future of its exit status.
         slots: How many sessions it may hold.
         limit: Largest message accepted, in bytes.
     """
@@ -84,13 +84,13 @@ class Process:
         """Forks a process, connects to it and returns it.
 
         Args:
-            fork: Forks it.
+            fork: Forks the process.
             slots: How many sessions it may hold.
             limit: Largest message accepted, in bytes.
 
         Raises:
             ForkserverError: No process could be forked.
-            FaultError: The process that was to copy itself cannot.
+            FaultError: The process cannot copy itself.
             OSError: Too many files are open.
         """
         exited: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -113,7 +113,7 @@ class Process:
         try:
             await asyncio.shield(connecting)
         except asyncio.CancelledError:
-            # Half made it would leave files open, and a process that nobody ends; it takes one turn of the loop.
+            # Cancelled halfway, it would leak files and a process. It takes one iteration of the event loop.
             await connecting
             self._link.close()
             raise
@@ -121,16 +121,16 @@ class Process:
     async def copy(
         self, forkserver: ForkserverLink, descriptors: Sequence[int], on_exit: OnExit
     ) -> int:
-        """Lets the process fork itself and returns the number of the copy.
+        """Makes the process fork itself and returns the pid of the copy.
 
         Args:
             forkserver: Becomes the parent of the copy.
-            descriptors: Link, output, control socket and scoreboard of the copy; they stay the caller's.
-            on_exit: Called with the status with which the copy ended.
+            descriptors: Link, output, control socket and scoreboard of the copy; the caller keeps ownership.
+            on_exit: Called with the copy's exit status.
 
         Raises:
-            FaultError: UNSUPPORTED: it cannot be forked.
-            ForkError: It is gone, or does not answer.
+            FaultError: UNSUPPORTED: the process cannot be forked.
+            ForkError: The process is gone or does not answer.
         """
         async with self._forking:
             self._forks += 1
@@ -149,7 +149,7 @@ class Process:
         return pid
 
     async def _copied(self, number: int) -> int:
-        """Waits for the answer to a request for a copy and returns the number of the process."""
+        """Waits for the answer to a request for a copy and returns the copy's pid."""
         self._copy = asyncio.get_running_loop().create_future()
         asyncio.get_running_loop().add_reader(self._control_socket, self._hear_of_copy, number)
         try:
@@ -175,12 +175,12 @@ class Process:
             self._stop_hearing()
             return
         answer = json.loads(raw)
-        # An answer may be the late one to an earlier request that timed out.
+        # This may be the late answer to an earlier request that timed out.
         if answer["fork"] == number and self._copy is not None and not self._copy.done():
             self._copy.set_result(answer)
 
     def _stop_hearing(self) -> None:
-        """Ends the wait for a copy: the event loop must stop watching a descriptor before it is closed."""
+        """Stops waiting for a copy; the event loop must stop watching a descriptor before it is closed."""
         copy, self._copy = self._copy, None
         if copy is None:
             return
@@ -195,11 +195,11 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it can serve sessions; a process whose last session has ended is about to exit."""
+        """Whether it can serve sessions. A process whose last session has ended is about to exit."""
         return not self._ending and not self._lost.done()
 
     def busy_with_others(self, session: SessionLink) -> bool:
-        """Returns whether it serves a request of another session at the moment, or makes one."""
+        """Returns whether it is currently serving a request of another session, or making one."""
         others = self._sessions - {session}
         return any(self.scoreboard.busy_for(other.slot) for other in others)
 
@@ -207,7 +207,7 @@ class Process:
         """Gives a session a slot and returns its link.
 
         Args:
-            listener: Hears what becomes of the session.
+            listener: Notified of the session's events.
         """
         slot = min(self._free_slots)
         self._free_slots.remove(slot)
@@ -217,14 +217,14 @@ class Process:
         return session
 
     def tell_draining(self, seconds: float) -> None:
-        """Tells the process, whose clocks are this one's, that the server stops in `seconds`."""
+        """Tells the process that the server stops in `seconds`; both share the machine's monotonic clock."""
         self._link.tell_draining(time.monotonic() + seconds)
 
     def admit(self, session: SessionLink, connection: socket.socket, shares_memory: bool) -> None:
         """Hands a client's connection over to a session.
 
         Raises:
-            AdmitError: The process is gone or does not take any more.
+            AdmitError: The process is gone or accepts no more connections.
         """
         packet = ADMIT.pack(session.number, shares_memory)
         try:
@@ -233,9 +233,9 @@ class Process:
             raise AdmitError(str(error)) from error
 
     def end(self, session: SessionLink) -> None:
-        """Ends a session in the process, which closes its environment; with the last session the process ends.
+        """Ends a session, whose process closes its environment and, after its last session, exits.
 
-        Its slot is free once the process has told that the session is over there.
+        The slot becomes free once the process reports that the session is over.
         """
         if session not in self._sessions:
             return
@@ -247,18 +247,18 @@ class Process:
             asyncio.get_running_loop().call_later(GRACE_SECONDS, self.kill)
 
     def kill(self) -> None:
-        """Kills the process and its group; the fork server kills what it started in other groups."""
+        """Kills the process and its process group; the fork server kills its descendants in other groups."""
         self._ending = True
         if self.pid and not self._exited.done():
             kill([self.pid])
 
     async def wait_lost(self) -> int | None:
-        """Waits until the link is lost and returns the exit status; None when it is not known in time."""
+        """Waits until the link is lost and returns the exit status; None if it is not known in time."""
         await asyncio.shield(self._lost)
         return await self._status(NEWS_SECONDS)
 
     async def wait_exited(self) -> None:
-        """Waits until the process is gone, as long as the grace lasts and a little more."""
+        """Waits until the process is gone, for a little longer than the grace period."""
         await self._status(GRACE_SECONDS + NEWS_SECONDS)
 
     async def _status(self, seconds: float) -> int | None:
@@ -267,13 +267,13 @@ class Process:
         return None
 
     def _describe(self) -> str:
-        """Names the process by its sessions in the operator's log, the last words by those that it had."""
+        """Returns a label for the operator's log: the process's sessions, or the former ones for its last output."""
         labels = sorted(session.label for session in self._sessions)
         self._label = ", ".join(labels) or self._label
         return self._label
 
     def _describe_fields(self) -> dict[str, Any]:
-        """Names the process by its sessions in a log of JSON objects, like `_describe`."""
+        """Returns the same as fields for a JSON log."""
         if self._sessions:
             fields = sorted((one.log_fields for one in self._sessions), key=itemgetter("session"))
             self._log_fields = of_sessions(fields)

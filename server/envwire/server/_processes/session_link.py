@@ -12,7 +12,7 @@ from envwire.server._ipc.frames import Kind
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.worker_frames import pack_make
 
-#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+#: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLIENT = Kind.CLIENT
 
 
@@ -21,7 +21,7 @@ class LinkLostError(Exception):
 
 
 class Listener(Protocol):
-    """Is notified of what happens to a session in its process."""
+    """Receives the events of a session in its process."""
 
     @property
     def label(self) -> str:
@@ -34,25 +34,25 @@ class Listener(Protocol):
         ...
 
     def on_reply(self) -> None:
-        """The process replied, whether or not a caller still waits for the reply."""
+        """Called when the process has replied, whether or not a caller still waits."""
         ...
 
     def on_closed(self) -> None:
-        """The session is over in its process."""
+        """Called when the session is over in its process."""
         ...
 
     def on_lost(self) -> None:
-        """The process is gone."""
+        """Called when the process is gone."""
         ...
 
 
 class SessionLink:
-    """A session in its process, known there by a number that no other session of the process ever has.
+    """A session on its process's link, identified by a number that is never reused in that process.
 
     Args:
         number: The session's number.
         slot: Its row on the scoreboard.
-        listener: Hears what becomes of it.
+        listener: Notified of its events.
         write: Sends a frame to the process; raises LinkLostError.
     """
 
@@ -83,7 +83,7 @@ class SessionLink:
         return self._listener.log_fields
 
     def pass_to(self, listener: Listener) -> SessionLink:
-        """Tells another listener what happens from now on; returns itself."""
+        """Sends further events to another listener; returns itself."""
         self._listener = listener
         return self
 
@@ -104,7 +104,7 @@ class SessionLink:
         return self._ask(Kind.COPY, b"")
 
     def relay(self, message: bytes) -> asyncio.Future[bytes]:
-        """Sends a request of the session's client and returns the future of its reply.
+        """Sends a request from the session's client and returns the future of its reply.
 
         Raises:
             LinkLostError: The process is gone already.
@@ -112,10 +112,10 @@ class SessionLink:
         return self._ask(_CLIENT, message)
 
     def render(self) -> asyncio.Future[Picture]:
-        """Asks for a picture and returns its future, the same one for all who ask before it is there.
+        """Requests a picture and returns its future, which is shared with a request that is already pending.
 
         Raises:
-            LinkLostError: The session is over, or its process gone.
+            LinkLostError: The session is over, or its process is gone.
         """
         if self.over:
             raise LinkLostError
@@ -168,7 +168,7 @@ class SessionLink:
         return rendering is not None
 
     def on_closed(self) -> bool:
-        """Handles CLOSED from the process; returns False for a session that was already over there."""
+        """Handles CLOSED from the process; returns False if the session was already over there."""
         news, self.closed = not self.closed, True
         if not self.over:
             self._listener.on_closed()

@@ -1,1 +1,1 @@
-"""Recordings of sessions, as files: written by session processes, limited by the front, read by commands."""
+"""Recordings of sessions: files that session processes write, the front limits and commands read."""

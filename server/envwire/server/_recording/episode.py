@@ -23,15 +23,15 @@ def steps_of(request: pb.StepRequest, response: pb.StepResponse, family: Family)
 
 @dataclass
 class Episode:
-    """One episode: the observations are one more than the steps.
+    """One episode, with one observation more than steps.
 
     Attributes:
-        seed: What reset was given; None for nothing.
-        options: What reset was given; None for nothing.
-        ended: Whether it was terminated or truncated, and not left before.
-        times: When each step was asked for, in seconds since the recording began.
-        frames: What was rendered meanwhile.
-        member: Which member of a vector environment it is of; None for a single environment.
+        seed: Seed of the reset, or None.
+        options: Options of the reset, or None.
+        ended: Whether it was terminated or truncated, instead of abandoned.
+        times: When each step was requested, in seconds since the recording began.
+        frames: Frames rendered during the episode.
+        member: Index of the vector environment's member; None for a single environment.
     """
 
     seed: Any = None
@@ -48,7 +48,7 @@ class Episode:
     member: int | None = None
 
     def add_step(self, at: float, action: Any, result: tuple[Any, Any, Any, Any, Any]) -> None:
-        """Adds a step and what it returned."""
+        """Adds a step and its result."""
         observation, reward, terminated, truncated, info = result
         self.actions.append(action)
         self.observations.append(observation)

@@ -1,4 +1,4 @@
-"""The episodes in a recording, with values decoded: what a data set, a table or a film is made of."""
+"""The episodes in a recording, with values decoded, for data sets, tables and films."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from envwire.server._recording.member_episodes import member_episodes
 from envwire.server._recording.reader import Exchange, RecordedSession
 from envwire.v1 import environment_pb2 as pb
 
-#: Ends an episode, whether or not it had ended; after a return to a saved state the next begins with a reset.
+#: Requests that leave the current episode. After a return to a saved state the next episode begins with a reset.
 _LEAVING = frozenset({"reset", "restore_state"})
 
 
 def episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
-    """Yields the episodes of a recording, also those that were left before they ended.
+    """Yields the episodes of a recording, including abandoned ones.
 
-    Steps that failed, and steps before the first reset or after an end, belong to none.
+    Failed steps, and steps before the first reset or after an episode's end, belong to no episode.
 
     Args:
-        recording: The recording. Each member of a vector environment has episodes of its own.
+        recording: The recording. Each member of a vector environment has its own episodes.
         family: Classes to decode to.
 
     Raises:
-        RecordingError: It cannot be told where the episodes of a vector environment's members begin.
+        RecordingError: The recording does not say where the episodes of a vector environment's members begin.
     """
     if recording.header.made.HasField("vector"):
         yield from member_episodes(recording, family)

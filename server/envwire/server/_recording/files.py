@@ -1,4 +1,4 @@
-"""The files of recordings: their names, and how they are appended to."""
+"""The files of recordings: names and append-only writing."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pathlib import Path
 SUFFIX = ".envrec"
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 64
-#: `writev` takes 1,024 pieces at most.
+#: Pieces per call of `writev`, which accepts at most 1,024.
 _PIECES = 512
 
 
 class FullError(Exception):
-    """The recording has the size that one may have."""
+    """The recording has reached its size limit."""
 
 
 def new_name(env_id: str) -> str:
-    """Returns a name for a recording that no other has, on this machine or elsewhere: time, environment, random part.
+    """Returns a globally unique name for a recording: time, environment and a random part.
 
-    Whatever the id holds, the name is that of a file in the directory, and not hidden.
+    Whatever characters the id has, the name is valid for a file in the directory, and not hidden.
     """
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     return f"{stamp}-{_STRANGE.sub('_', env_id)[:_LONGEST]}-{secrets.token_hex(4)}"
@@ -37,16 +37,16 @@ def path_of(directory: str | os.PathLike[str], name: str) -> Path:
 
 
 class AppendedFile:
-    """A new file that only grows, by whole entries, readable by its owner alone.
+    """A new append-only file of whole entries, readable only by its owner.
 
-    It is locked for as long as its writer lives, by which others know that it is not finished.
+    It is locked while its writer lives, which tells others that it is unfinished.
 
     Args:
-        path: Its name.
-        limit: Bytes that it may hold; 0 for no limit.
+        path: Its path.
+        limit: Largest size in bytes; 0 for no limit.
 
     Raises:
-        OSError: It cannot be made.
+        OSError: The file cannot be created.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -61,12 +61,12 @@ class AppendedFile:
         """Appends an entry.
 
         Args:
-            pieces: The entry.
-            last: Whether it may go beyond the limit.
+            pieces: The entry, in pieces.
+            last: Whether it may exceed the limit.
 
         Raises:
-            FullError: It would grow beyond its limit.
-            OSError: It cannot be written, for want of space for instance; what was written of the entry is taken back.
+            FullError: The file would exceed its limit.
+            OSError: The entry cannot be written, as on a full disk; a partly written entry is removed.
         """
         length = sum(map(len, pieces))
         if self._limit and not last and self._size + length > self._limit:
@@ -82,11 +82,11 @@ class AppendedFile:
 
     def _write(self, pieces: Sequence[bytes | memoryview], length: int) -> None:
         written = os.writev(self._descriptor, pieces)
-        if written < length:  # a nearly full disk, or 2 GiB at once
+        if written < length:  # a nearly full disk, or more than 2 GiB at once
             rest = memoryview(b"".join(pieces))[written:]
             while rest:
                 rest = rest[os.write(self._descriptor, rest) :]
 
     def close(self) -> None:
-        """Closes it."""
+        """Closes the file, which releases its lock."""
         os.close(self._descriptor)

@@ -1,4 +1,4 @@
-"""The episodes in a recording of a vector environment: those of its members, each by itself."""
+"""The episodes of each member in a recording of a vector environment."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from envwire.v1 import environment_pb2 as pb
 
 _NEXT_STEP, _SAME_STEP, _DISABLED = "NEXT_STEP", "SAME_STEP", "DISABLED"
 _MASK, _FINAL = "reset_mask", "final_obs"
-#: Requests that change what the members do; one that failed leaves them where nobody knows.
+#: Requests that change the members' state; after a failed one their state is unknown.
 _MOVING = frozenset({"reset", "step", "restore_state"})
 
 
 def member_episodes(recording: RecordedSession, family: Family) -> Iterator[Episode]:
-    """Yields the episodes of all members, each when it ends; in the end those that did not. They have no infos.
+    """Yields the episodes of all members as they end, then the unfinished ones. They have no infos.
 
     Raises:
-        RecordingError: It cannot be told where they begin.
+        RecordingError: The recording does not say where they begin.
     """
     members = _Members(recording, family)
     for exchange in recording.exchanges():
@@ -44,14 +44,14 @@ def member_episodes(recording: RecordedSession, family: Family) -> Iterator[Epis
 
 
 class _Members:
-    """The episode that each member is in.
+    """The current episode of each member.
 
     Args:
-        recording: Of a vector environment.
+        recording: Recording of a vector environment.
         family: Classes to decode to.
 
     Raises:
-        RecordingError: It does not say when a member is reset.
+        RecordingError: The recording does not say when members are reset.
     """
 
     def __init__(self, recording: RecordedSession, family: Family) -> None:
@@ -69,14 +69,14 @@ class _Members:
         self._ended = [False] * self._count
 
     def leave(self) -> Iterator[Episode]:
-        """Yields the episodes that there are; the next begin with a reset."""
+        """Yields the current episodes; the next ones begin with a reset."""
         for member, episode in enumerate(self._episodes):
             self._episodes[member], self._ended[member] = None, False
             if episode is not None:
                 yield episode
 
     def reset(self, request: pb.ResetRequest, response: pb.ResetResponse) -> Iterator[Episode]:
-        """Begins an episode in each member, or in those that a mask chooses, and yields those that were left."""
+        """Begins an episode in each member, or in those that a mask selects; yields the abandoned ones."""
         seed = decode_value(request.seed, self._family) if request.HasField("seed") else None
         seeds = _seeds(seed, self._count)
         options: dict[str, Any] = decode_mapping(request.options, self._family)
@@ -99,7 +99,7 @@ class _Members:
         )
 
     def step(self, exchange: Exchange, answer: pb.StepResponse) -> Iterator[Episode]:
-        """Takes a step, or a chunk of them, and yields the episodes that it ended."""
+        """Applies a step or a chunk of steps; yields the episodes that it ended."""
         for actions, result in steps_of(exchange.request.step, answer, self._family):
             taken = list(self._family.vector.utils.iterate(self._actions, actions))
             yield from self._take(exchange.at, taken, result)
@@ -131,12 +131,12 @@ class _Members:
 
 
 def _seeds(seed: Any, count: int) -> list[Any]:
-    """Returns the seed of each member."""
+    """Returns one seed per member."""
     if seed is None:
         return [None] * count
     return [seed + member for member in range(count)] if isinstance(seed, int) else list(seed)
 
 
 def _plain(value: Any) -> Any:
-    """Returns a number of an array as a single environment gives it."""
+    """Converts an array's element to the number that a single environment would return."""
     return value.item() if hasattr(value, "item") else value

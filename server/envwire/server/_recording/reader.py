@@ -1,4 +1,4 @@
-"""Reads recordings: what was asked, and what was answered, one exchange after another."""
+"""Reads recordings as a sequence of exchanges: requests with their responses."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ENDS = {
     RecordingEnd.REASON_ENDED: "ended by the server",
     RecordingEnd.REASON_FULL: "full: the session went on",
 }
-#: Origins of origins that are looked up; a copy may be copied again.
+#: Longest chain of origins to follow, since a copy may be copied again.
 _DEPTH = 64
 
 
 class RecordingError(Exception):
-    """A file is no recording, or one that cannot be read here."""
+    """The file is not a recording, or not one that this version can read."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,9 @@ class Exchange:
 
     Attributes:
         at: Seconds since the recording began.
-        request: What was asked.
-        response: What was answered; None when the process died over it, or is at it.
-        replayed: Whether the request came in a Replay.
+        request: The request.
+        response: The response; None if the process died while serving the request, or is still serving it.
+        replayed: Whether the request was part of a Replay.
     """
 
     at: float
@@ -46,7 +46,7 @@ class Exchange:
 
     @property
     def kind(self) -> str:
-        """The request's field in InteractRequest; empty for none."""
+        """Name of the request's field in InteractRequest; empty if none is set."""
         return self.request.WhichOneof("request") or ""
 
 
@@ -54,15 +54,15 @@ class RecordedSession:
     """The recording of one session.
 
     Args:
-        path: Its file. The origin of a copy lies beside it.
+        path: Its file. The origin of a copied session is expected in the same directory.
 
     Attributes:
-        header: What it is of.
-        ending: How it ended, in words, once all exchanges were read.
+        header: The session that was recorded.
+        ending: How it ended, in words; set once all exchanges were read.
 
     Raises:
-        RecordingError: It is none, or of a later form.
-        OSError: It cannot be read.
+        RecordingError: The file is not a recording, or of a later version.
+        OSError: The file cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -79,12 +79,12 @@ class RecordedSession:
         self.ending = ""
 
     def exchanges(self) -> Iterator[Exchange]:
-        """Yields the exchanges in the order of their responses; for a copy of a session its origin's come first.
+        """Yields the exchanges in the order of their responses, after those of the origin for a copied session.
 
-        Those in a Replay come before it.
+        The requests of a Replay come before the Replay itself.
 
         Raises:
-            RecordingError: The recording of the origin is not there.
+            RecordingError: The recording of the origin is missing.
         """
         asked: list[RecordingEntry] = []
         with closing(self._entries(_DEPTH)) as entries:
@@ -122,6 +122,6 @@ class RecordedSession:
 
 
 def _exchange(asked: list[RecordingEntry], response: pb.InteractResponse | None) -> Exchange:
-    """Takes the last request that was asked, which this is the response to."""
+    """Pairs the most recent pending request with a response."""
     entry = asked.pop()
     return Exchange(entry.at / 1e6, entry.request, response, bool(asked))

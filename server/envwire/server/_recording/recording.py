@@ -1,6 +1,6 @@
 """Writes the recording of one session.
 
-It never fails the session: what cannot be recorded is said in the operator's log.
+A failure to record never fails the session; it is reported in the operator's log.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Recording:
 
     Args:
         config: The server's settings.
-        make: What the session was asked to make.
+        make: The session's MakeRequest.
         libraries: Versions of the server's libraries, by name.
     """
 
@@ -42,7 +42,7 @@ class Recording:
         self._libraries = libraries
         self._make = pb.MakeRequest()
         self._make.CopyFrom(make)
-        self._make.ClearField("request_id")  # by which it can be repeated
+        self._make.ClearField("request_id")  # whoever knows it can repeat the Make
         self._make.ClearField("copy_of")  # holds the secret of another session
         self._redaction = Redaction(config.record_redact) if config.record_redact else None
         self._file: AppendedFile | None = None
@@ -52,7 +52,7 @@ class Recording:
         self.name = ""
 
     def begin(self, made: pb.MakeResponse) -> None:
-        """Makes the file; without one the name stays empty.
+        """Creates the file; if that fails, the name stays empty.
 
         Args:
             made: The answer to the Make.
@@ -90,7 +90,7 @@ class Recording:
         self._append("request", [raw])
 
     def add_response(self, packet: Packet) -> None:
-        """Records the response to it, with its attachments."""
+        """Records the response to the last request, with its attachments."""
         content = pieces(packet)
         if self._redaction is not None and self._file is not None:
             content = [self._redaction.response(b"".join(content))]
@@ -102,7 +102,7 @@ class Recording:
         self._close()
 
     def copy(self) -> Recording:
-        """Returns the recording of a copy of the session, in the process that was forked for it."""
+        """Returns the recording for a copy of the session; called in the process that was forked for it."""
         copy = Recording(self._config, self._make, self._libraries)
         copy._copied = (self.name, self._entries)
         self._close()

@@ -1,4 +1,4 @@
-"""Leaves out of a recording what the operator named: values of mappings, attributes and arguments of methods."""
+"""Removes the values that the operator named from recordings: of mappings, attributes and method arguments."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from envwire.v1 import values_pb2
 if TYPE_CHECKING:
     from google.protobuf.message import Message
 
-#: What stands in a recording in the place of a value.
+#: Replaces a redacted value.
 REDACTED = "[redacted]"
-#: Requests that name an attribute or a method, and the fields that hold its value or its arguments.
+#: Requests that name an attribute or a method, with the fields that hold its value or arguments.
 _NAMING = {"get_attribute": (), "set_attribute": ("value",), "call_method": ("args", "kwargs")}
-#: What answers them, and the field that holds the value.
+#: The same requests with the field of their response that holds the value.
 _ANSWERING = {"get_attribute": "value", "call_method": "result"}
 
 
 class Redaction:
-    """Names of which no value is recorded, wherever they occur: in keyword arguments, options, infos, observations.
+    """Names whose values are never recorded, in keyword arguments, options, infos or observations.
 
-    The texts of errors and warnings are not looked into.
+    The texts of errors and warnings are not searched.
 
     Args:
         patterns: Names, or patterns of names such as "*_key".
@@ -35,12 +35,12 @@ class Redaction:
         self._named = False
 
     def make(self, request: pb.MakeRequest, made: pb.MakeResponse) -> None:
-        """Redacts how an environment was made."""
+        """Redacts a Make and its answer."""
         for message in (request, made):
             self._redact(message)
 
     def request(self, raw: bytes) -> bytes:
-        """Returns a request without what is not to be recorded."""
+        """Returns a request with redacted values."""
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request") or ""
         body: Any = getattr(request, kind, None)
@@ -52,7 +52,7 @@ class Redaction:
         return request.SerializeToString()
 
     def response(self, raw: bytes) -> bytes:
-        """Returns the response to the last request without what is not to be recorded."""
+        """Returns the response to the last request with redacted values."""
         response = pb.InteractResponse.FromString(raw)
         kind = response.WhichOneof("response") or ""
         if self._named and kind in _ANSWERING:
@@ -65,7 +65,7 @@ class Redaction:
         return any(fnmatchcase(name, pattern) for pattern in self.patterns)
 
     def _redact(self, message: Message) -> None:
-        """Replaces values in all mappings of a message."""
+        """Redacts values in all mappings of a message."""
         if isinstance(message, values_pb2.ValueEntry) and self._matches(message.name):
             message.value.string_value = REDACTED
             return

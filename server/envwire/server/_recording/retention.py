@@ -1,4 +1,4 @@
-"""Deletes recordings that are too old or too many; those that are being written stay."""
+"""Deletes recordings that are too old or too many, except those that are being written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SECONDS = 10.0
 
 
 class _Kept(NamedTuple):
-    """A recording, with the time of its last entry first: by that they are sorted."""
+    """A finished recording, ordered by the time of its last entry."""
 
     written: float
     size: int
@@ -29,10 +29,10 @@ class _Kept(NamedTuple):
 
 
 def check_directory(config: ServerConfig) -> None:
-    """Makes the directory of recordings, for its owner alone, unless it is there or nothing is recorded.
+    """Creates the directory of recordings, private to its owner, if the server records and it does not exist.
 
     Raises:
-        OSError: It cannot be made, or no file can be made in it.
+        OSError: The directory cannot be created, or no file can be created in it.
     """
     if config.record:
         Path(config.record).mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -41,14 +41,14 @@ def check_directory(config: ServerConfig) -> None:
 
 
 def prune(config: ServerConfig, now: float) -> list[Path]:
-    """Deletes finished recordings that are too old, and then the oldest, until the others are not too large.
+    """Deletes finished recordings that are too old, then the oldest until the rest fits into the size limit.
 
     Args:
         config: The server's settings.
         now: The time, in seconds since 1970.
 
     Returns:
-        What was deleted.
+        The deleted files.
     """
     kept = sorted(_recordings(Path(config.record)))
     total = sum(recording.size for recording in kept)
@@ -63,7 +63,7 @@ def prune(config: ServerConfig, now: float) -> list[Path]:
 
 
 def _recordings(directory: Path) -> list[_Kept]:
-    """Returns the recordings in a directory; several servers may share it, and each deletes."""
+    """Returns the recordings in a directory. Servers that share it may delete files at the same time."""
     found: list[_Kept] = []
     for entry in os.scandir(directory):
         with contextlib.suppress(FileNotFoundError):
@@ -74,7 +74,7 @@ def _recordings(directory: Path) -> list[_Kept]:
 
 
 def _delete(path: Path) -> bool:
-    """Deletes a recording unless it is being written; returns whether it did."""
+    """Deletes a recording unless it is being written; returns whether it was deleted."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
@@ -91,7 +91,7 @@ def _delete(path: Path) -> bool:
 
 @contextlib.asynccontextmanager
 async def retained(config: ServerConfig) -> AsyncGenerator[None]:
-    """Keeps the recordings of a server, where it makes any, within their limits for as long as it is entered."""
+    """Context in which a server's recordings are kept within their limits; does nothing if it records none."""
     pruning = [asyncio.ensure_future(_prune_forever(config))] if config.record else []
     try:
         yield
@@ -107,7 +107,7 @@ async def _prune_forever(config: ServerConfig) -> None:
             for path in await asyncio.to_thread(prune, config, time.time()):
                 _log.info("recording %s deleted: see --record-max-bytes, --record-max-age", path)
         except OSError as error:
-            if told != str(error):  # once
+            if told != str(error):  # log it once
                 _log.warning("recordings in %s are not looked after: %s", config.record, error)
             told = str(error)
         await asyncio.sleep(_SECONDS)

@@ -1,4 +1,4 @@
-"""Requests for attributes of an environment: get, set, and call."""
+"""Requests that get, set and call attributes of an environment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from envwire.server._session.values import read
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments
 
-#: Attributes that carry the generator itself, which travels as its state.
+#: Attributes that hold the generator itself, of which the state is sent.
 _GENERATORS = frozenset({"np_random", "_np_random"})
 
 
@@ -33,7 +33,7 @@ def get_attribute(
     reply: pb.InteractResponse,
     attachments: Attachments | None,
 ) -> None:
-    """Reads an attribute of the outermost wrapper that has it; generators travel as their state."""
+    """Reads an attribute of the outermost wrapper that has it; of a generator, the state is sent."""
     name, response = request.name, reply.get_attribute
     if request.probe:
         response.exists = hosted.attribute_access.sees(name) and _has(hosted, name)
@@ -102,7 +102,7 @@ def set_attribute(
 
 
 def _method(env: object, name: str) -> Callable[..., Any] | None:
-    """Returns a method of the object's class: a wrapper of Gymnasium 0.29 would ask what it wraps for it, and warn."""
+    """Looks a method up on the class, since `getattr` on a Gymnasium 0.29 wrapper forwards inwards and warns."""
     return getattr(type(env), name, None)
 
 
@@ -115,7 +115,7 @@ def _set_where_it_is(env: Any, name: str, value: Any, *, force: bool) -> bool:
 
 
 def _layers(env: Any) -> Iterator[object]:
-    """Yields an environment's wrappers from the outermost on, then what they wrap."""
+    """Yields an environment's wrappers, outermost first, then the innermost environment."""
     yield env
     while env is not env.unwrapped:
         env = env.env

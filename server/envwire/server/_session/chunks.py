@@ -1,4 +1,4 @@
-"""Chunks: the actions of several steps in one request, each step taken as if it came by itself."""
+"""Chunks: the actions of several steps in one request, each applied like a step of its own."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from envwire.server._session.values import read
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 
-#: Actions of one chunk.
+#: Largest number of actions in a chunk.
 MAX_ACTIONS = 1024
-#: A larger answer is sent before all steps are taken; the client asks for the rest.
+#: An answer that grows beyond this is sent before all steps are taken; the client requests the rest.
 PART_BYTES = 1024 * 1024
 
-#: Takes the step of an action, writes what it returned, and tells where the session stands.
+#: Takes the step of an action, writes its result, and returns the session's state.
 TakeStep = Callable[[Any, pb.StepResponse], State]
 
 
 def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> tuple[list[Any], FaultError | None]:
-    """Returns the actions of a chunk up to the first that cannot be read, and why that one cannot.
+    """Returns the actions of a chunk up to the first invalid one, and the fault of that one, if any.
 
     Raises:
-        FaultError: The first of them or the generator cannot be read, or they are too many.
+        FaultError: The first action or the generator is invalid, or there are too many actions.
     """
     if len(request.actions) > MAX_ACTIONS or request.HasField("action"):
         raise FaultError(
@@ -60,9 +60,9 @@ class Chunk:
 
     Args:
         take_step: Takes one step.
-        response: Where the answers go.
+        response: Message to write the answers into.
         max_bytes: Limit of all answers together, in bytes; with a limit the chunk also stops when it takes long. None
-            for a recorded chunk, which has to end where it did when it was recorded.
+            for a recorded chunk, which must stop where it stopped when it was recorded.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class Chunk:
         self._max_bytes = max_bytes
 
     def take(self, actions: Sequence[Any], unreadable: FaultError | None) -> None:
-        """Takes the steps until the episode ends, one fails, or it is time to answer.
+        """Takes steps until the episode ends, a step fails, or it is time to answer.
 
         Args:
-            actions: Their actions.
-            unreadable: Why the action behind them cannot be read.
+            actions: The valid actions.
+            unreadable: The fault of the action after them, if any.
 
         Raises:
-            FaultError: The first step failed. A later failure is written beside the answers before it.
+            FaultError: The first step failed. A later failure is written after the answers of the steps before.
         """
         fault = self._take_each(actions, unreadable)
         if fault is not None and not self._response.steps:
@@ -108,7 +108,7 @@ class Chunk:
         return unreadable
 
     def _drop_too_large(self) -> FaultError | None:
-        """Takes out the last step if the answer got too large by it, so that those before it are not lost."""
+        """Removes the last step if it made the answer too large, so that the earlier steps are not lost."""
         length, limit = self._response.ByteSize(), self._max_bytes
         if limit is None or length <= limit or len(self._response.steps) < 2:
             return None

@@ -22,7 +22,7 @@ from envwire.server._session.values import check_info, invalid, read, write, wri
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments
 
-#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+#: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _STEP = Event.STEP
 
 
@@ -32,7 +32,7 @@ def reset(
     reply: pb.InteractResponse,
     attachments: Attachments | None,
 ) -> Event:
-    """Starts an episode; seed and options reach the environment only when they were given."""
+    """Starts an episode; seed and options are passed on only if the client gave them."""
     env, family, response = hosted.env, hosted.family, reply.reset
     kwargs: dict[str, Any] = {}
     if request.HasField("seed"):
@@ -58,7 +58,7 @@ def _member_options(hosted: HostedEnv, request: pb.ResetRequest) -> list[dict[An
 
 
 def chosen_members(hosted: HostedEnv, request: pb.ResetRequest) -> Sequence[int] | None:
-    """Returns the members of a vector environment that a reset chose by a mask; None for all of them."""
+    """Returns the members of a vector environment that a reset selects by a mask; None for all of them."""
     if not is_vector(hosted.env) or not request.HasField("options"):
         return None
     mask = read(decode_mapping, request.options, hosted.family).get(RESET_MASK)
@@ -76,10 +76,10 @@ def _mirror(hosted: HostedEnv, random: pb.RandomMirror) -> None:
 
 
 def restore_random(hosted: HostedEnv, request: pb.ResetRequest | pb.StepRequest) -> None:
-    """Gives the environment the generator that came with a request.
+    """Restores the generator state that came with a request.
 
     Raises:
-        FaultError: It cannot be read.
+        FaultError: The state is invalid.
     """
     try:
         _randomness.restore(hosted.env, request.np_random)
@@ -88,10 +88,10 @@ def restore_random(hosted: HostedEnv, request: pb.ResetRequest | pb.StepRequest)
 
 
 def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
-    """Returns the action of a request, and gives the environment the generator that came with it.
+    """Returns the action of a request, after restoring the generator state that came with it.
 
     Raises:
-        FaultError: The action or the generator cannot be read.
+        FaultError: The action or the generator state is invalid.
     """
     action = read(decode_value, request.action, hosted.family)
     if request.HasField("np_random"):
@@ -106,7 +106,7 @@ def encode_step(
     response: pb.StepResponse,
     attachments: Attachments | None,
 ) -> Event:
-    """Writes what a step returned; reward and flags keep the types that the environment gave them."""
+    """Writes the result of a step; reward and flags keep the environment's types."""
     event = step_event(hosted, result)
     check_info(result[4])
     try:
@@ -120,7 +120,7 @@ def encode_step(
 
 
 def step_event(hosted: HostedEnv, result: tuple[Any, Any, Any, Any, Any]) -> Event:
-    """Returns the session's event for a step. Arrays of flags end nothing: a vector environment resets its members.
+    """Returns the session's event for a step. Arrays of flags never end it: vector environments reset their members.
 
     Raises:
         FaultError: ENVIRONMENT_RAISED: a flag is neither true nor false.
@@ -135,7 +135,7 @@ def _has_ended(result: tuple[Any, Any, Any, Any, Any]) -> bool:
 
 
 def step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
-    """Returns the fault of a step that raised: INVALID_ACTION if the action is not in the action space."""
+    """Returns the fault of a step that raised: INVALID_ACTION if the action is outside the action space."""
     reason, space = reason_of(error), hosted.env.action_space
     if reason is Reason.RESET_NEEDED or _contains(space, action):
         return fault_from_exception(error, reason)
@@ -145,7 +145,7 @@ def step_fault(hosted: HostedEnv, action: Any, error: Exception) -> FaultError:
 
 
 def _text(value: Any) -> str:
-    """Returns the beginning of a value's `repr`, which may raise: Python prints no integer beyond 4,300 digits."""
+    """Returns the beginning of a value's `repr`. That may raise: Python prints no integer of over 4,300 digits."""
     try:
         return repr(value)[:200]
     except Exception as error:
@@ -165,6 +165,6 @@ def render(
     reply: pb.InteractResponse,
     attachments: Attachments | None,
 ) -> None:
-    """Renders the present state."""
+    """Renders the current state."""
     frame = hosted.call(hosted.env.render)
     write(frame, reply.render.frame, "frame", attachments)

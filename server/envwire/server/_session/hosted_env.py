@@ -1,4 +1,4 @@
-"""A hosted environment, with its family of classes; its exceptions become faults."""
+"""A hosted environment and its library's classes; its exceptions become faults."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class HostedEnv:
-    """An environment, its library's classes, the attributes that clients may reach, and its saved states."""
+    """An environment with its library's classes, the attributes that clients may reach, and its saved states."""
 
     env: Any
     family: Family
@@ -26,16 +26,16 @@ class HostedEnv:
     snapshots: Snapshots = field(init=False)
 
     def __post_init__(self) -> None:
-        """Finds out whether the environment can save its state."""
+        """Detects whether the environment can save its state."""
         object.__setattr__(self, "snapshots", Snapshots(self.env))
 
     @property
     def member_resets(self) -> Sequence[environment_pb2.MemberReset]:
-        """The resets of members that the last request brought, where its client asked for them at Make."""
+        """The resets of members during the last request, if the client asked for them at Make."""
         return self.env.member_resets if isinstance(self.env, MembersHost) else ()
 
     def call(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> _T:
-        """Calls the environment, which may raise anything.
+        """Calls the environment and maps whatever it raises.
 
         Raises:
             FaultError: ENVIRONMENT_RAISED or RESET_NEEDED, with the exception and the traceback.
@@ -46,7 +46,7 @@ class HostedEnv:
             raise fault_from_exception(error, reason_of(error)) from error
 
     def chosen(self, members: Sequence[int]) -> Any:
-        """Returns the members of a vector environment that a request names; the environment when it names none.
+        """Returns the members of a vector environment that a request names, or the environment if it names none.
 
         Raises:
             FaultError: UNSUPPORTED when it has no members, INVALID_VALUE when it has no such member.
@@ -54,18 +54,18 @@ class HostedEnv:
         return self.with_members().some(members) if members else self.env
 
     def beginning(self, starts: Sequence[environment_pb2.MemberStart]) -> MemberStarts:
-        """Returns who takes part in a recording whose members begin at different positions.
+        """Returns the members of a recording in which they begin at different positions.
 
         Raises:
-            FaultError: UNSUPPORTED when it has no members, INVALID_VALUE when it has no such member.
+            FaultError: UNSUPPORTED: the environment has no members. INVALID_VALUE: there is no such member.
         """
         return MemberStarts(self.with_members(), starts, self.family)
 
     def with_members(self) -> MembersHost:
-        """Returns the environment, which is one of members.
+        """Returns the environment as a vector environment with members.
 
         Raises:
-            FaultError: UNSUPPORTED when it is not.
+            FaultError: UNSUPPORTED: the environment has no members.
         """
         if not isinstance(self.env, MembersHost):
             raise FaultError(
@@ -75,6 +75,6 @@ class HostedEnv:
 
 
 def reason_of(error: Exception) -> Reason:
-    """Returns why an environment raised."""
+    """Returns the reason that matches an environment's exception."""
     reset_needed = type(error).__name__ == "ResetNeeded"
     return Reason.RESET_NEEDED if reset_needed else Reason.ENVIRONMENT_RAISED

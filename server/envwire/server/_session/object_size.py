@@ -1,4 +1,4 @@
-"""Estimates the memory of an object and of everything that only it refers to."""
+"""Estimates the memory of an object, including everything that it refers to."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any, cast
 
 import numpy as np
 
-#: Types that belong to the program, and refer to all of it.
+#: Types whose instances belong to the program and refer to all of it.
 _OF_THE_PROGRAM = (type, ModuleType, FunctionType, BuiltinFunctionType)
 
 
 def size_of(value: Any, shared: Iterable[Any] = ()) -> int:
-    """Returns about how many bytes a value takes.
+    """Returns the approximate size of a value in bytes.
 
     Args:
-        value: The value. What several parts of it hold counts once.
-        shared: What does not count, wherever it is found, nor what only it holds.
+        value: The value. An object that several of its parts refer to counts once.
+        shared: Objects to leave out, together with everything that only they refer to.
     """
     seen = set(map(id, shared))
     left, size = [value], 0
@@ -34,7 +34,7 @@ def size_of(value: Any, shared: Iterable[Any] = ()) -> int:
 
 
 def _held_by(part: Any) -> list[Any]:
-    if isinstance(part, np.ndarray):  # the collector does not know what arrays hold
+    if isinstance(part, np.ndarray):  # the garbage collector does not see the contents of arrays
         array = cast("np.ndarray[Any, np.dtype[Any]]", part)
         elements: list[Any] = array.ravel().tolist() if array.dtype.hasobject else []
         return elements if array.base is None else [*elements, array.base]

@@ -1,4 +1,4 @@
-"""The table from kinds of requests to the functions that serve them."""
+"""The table that maps kinds of requests to the functions that serve them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def close(
     reply: pb.InteractResponse,
     __: Attachments | None,
 ) -> None:
-    """Closes the environment. The session is over even when that raises."""
+    """Closes the environment. The session is over even if that raises."""
     reply.close.SetInParent()
     hosted.call(hosted.env.close)
 
@@ -30,7 +30,7 @@ def save_state(
     reply: pb.InteractResponse,
     __: Attachments | None,
 ) -> None:
-    """Keeps the present state."""
+    """Saves the current state."""
     reply.save_state.state = hosted.snapshots.save()
 
 
@@ -40,7 +40,7 @@ def restore_state(
     reply: pb.InteractResponse,
     _: Attachments | None,
 ) -> Event:
-    """Goes back to a state, from which the episode goes on."""
+    """Restores a saved state, from which the episode continues."""
     reply.restore_state.SetInParent()
     hosted.snapshots.restore(request.state)
     return Event.RESET
@@ -48,8 +48,8 @@ def restore_state(
 
 Operation = Callable[[HostedEnv, Any, pb.InteractResponse, Attachments | None], Event | None]
 
-#: One operation for each request of a session by its field in InteractRequest, but for two: a step is taken and encoded
-#: apart, because its usual answer is written without a message, and a replay consists of other requests.
+#: The operation for each request of a session, by its field in InteractRequest. Two are missing: a step is served
+#: separately because its usual answer is written without building a message, and a replay consists of other requests.
 OPERATIONS: dict[str, Operation] = {
     "reset": reset,
     "render": render,

@@ -1,4 +1,4 @@
-"""A session of which a recording is kept: each request that is served, once, and its response."""
+"""A session that is recorded: each request that is served, once, with its response."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from envwire.wire.frames import Packet
 
 
 class SessionRecording(Protocol):
-    """Where the requests and responses of one session are written down. None of its methods raises."""
+    """Recording of one session's requests and responses. None of its methods raises."""
 
     @property
     def name(self) -> str:
-        """Its name; empty while there is none, or when it could not be begun."""
+        """Name of the recording; empty before it begins, or if it could not be created."""
         ...
 
     def begin(self, made: pb.MakeResponse) -> None:
-        """Begins with the answer to Make."""
+        """Begins the recording with the answer to Make."""
         ...
 
     def add_request(self, raw: bytes) -> None:
@@ -28,37 +28,37 @@ class SessionRecording(Protocol):
         ...
 
     def add_response(self, packet: Packet) -> None:
-        """Records the response to it."""
+        """Records the response to the last request."""
         ...
 
     def finish(self, reason: RecordingEnd.Reason.ValueType) -> None:
-        """Ends it. Ending it twice is harmless."""
+        """Ends the recording. Ending it twice is harmless."""
         ...
 
     def copy(self) -> SessionRecording:
-        """Returns that of a copy of the session, in the process that was forked for it."""
+        """Returns the recording for a copy of the session; called in the process that was forked for it."""
         ...
 
 
 class RecordedSession(Session):
-    """A session that writes down what it serves. Others have nothing of it: no look at a switch, no call.
+    """A session that records what it serves. A subclass, so that other sessions do not pay for it, not even a check.
 
-    A repeated request is answered from what was kept, and a refused one is not served: neither is recorded again.
+    Repeated requests (answered with the kept reply) and refused ones are not recorded.
 
     Attributes:
-        recording: Where it is written, from `begin_recording` on.
+        recording: The recording, from `begin_recording` on.
     """
 
     recording: SessionRecording
     _asked = b""
 
     def begin_recording(self, made: pb.MakeResponse) -> None:
-        """Begins the recording with the answer to Make, and names it there."""
+        """Begins the recording with the answer to Make, and writes its name into that answer."""
         self.recording.begin(made)
         made.recording = self.recording.name
 
     def copied(self) -> None:
-        """Begins the order of requests anew, and another recording."""
+        """Restarts the numbering of requests, with a new recording."""
         super().copied()
         self.recording = self.recording.copy()
 
@@ -68,7 +68,7 @@ class RecordedSession(Session):
         return super().handle(raw, attach)
 
     def end(self) -> None:
-        """Closes the environment of a session that its client did not close, and ends the recording."""
+        """Closes the environment if the client did not, and ends the recording."""
         try:
             super().end()
         finally:
@@ -84,13 +84,13 @@ class RecordedSession(Session):
         return reply
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
-        body.ClearField("header")  # of the session that was lost
+        body.ClearField("header")  # it names the lost session
         self._asked = pb.InteractRequest(**{kind: body}).SerializeToString()
         return super()._serve_recorded(kind, body)
 
 
 def _opened(replay: pb.ReplayRequest) -> bytes:
-    """Returns a Replay without its requests, which are recorded one by one behind it."""
+    """Returns a Replay without its requests, which are recorded one by one after it."""
     opened = pb.InteractRequest(replay=replay)
     opened.replay.ClearField("requests")
     return opened.SerializeToString()

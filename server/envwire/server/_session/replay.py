@@ -1,8 +1,7 @@
-"""Applies a recording: serves the requests of another session, and digests the answers.
+"""Replays a recording: serves the requests of a lost session and digests the answers.
 
-A client that lost a session sends the requests of that session to a new one. Each recorded request is served as if it
-had come by itself. The answers are not sent; the client gets their digest, which shows whether this environment behaved
-like the lost one.
+A client that lost a session sends that session's requests to a new one, which serves each like a request of its own.
+The answers are not sent. The client gets their digest, which shows whether this environment behaved like the lost one.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from envwire.codec.digests import RollingDigest
 from envwire.server._hosting.vector.member_starts import Everybody, Members
 from envwire.v1 import environment_pb2 as pb
 
-#: What may be in a recording: the requests that change an environment.
+#: Requests that a recording may contain: those that change an environment.
 RECORDED = frozenset(
     {
         "reset",
@@ -31,12 +30,12 @@ RECORDED = frozenset(
     }
 )
 
-#: A recording that takes longer is answered in parts, so that no deadline ends the session over it.
+#: A replay that takes longer is answered in parts, so that it does not exceed a deadline, which would end the session.
 PART_SECONDS = 2.0
 
-#: Returns who takes part in the requests of a recording, by where members begin.
+#: Returns the members that take part in a recording's requests, given their starts.
 Begin = Callable[[Sequence[pb.MemberStart]], Members]
-#: Serves a request, given by its field in InteractRequest and its content; returns the InteractResponse.
+#: Serves a request, given its field in InteractRequest and its content; returns the InteractResponse.
 Serve = Callable[[str, Any], bytes]
 
 
@@ -45,9 +44,9 @@ class Replaying:
 
     Args:
         serve: Serves one request.
-        begin: Says who takes part, where members begin at different positions.
+        begin: Returns the members that take part, if they begin at different positions.
         clock: Monotonic time, in seconds.
-        on_begun: Called with members that have begun with the request that was just served.
+        on_begun: Called with the members that began with the last served request.
     """
 
     def __init__(
@@ -65,10 +64,10 @@ class Replaying:
         self._digest = RollingDigest()
 
     def apply(self, request: pb.ReplayRequest, response: pb.ReplayResponse) -> None:
-        """Serves the requests of one part of the recording, as many as fit into `PART_SECONDS`.
+        """Serves as many requests of one part of the recording as fit into `PART_SECONDS`.
 
         Raises:
-            FaultError: The part does not follow the last one, or a request in it cannot be in a recording.
+            FaultError: The part does not follow the last one, or contains a request that may not be recorded.
         """
         self._begin(request.position)
         if request.member_starts:

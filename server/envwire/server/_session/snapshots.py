@@ -1,8 +1,8 @@
-"""States of an environment that a session saves, for its client to restore.
+"""Saved states of an environment, which its client can restore.
 
-An environment supports it by two methods, one that returns its state and one that restores it (see `PROTOCOLS`). Of the
-wrappers around the layer with these methods, a copy of all attributes is kept, and of the random number generator its
-state. A state never leaves the server: the client gets a number for it, and no bytes of a client are taken for a state.
+An environment supports this by two methods, one that returns its state and one that restores it (see `PROTOCOLS`). A
+snapshot also holds a copy of the attributes of all wrappers around the layer with these methods, and the state of the
+random number generator. States never leave the server: the client gets a number, and cannot supply a state of its own.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ import numpy as np
 from envwire.codec import FaultError, Reason, fault_from_exception
 from envwire.server._session.object_size import size_of
 
-#: The names of the methods, in the order in which they are looked for; outer layers come first.
+#: Pairs of method names, in the order in which they are tried; outer layers come first.
 PROTOCOLS = (
     ("save_state", "restore_state"),
     ("clone_state", "restore_state"),
     ("get_state", "set_state"),
 )
-#: Keyword arguments of `clone_state`: without the generator's state the environment would continue differently.
+#: Keyword arguments of `clone_state`; without the generator's state the environment would continue differently.
 _KEYWORDS = {"include_rng": True}
-#: Bounds of what one session keeps; beyond them the oldest state is dropped.
+#: Limits per session, in states and bytes; beyond them the oldest state is dropped.
 MOST_STATES, MOST_BYTES = 1000, 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Native:
-    """How the state of a wrapped environment is saved.
+    """The parts from which the state of a wrapped environment is saved.
 
     Attributes:
         around: The layers around the one that has the methods.
-        save: Returns its state.
-        restore: Takes it back.
-        bare: The innermost environment, whose generator belongs to the state.
+        save: Returns that layer's state.
+        restore: Restores it.
+        bare: The innermost environment, whose generator is part of the state.
     """
 
     around: tuple[Any, ...]
@@ -57,7 +57,7 @@ class _Snapshot:
 
 
 def find_native(env: Any) -> Native | None:
-    """Returns how the states of `env` are saved and restored; None when no layer of it offers that."""
+    """Finds the layer of `env` that can save its state; None if there is none."""
     around: list[Any] = []
     for layer in _layers(env):
         for names in PROTOCOLS:
@@ -76,7 +76,7 @@ def _layers(env: Any) -> Iterator[Any]:
 def _methods(
     layer: Any, save_name: str, restore_name: str
 ) -> tuple[Callable[[], Any], Callable[[Any], Any]] | None:
-    """Returns the two methods when the layer has both itself: one takes nothing, the other takes a state."""
+    """Returns both methods if the layer itself has them, with matching signatures: no argument, and a state."""
     kind: Any = layer.__class__
     if not (hasattr(kind, save_name) and hasattr(kind, restore_name)):
         return None
@@ -85,7 +85,7 @@ def _methods(
         names = inspect.signature(save).parameters
         inspect.signature(save).bind()
         inspect.signature(restore).bind(None)
-    except (TypeError, ValueError):  # methods of another meaning, or built in without a signature
+    except (TypeError, ValueError):  # other methods of that name, or builtins without a signature
         return None
     keywords = {name: value for name, value in _KEYWORDS.items() if name in names}
     return (lambda: save(**keywords)), restore
@@ -105,10 +105,10 @@ class Snapshots:
         self._bytes = 0
 
     def save(self) -> int:
-        """Keeps the present state and returns its number.
+        """Saves the current state and returns its number.
 
         Raises:
-            FaultError: UNSUPPORTED, or what the environment raised.
+            FaultError: UNSUPPORTED, or the environment raised.
         """
         native = self._offered()
         try:
@@ -128,10 +128,10 @@ class Snapshots:
         return self._last
 
     def restore(self, number: int) -> None:
-        """Brings the environment back to a state.
+        """Restores a saved state.
 
         Raises:
-            FaultError: UNSUPPORTED, INVALID_VALUE when it is not kept, or what the environment raised.
+            FaultError: UNSUPPORTED; INVALID_VALUE: the state is not kept; or the environment raised.
         """
         native = self._offered()
         snapshot = self._kept.get(number)
@@ -172,7 +172,7 @@ def _forgotten(number: int) -> FaultError:
 
 
 def _shared(layer: Any, native: Native) -> dict[int, Any]:
-    """Returns what a copy of a layer's attributes shares with it: the other layers and the spaces."""
+    """Returns the objects that a copy of a layer's attributes shares with it: the other layers and the spaces."""
     spaces = filter(_is_space, _attributes(layer).values())
     values: list[Any] = [*native.around, native.bare, *spaces]
     return {id(value): value for value in values}

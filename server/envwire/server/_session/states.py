@@ -1,10 +1,10 @@
 """The states of an episode in a session and the transitions between them, as one table.
 
 READY --reset--> RUNNING --step--> RUNNING or ENDED --reset--> RUNNING; close from anywhere. A chunk of actions stops
-where the state is ENDED, and a session that is CLOSED is forgotten. Other ends come from outside (the front's `life`).
+where the state is ENDED, and a CLOSED session is removed. The front ends sessions for other reasons (see its `life`).
 
-A step is passed to the environment in any live state: whether a step before the first reset or after the end is
-an error is the environment's own rule (`OrderEnforcing`), so that a remote environment refuses what a local one does.
+A step is passed to the environment in any live state. Whether a step before the first reset or after the end is an
+error is the environment's own rule (`OrderEnforcing`), so that a remote environment refuses what a local one does.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from enum import Enum
 
 
 class State(Enum):
-    """Where a session stands."""
+    """State of a session's episode."""
 
     __hash__ = object.__hash__  # each member is one object; Enum would hash its name at every step
 
@@ -24,7 +24,7 @@ class State(Enum):
 
 
 class Event(Enum):
-    """What changes a session's state."""
+    """An event that changes a session's state."""
 
     __hash__ = object.__hash__
 

@@ -1,4 +1,4 @@
-"""Decodes values of requests and encodes values of answers; failures become faults."""
+"""Decodes values of requests and encodes values of answers; errors become faults."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _T = TypeVar("_T")
 
 
 def read(decode: Callable[..., _T], message: Any, family: Family) -> _T:
-    """Decodes what a client sent.
+    """Decodes a client's value.
 
     Args:
-        decode: Decodes this kind of message.
-        message: What was sent.
-        family: Classes to build spaces of.
+        decode: Decoder for this kind of message.
+        message: The client's message.
+        family: Classes of the spaces to build.
 
     Raises:
         FaultError: INVALID_VALUE.
@@ -30,17 +30,17 @@ def read(decode: Callable[..., _T], message: Any, family: Family) -> _T:
 
 
 def invalid(error: CodecError) -> FaultError:
-    """Returns the fault for a value of a client that cannot be decoded."""
+    """Returns the fault for a client's value that cannot be decoded."""
     return FaultError(Reason.INVALID_VALUE, str(error))
 
 
 def write(
     value: Any, message: values_pb2.Value, name: str, attachments: Attachments | None
 ) -> None:
-    """Encodes an observation or a frame of an environment.
+    """Encodes an environment's observation or frame.
 
     Raises:
-        FaultError: UNSUPPORTED: it has no wire form.
+        FaultError: UNSUPPORTED: the value has no wire form.
     """
     try:
         encode_value(value, message, name, attachments=attachments)
@@ -49,10 +49,10 @@ def write(
 
 
 def write_info(info: Any, message: values_pb2.ValueMap, attachments: Attachments | None) -> None:
-    """Writes an info; what of it has no wire form is described instead.
+    """Encodes an info; values without a wire form are replaced by a description.
 
     Raises:
-        FaultError: ENVIRONMENT_RAISED: it is not a dict.
+        FaultError: ENVIRONMENT_RAISED: the info is not a dict.
     """
     check_info(info)
     message.SetInParent()
@@ -61,10 +61,10 @@ def write_info(info: Any, message: values_pb2.ValueMap, attachments: Attachments
 
 
 def check_info(info: Any) -> None:
-    """Checks that an environment returned a dictionary beside its observation.
+    """Checks that an environment returned a dictionary as info.
 
     Raises:
-        FaultError: ENVIRONMENT_RAISED: it did not.
+        FaultError: ENVIRONMENT_RAISED: the info is not a dict.
     """
     if not isinstance(info, Mapping):
         raise FaultError(

@@ -1,4 +1,4 @@
-"""Collects the warnings of environments for the clients that caused them."""
+"""Collects the warnings of environments, for the clients that caused them."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any
 
 
 class WarningLog:
-    """The warnings of one session, which its client issues again."""
+    """The warnings of one session, which are issued again in its client's process."""
 
     def __init__(self) -> None:
         self.given: list[tuple[type[Warning], str]] = []
 
     def take(self) -> list[tuple[type[Warning], str]]:
-        """Returns the warnings given since the last call."""
+        """Returns and clears the warnings since the last call."""
         given, self.given = self.given, []
         return given
 
 
 class WarningRecorder:
-    """Writes the process's warnings into the log of the session that is being served.
+    """Adds the process's warnings to the log of the session that is being served.
 
-    It is installed in session processes only, whose warnings would otherwise reach no user.
+    It is installed only in session processes, whose warnings would otherwise reach no user.
 
     Attributes:
-        log: The log of that session.
+        log: Log of the session that is being served.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class WarningRecorder:
 
     @contextmanager
     def installed(self) -> Generator[None]:
-        """Replaces `warnings.showwarning`; the client's process filters the warnings."""
+        """Replaces `warnings.showwarning`; filters are applied in the client's process."""
         with warnings.catch_warnings():
             warnings.simplefilter("always")
             warnings.showwarning = self._record

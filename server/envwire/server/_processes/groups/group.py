@@ -1,4 +1,4 @@
-"""A group of environments: its fork server, and with it its interpreter, variables, limits and processes."""
+"""A group of environments with its own fork server: interpreter, variables, limits and processes."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from envwire.server.config import ServerConfig
 
 
 class Group:
-    """One group; "" is the name of the one whose environments are in none.
+    """One group.
 
     Args:
-        name: Its name.
+        name: Its name; "" for the environments outside named groups.
         config: Its settings.
-        adopted: Takes the sessions of a fork server that is gone.
+        adopted: Adopts the sessions of a fork server that is gone.
 
     Attributes:
         forkserver: Forks its processes.
         placement: Finds processes for its sessions.
         allow_list: What clients may ask for.
-        loaded: What it makes.
+        loaded: The environments that it makes.
     """
 
     def __init__(self, name: str, config: ServerConfig, adopted: Adopted) -> None:
@@ -37,7 +37,7 @@ class Group:
         """Loads the environments.
 
         Raises:
-            ForkserverError: An id is unknown, a module cannot be imported, or the interpreter is not fit.
+            ForkserverError: An id is unknown, a module cannot be imported, or the interpreter is unsuitable.
         """
         try:
             self.loaded = await self.forkserver.start()

@@ -1,4 +1,4 @@
-"""The groups of a server: started together, each id in one of them."""
+"""The groups of a server, which start together; each id belongs to one of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from envwire.v1 import environment_pb2
 
 
 class Groups:
-    """The groups of one server: those of its settings, or the one that it is without any.
+    """The groups of one server: those of its settings, and the unnamed one of all other environments.
 
     Args:
         config: The server's settings.
 
     Attributes:
-        loaded: What all of them make, once they started.
+        loaded: The environments of all groups, once started.
 
     Raises:
         ValueError: A rule for keyword arguments cannot be understood.
@@ -41,12 +41,12 @@ class Groups:
 
     @property
     def limits(self) -> dict[str, int]:
-        """How many sessions each may have at once; the server's own number holds for environments in no group."""
+        """Largest number of sessions per group; the server's own limit applies to environments outside groups."""
         return {group.name: group.config.max_sessions for group in self if group.name}
 
     @property
     def packages(self) -> list[str]:
-        """What is installed in interpreters other than the server's own, GROUP:NAME==VERSION each."""
+        """Packages in interpreters other than the server's own, each as GROUP:NAME==VERSION."""
         return [
             f"{group.name}:{package}"
             for group in self
@@ -57,7 +57,7 @@ class Groups:
         """Returns the group that makes an environment.
 
         Raises:
-            KeyError: None does.
+            KeyError: No group makes it.
         """
         for group in self:
             if env_id in group.loaded.ids:
@@ -68,13 +68,13 @@ class Groups:
         """Starts the fork servers and waits until they have imported everything.
 
         Raises:
-            ForkserverError: An id is unknown or in two groups, a module cannot be imported, or an interpreter is not
-                fit.
+            ForkserverError: An id is unknown or in two groups, a module cannot be imported, or an interpreter is
+                unsuitable.
         """
         starting = [asyncio.ensure_future(group.start()) for group in self]
         try:
             await asyncio.gather(*starting)
-        finally:  # what stops them next must not meet one that is about to start
+        finally:  # `stop` must not run while one is still starting
             for task in starting:
                 task.cancel()
             await asyncio.wait(starting)
@@ -82,7 +82,7 @@ class Groups:
         self.loaded = _together([group.loaded for group in self])
 
     async def stop(self) -> None:
-        """Ends the fork servers, and with them whatever session is left."""
+        """Ends the fork servers and all remaining sessions."""
         await asyncio.gather(*(group.forkserver.stop() for group in self))
         self._adopted.stop()
 
@@ -99,7 +99,7 @@ def _check_apart(groups: Iterable[Group]) -> None:
 
 
 def _together(loaded: list[Loaded]) -> Loaded:
-    """Returns what all make; where there is one, itself, which changes when its modules are loaded again."""
+    """Merges what all groups make; a single group's own object is returned, since it changes with reloads."""
     if len(loaded) == 1:
         return loaded[0]
     listings = [listing for each in loaded for listing in each.environments.environments]

@@ -1,7 +1,8 @@
-"""The interpreter that runs environments: the server's own, or the one that the operator named.
+"""The interpreter that runs environments: the server's own, or one that the operator named.
 
-Another interpreter has other packages, and is told where this one's code is, so that both sides of a session's link
-always run the same. It hears that in its arguments: what an environment can write to is no place to take code from.
+Another interpreter has its own packages, but imports this installation's code, so that both ends of a session's link
+always run the same version. The path is passed as an argument, because code must not come from a place that an
+environment can write to.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from envwire.server._processes.forkserver_start import PROGRAM, ForkserverError
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 
-#: The oldest versions that processes of environments run with.
+#: Oldest versions that environment processes support.
 _NEEDED = {"Python": (3, 10), "numpy": (1, 26), "protobuf": (6, 31, 1)}
-#: Tells an interpreter's versions; any Python runs it.
+#: Script that reports an interpreter's versions; runs on any Python.
 _REPORT = """
 import importlib, json, sys
 found = {"Python": sys.version.split()[0]}
@@ -35,20 +36,20 @@ except ImportError:
     pass
 print(json.dumps([found, packages]))
 """
-#: Runs the fork server of this code in another interpreter.
+#: Script that runs this code's fork server in another interpreter.
 _RUN = """
 import runpy, sys, types
 package = sys.modules["envwire"] = types.ModuleType("envwire")
 package.__path__, package.__version__ = {path!r}, {version!r}
 runpy.run_module({program!r}, run_name="__main__", alter_sys=True)
 """
-#: Time for the interpreter to tell its versions.
+#: Seconds for the interpreter to report its versions.
 _REPORT_SECONDS = 60.0
-#: The operator's secrets where a server is started: the token of a client, and what a collector of traces asks for.
+#: Variables with the operator's secrets: a client's token, and the credentials for a trace collector.
 _SECRETS = frozenset(
     {"ENVWIRE_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"}
 )
-#: What hides devices from CUDA and HIP: they take the numbers up to the first that is none.
+#: Value that hides all devices from CUDA and HIP, which read device numbers up to the first invalid one.
 _NO_DEVICE = "-1"
 _DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
 
@@ -60,8 +61,8 @@ class Interpreter:
         config: The settings.
 
     Attributes:
-        program: Its file.
-        packages: What is installed in one that is not the server's own, NAME==VERSION each, once it was checked.
+        program: Path of its executable.
+        packages: Packages of an interpreter that is not the server's own, each as NAME==VERSION; set by `check`.
     """
 
     def __init__(self, config: ServerConfig) -> None:
@@ -73,7 +74,7 @@ class Interpreter:
         """Checks an interpreter that is not the server's own.
 
         Raises:
-            ForkserverError: It cannot be run, or it or a package is missing or too old.
+            ForkserverError: The interpreter cannot be run, or it or a package is missing or too old.
         """
         if not self._config.python:
             return
@@ -91,7 +92,7 @@ class Interpreter:
         variables = {name: value for name, value in os.environ.items() if name not in _SECRETS}
         given = dict(item.split("=", 1) for item in self._config.variables)
         if self._config.python:
-            for name in ("PYTHONHOME", "PYTHONPATH"):  # they are for the server's own
+            for name in ("PYTHONHOME", "PYTHONPATH"):  # for the server's own interpreter
                 variables.pop(name, None)
         if devices := self._config.gpus:
             seen = _NO_DEVICE if devices == "none" else devices
@@ -99,7 +100,7 @@ class Interpreter:
         return variables | given
 
     def command(self) -> tuple[list[str], dict[str, str]]:
-        """Returns what starts the fork server, and its variables."""
+        """Returns the command that starts the fork server, and its environment variables."""
         if not self._config.python:
             return [self.program, "-m", PROGRAM], self.variables()
         path = list(map(os.path.abspath, importlib.import_module("envwire").__path__))
@@ -108,10 +109,10 @@ class Interpreter:
 
 
 def _report(program: str, environment: dict[str, str]) -> tuple[dict[str, str], list[str]]:
-    """Returns the versions that an interpreter reports, and what is installed there.
+    """Returns the versions and the installed packages that an interpreter reports.
 
     Raises:
-        ForkserverError: It does not run, or not as Python.
+        ForkserverError: The program does not run, or is not Python.
     """
     try:
         told = subprocess.run(  # noqa: S603 - the operator's interpreter, our own program
@@ -129,7 +130,7 @@ def _report(program: str, environment: dict[str, str]) -> tuple[dict[str, str], 
 
 
 def _numbers(version: str) -> tuple[int, ...]:
-    """Returns the numbers that a version begins with: (6, 31, 1) of "6.31.1", (6, 32) of "6.32rc1"."""
+    """Returns the leading numbers of a version: (6, 31, 1) for "6.31.1", (6, 32) for "6.32rc1"."""
     numbers: list[int] = []
     for part in version.split("."):
         digits = part[: len(part) - len(part.lstrip("0123456789"))]

@@ -1,1 +1,1 @@
-"""Counts what a session does beyond its steps: episodes with their returns, repeats, replays."""
+"""Counts a session's episodes with their returns, repeated requests, and replays."""

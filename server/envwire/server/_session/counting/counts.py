@@ -1,4 +1,4 @@
-"""Where a session notes what is counted: the scoreboard in a session process, nowhere elsewhere."""
+"""The interface through which a session reports its counts: to the scoreboard in a session process, else to nobody."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Protocol
 
 
 class Counts(Protocol):
-    """Notes what happened to a session."""
+    """Receives the counts of a session."""
 
     def add_episodes(self, ended: Sequence[tuple[float, int]]) -> None:
-        """Notes episodes that have ended, each with the sum of its rewards and its steps."""
+        """Adds finished episodes, each with its return and its number of steps."""
         ...
 
     def add_repeat(self) -> None:
-        """Notes that a request came again, and got the reply that was kept."""
+        """Counts a repeated request, which was answered with the kept reply."""
         ...
 
     def add_replay(self, served: int, epoch: int, loss: str) -> None:
-        """Notes that requests of a lost session were served.
+        """Counts the replayed requests of a lost session.
 
         Args:
-            served: How many.
+            served: Number of requests that were served.
             epoch: How many sessions of the environment were lost before this one.
             loss: Why the last of them was lost.
         """
@@ -29,7 +29,7 @@ class Counts(Protocol):
 
 
 class NotCounted:
-    """Notes nothing."""
+    """Ignores all counts."""
 
     def add_episodes(self, ended: Sequence[tuple[float, int]]) -> None:
         """Does nothing."""

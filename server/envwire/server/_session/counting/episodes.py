@@ -1,4 +1,4 @@
-"""Counts episodes from what steps return: in the time after a reply was sent, and without calling the environment."""
+"""Counts episodes from the results of steps, after the reply was sent and without calling the environment."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from envwire.codec.steps.messages import truth
 from envwire.envs.type_guards import is_mapping
 from envwire.server._hosting.vector.vector_hosts import is_vector
 
-#: What a step returned.
+#: Result of a step.
 Result = tuple[Any, Any, Any, Any, Any]
-#: Episodes that have ended: the sum of the rewards, and the steps, of each.
+#: Finished episodes, each as its return and its number of steps.
 Ended = Sequence[tuple[float, int]]
 
 
@@ -24,34 +24,34 @@ Rewards = list[Any] | deque[Any]
 
 
 class EpisodeCount(Protocol):
-    """Follows the episodes of one environment. None of its methods raises or keeps what it is given.
+    """Tracks the episodes of one environment. None of its methods raises or keeps its arguments.
 
     Attributes:
-        rewards: Numbers that steps returned which ended nothing, to be added when `step` is called. Appending to a list
-            is all that such a step takes.
+        rewards: Rewards of steps that ended no episode, to be added when `step` is called. Appending to this list is
+            all that such a step costs.
     """
 
     rewards: Rewards
 
     def begin(self, members: Sequence[int] | None = None) -> None:
-        """Notes a reset.
+        """Records a reset.
 
         Args:
-            members: Members of a vector environment that it reset; None for all.
+            members: The members of a vector environment that were reset; None for all.
         """
         ...
 
     def leave(self) -> None:
-        """Notes that the episode goes on from elsewhere: its return is not known from here on."""
+        """Records a jump to another state, after which the episode's return is unknown."""
         ...
 
     def step(self, result: Result) -> Ended:
-        """Notes a step, and returns the episodes that it ended."""
+        """Records a step, and returns the episodes that it ended."""
         ...
 
 
 def episode_count(env: Any) -> EpisodeCount:
-    """Returns the count for an environment, or for the members of a vector environment."""
+    """Returns the episode count for an environment, or for the members of a vector environment."""
     if not is_vector(env):
         return SingleEpisodes()
     metadata: dict[str, Any] = env.metadata or {}
@@ -59,7 +59,7 @@ def episode_count(env: Any) -> EpisodeCount:
 
 
 class SingleEpisodes:
-    """The episodes of a single environment; of one of many agents, with the rewards of all together."""
+    """The episodes of a single environment; with several agents, their rewards are added up."""
 
     def __init__(self) -> None:
         self.rewards: Rewards = []
@@ -68,17 +68,17 @@ class SingleEpisodes:
         self._length = 0
 
     def begin(self, members: Sequence[int] | None = None) -> None:
-        """Notes a reset."""
+        """Records a reset."""
         del members
         self.rewards.clear()
         self._running, self._total, self._length = True, 0.0, 0
 
     def leave(self) -> None:
-        """Notes that the episode goes on from elsewhere."""
+        """Records a jump to another state."""
         self._running = False
 
     def step(self, result: Result) -> Ended:
-        """Notes a step, and returns the episode that it ended."""
+        """Records a step, and returns the episode that it ended."""
         if not self._running:
             self.rewards.clear()
             return ()
@@ -101,26 +101,26 @@ def _number(reward: Any) -> float:
 class MemberEpisodes:
     """The episodes of the members of a vector environment.
 
-    A step in which nobody ends takes one operation on arrays, whatever the number of members.
+    A step in which no episode ends takes one array operation, whatever the number of members.
 
     Args:
-        count: How many members there are.
-        mode: When members that ended are reset: NEXT_STEP, SAME_STEP or DISABLED; with another one nothing is counted.
+        count: Number of members.
+        mode: Autoreset mode: NEXT_STEP, SAME_STEP or DISABLED; with any other nothing is counted.
     """
 
     def __init__(self, count: int, mode: str) -> None:
-        self.rewards: Rewards = deque(maxlen=0)  # theirs are arrays, which are added at once
+        self.rewards: Rewards = deque(maxlen=0)  # rewards are arrays, added at once
         self._countable = mode in {"NEXT_STEP", "SAME_STEP", "DISABLED"}
         self._mode = mode
         self._totals: NDArray[np.float64] = np.zeros(count)
         self._over: NDArray[np.bool_] = np.zeros(count, np.bool_)
         self._began = [0] * count
-        self._waiting: set[int] = set()  # members whose reset is to come
+        self._waiting: set[int] = set()  # members that are reset next
         self._now = 0
         self._running = False
 
     def begin(self, members: Sequence[int] | None = None) -> None:
-        """Notes a reset of all members, or of some."""
+        """Records a reset of all members, or of some."""
         chosen = range(len(self._began)) if members is None else members
         self._start(chosen)
         self._waiting.difference_update(chosen)
@@ -132,16 +132,16 @@ class MemberEpisodes:
             self._began[member] = self._now
 
     def leave(self) -> None:
-        """Notes that the episodes go on from elsewhere."""
+        """Records a jump to another state."""
         self._running = False
 
     def step(self, result: Result) -> Ended:
-        """Notes a step of all members, and returns the episodes that it ended."""
+        """Records a step of all members, and returns the episodes that it ended."""
         if not (self._running and self._countable):
             return ()
         try:
             self._totals += result[1]
-            # Looking for a true byte takes a third of the time of an operation on arrays.
+            # Searching for a true byte takes a third of the time of an array operation.
             ended = _TRUE in result[2].tobytes() or _TRUE in result[3].tobytes()
             if ended:
                 np.logical_or(result[2], result[3], out=self._over)
@@ -154,7 +154,7 @@ class MemberEpisodes:
         return self._end(np.flatnonzero(self._over).tolist()) if ended else ()
 
     def _settle(self) -> None:
-        """Corrects what the step added to members that ended before: it was their reset, or they stand still."""
+        """Corrects the sums of members that ended before: the step was their reset, or had no effect on them."""
         self._start(self._waiting)
         for member in self._waiting:
             self._over[member] = False

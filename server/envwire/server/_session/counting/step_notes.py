@@ -1,4 +1,4 @@
-"""Keeps what steps returned until the reply was sent, and counts their episodes then."""
+"""Keeps the results of steps until the reply was sent, then counts their episodes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from envwire.server._session.counting.episodes import Ended, Result, episode_count
 
-#: Rewards that can be added later, since nobody changes them.
+#: Immutable types of rewards, which can be added later.
 _NUMBERS: Final = frozenset({float, int, np.float64, np.float32})
-#: Most rewards that are remembered before they are added.
+#: Largest number of rewards to keep before they are added.
 _MOST_REWARDS: Final = 1023
 
 
 class StepNotes:
-    """What the steps of one session returned.
+    """The results of one session's steps.
 
     Args:
         env: Its environment.
@@ -28,17 +28,17 @@ class StepNotes:
         self._taken: Result | None = None
 
     def begin(self, members: Sequence[int] | None = None) -> None:
-        """Notes a reset (see `EpisodeCount.begin`)."""
+        """Records a reset (see `EpisodeCount.begin`)."""
         self._episodes.begin(members)
 
     def leave(self) -> None:
-        """Notes that the episode goes on from elsewhere."""
+        """Records a jump to another state."""
         self._episodes.leave()
 
     def add(self, taken: Result) -> None:
-        """Notes a step. `settle` is called before the next one."""
+        """Records a step; the caller calls `settle` before the next one."""
         if (
-            type(taken[1]) in _NUMBERS  # most steps: nothing but a number to remember
+            type(taken[1]) in _NUMBERS  # most steps: only a number to keep
             and taken[2] is False
             and taken[3] is False
             and len(self._rewards) < _MOST_REWARDS
