@@ -1,4 +1,4 @@
-"""The forks that a fork server was asked for, until it answers."""
+"""Forks that a fork server was asked for and has not answered yet."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from dataclasses import dataclass
 
 from envwire.server._processes.forkserver_start import ForkserverError
 
-#: Called with a session's exit status; negative: the signal that killed it.
+#: Called with a session process's exit status, negative for the signal that killed it.
 OnExit = Callable[[int], None]
 
 
 class ForkError(ForkserverError):
-    """The system has no process, memory or file to give at the moment."""
+    """The system is temporarily out of processes, memory or files."""
 
 
 class ForkserverLostError(ForkserverError):
-    """The fork server died, or was killed because it did not answer; the next fork starts another one."""
+    """The fork server died, or was killed because it did not answer; the next fork starts a new one."""
 
 
 @dataclass(eq=False)
 class _Fork:
-    """A fork under way.
+    """A pending fork.
 
     Attributes:
-        pid: The number of the process.
-        on_exit: Called with the status with which the process ended.
-        overdue: Gives the fork server up.
+        pid: Future of the process id.
+        on_exit: Called with the process's exit status.
+        overdue: Timer that gives up the fork server.
     """
 
     pid: asyncio.Future[int]
@@ -36,7 +36,7 @@ class _Fork:
 
 
 class PendingForks:
-    """Forks under way, by the numbers that requests and answers carry."""
+    """Pending forks, by the numbers of their requests."""
 
     def __init__(self) -> None:
         self._forks: dict[int, _Fork] = {}
@@ -44,32 +44,32 @@ class PendingForks:
     def add(
         self, number: int, on_exit: OnExit, overdue: asyncio.TimerHandle
     ) -> asyncio.Future[int]:
-        """Adds a fork that was asked for, and returns the future of its process's number.
+        """Adds a requested fork and returns the future of its process id.
 
         Args:
-            number: Of the request.
-            on_exit: Called with the status with which the process ended.
-            overdue: Fires when the fork takes too long.
+            number: Number of the request.
+            on_exit: Called with the process's exit status.
+            overdue: Timer that fires when the fork takes too long.
         """
         fork = _Fork(asyncio.get_running_loop().create_future(), on_exit, overdue)
         self._forks[number] = fork
         return fork.pid
 
     def forked(self, number: int, pid: int) -> OnExit:
-        """Settles a fork; returns what is to be called when the process ends."""
+        """Completes a fork; returns the callback for the process's exit."""
         fork = self._settle(number)
         if not fork.pid.done():
             fork.pid.set_result(pid)
         return fork.on_exit
 
     def fail(self, number: int, error: ForkserverError) -> None:
-        """Settles a fork with the error that its caller gets."""
+        """Fails a fork; its caller gets the error."""
         fork = self._settle(number)
         if not fork.pid.done():
             fork.pid.set_exception(error)
 
     def fail_all(self) -> None:
-        """Settles all forks: the fork server is gone."""
+        """Fails all pending forks, since the fork server is gone."""
         for number in list(self._forks):
             self.fail(number, ForkserverLostError("the fork server is gone"))
 

@@ -1,4 +1,4 @@
-"""Starts the process of the fork server, and reads what it has to offer."""
+"""Starts the fork server's process and reads the list of its environments."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from envwire.v1 import environment_pb2
 from envwire.v1.environment_pb2 import LibraryInfo
 
 PROGRAM = "envwire.server._worker.forkserver_main"
-#: Time to import the environments, and to say what there is.
+#: Seconds for importing and listing the environments.
 _START_SECONDS = 300.0
-#: Time to leave.
+#: Seconds for the process to exit.
 _LEAVE_SECONDS = 10.0
 
 
 class ForkserverError(Exception):
-    """The fork server could not load what it shall serve, or cannot fork."""
+    """The fork server could not load its environments, or cannot fork."""
 
 
 @dataclass
 class Loaded:
-    """What the fork server has to offer.
+    """What a fork server has loaded.
 
     Attributes:
-        environments: What it can make.
-        libraries: The libraries that they are from, in the order in which ids are looked up.
-        files: Source files of the modules that belong to no installed package.
-        served: What it can make, as (library, id).
-        ids: The ids alone.
+        environments: The environments that it can make.
+        libraries: Their libraries, in the order in which ids are looked up.
+        files: Source files of modules outside installed packages.
+        served: The environments as pairs (library, id).
+        ids: Their ids.
     """
 
     environments: environment_pb2.ListEnvironmentsResponse = field(
@@ -50,7 +50,7 @@ class Loaded:
         self.ids = frozenset(env_id for _, env_id in self.served)
 
     def update(self, other: Loaded) -> None:
-        """Becomes what another fork server has to offer."""
+        """Takes over the contents of another fork server's."""
         vars(self).update(vars(other))
 
 
@@ -60,15 +60,15 @@ def start_process(
     """Starts the process.
 
     Args:
-        command: The interpreter, and what it runs.
+        command: The interpreter and its arguments.
         variables: Its environment variables.
         lifeline: Descriptor that closes when the front is gone.
 
     Returns:
-        The process, and our end of a socket of packets to it.
+        The process, and our end of a packet socket to it.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    # Not the event loop's own way: that forks, and runs gRPC's fork handlers in a process that serves.
+    # Not the event loop's subprocess functions: they fork, and run gRPC's fork handlers in a process that serves.
     process = subprocess.Popen(  # noqa: S603 - our own program
         [*command, str(theirs.fileno()), str(lifeline)],
         stdin=subprocess.PIPE,
@@ -82,16 +82,16 @@ def start_process(
 
 
 async def introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded:
-    """Tells a new process what to load, and waits until it has imported everything.
+    """Sends a new process its settings, and waits until it has imported everything.
 
     Raises:
-        ForkserverError: An id is unknown, a module cannot be imported, or it takes minutes.
+        ForkserverError: An id is unknown, a module cannot be imported, or the import takes longer than 5 minutes.
     """
     overdue = asyncio.get_running_loop().call_later(_START_SECONDS, process.kill)
     try:
         return await asyncio.to_thread(_introduce, process, config)
     except asyncio.CancelledError:
-        process.kill()  # what it imports may take for ever
+        process.kill()  # an import may never return
         raise
     finally:
         overdue.cancel()
@@ -116,6 +116,6 @@ def _introduce(process: subprocess.Popen[bytes], config: ServerConfig) -> Loaded
 
 
 async def reap(process: subprocess.Popen[bytes]) -> None:
-    """Waits until the process is gone, and kills it if it does not leave."""
+    """Waits until the process has exited; kills it if that takes too long."""
     await asyncio.to_thread(wait_or_kill, process, _LEAVE_SECONDS)
     spared.discard(process.pid)

@@ -1,4 +1,4 @@
-"""The bridge's process: reads its settings from standard input, says when it serves, ends when that input closes."""
+"""The bridge's process: reads settings from standard input, reports when it serves, ends when that input closes."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ async def _serve(settings: BridgeSettings) -> None:
     server = uvicorn.Server(config)
 
     at_end_of_input(lambda: setattr(server, "should_exit", True))
-    print(READY, flush=True)  # who connects before the application runs waits in the backlog
+    print(READY, flush=True)  # earlier connections wait in the backlog
     await server.serve(sockets=[listener])
 
 
 def main() -> int:
-    """Serves until the server that started it closes its standard input."""
+    """Serves until the server that started this process closes its standard input."""
     logging.basicConfig(format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     settings = BridgeSettings.from_json(sys.stdin.readline())
     try:
