@@ -1,4 +1,4 @@
-"""The process behind `Server`: reads its settings from standard input and ends when that closes."""
+"""The process behind `Server`: reads its settings from standard input, and ends when that is closed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from envwire.server.serving import serve
 
 
 def main() -> int:
-    """Serves until SIGTERM or until the program that started this one is gone."""
+    """Serves until SIGTERM, or until the program that started this process is gone."""
     config = ServerConfig.from_json(sys.stdin.readline())
-    if config.log_format == JSON:  # a program's own logging is text
+    if config.log_format == JSON:  # otherwise the log is plain text
         log_to_stderr(JSON)
     try:
         run_loop(_serve(config))

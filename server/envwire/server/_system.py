@@ -1,4 +1,4 @@
-"""The operating system that servers need."""
+"""Checks that the operating system supports servers."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import sys
 
 
 def check_system() -> None:
-    """Checks that this is Linux: session processes are forked, confined and handed sockets by means that it alone has.
+    """Checks that this is Linux, whose own system calls fork and confine session processes and hand them sockets.
 
     Raises:
-        OSError: It is another system.
+        OSError: This is another system.
     """
     if not sys.platform.startswith("linux"):
         raise OSError(

@@ -6,5 +6,5 @@ from importlib.metadata import version
 
 import envwire
 
-#: Another interpreter than the server's is told; the distribution need not be installed there.
+#: In an interpreter other than the server's, where the distribution may be missing, the server passes the version.
 VERSION = __version__ = getattr(envwire, "__version__", "") or version("envwire")

@@ -1,7 +1,7 @@
-"""The server's settings: a field in a theme of `_settings/themes` is all that it takes for a new one to be read.
+"""The server's settings. A new one is a field in one of the classes in `_settings/themes`.
 
-Its name is the keyword of `Server` and the key in a TOML file; the option of `envwire serve`, the environment
-variable, the row in docs/settings.md and the checks come from its annotation.
+The field's name is the keyword of `Server` and the key in a TOML file. Its annotation determines the option of `envwire
+serve`, the environment variable, the row in docs/settings.md and the checks.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from envwire.server._settings.warm_items import check_warm
 
 @dataclass(frozen=True, kw_only=True)
 class ServerConfig(
-    # A dataclass takes the fields of its last base first: options and documentation list the themes from there on.
+    # Dataclass fields come from the last base first; options and documentation list the themes in that order.
     FarmSettings,
     OperationsSettings,
     SafetySettings,
@@ -40,14 +40,14 @@ class ServerConfig(
     """Settings of one server; docs/settings.md describes them. Times are in seconds.
 
     Raises:
-        ValueError: Nothing to serve, a public address without protection, or a value that cannot be.
+        ValueError: Nothing to serve, a public address without protection, or an invalid value.
     """
 
     #: Directories to put in front of the module search path. Set by programs, not by operators.
     sys_path: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        """Refuses settings that cannot work."""
+        """Refuses invalid and contradictory settings."""
         check_all(SETTINGS, self)
         if not self.environments and not self.groups:
             raise ValueError(
@@ -65,7 +65,7 @@ class ServerConfig(
                 "began with, nor with --join and groups"
             )
         check_warm(self.warm, self.max_sessions, recorded=bool(self.record))
-        self.by_group()  # refuses groups that cannot work
+        self.by_group()  # refuses invalid groups
 
     @property
     def loopback(self) -> bool:
@@ -78,10 +78,10 @@ class ServerConfig(
         return self.count_episodes or bool(self.http_port)
 
     def by_group(self) -> dict[str, ServerConfig]:
-        """Returns the settings of each group by its name; of the environments that are in none, by "".
+        """Returns the settings of each group by name; "" is for the environments outside named groups.
 
         Raises:
-            ValueError: A group has a setting that is unknown, not a group's to have, or wrong.
+            ValueError: A group has a setting that is unknown, not available to groups, or invalid.
         """
         own = {"": replace(self, groups={})} if self.environments and self.groups else {}
         groups = {name: self._of_group(name, table) for name, table in self.groups.items()}
@@ -101,13 +101,13 @@ class ServerConfig(
 
     @classmethod
     def from_json(cls, text: str) -> ServerConfig:
-        """Reads what `to_json` wrote."""
+        """Parses the result of `to_json`."""
         fields: dict[str, Any] = json.loads(text)
         return cls(**freeze_lists(fields))
 
 
 def freeze_lists(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields with a tuple for each list, set or the like; texts and tables are none of them."""
+    """Returns the fields with lists, sets and similar iterables as tuples; strings and tables stay as they are."""
     return {name: _frozen(value) for name, value in fields.items()}
 
 
@@ -119,5 +119,5 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, Mapping))
 
 
-#: All that an operator sets, by name.
+#: All settings of a server, by name.
 SETTINGS = settings_of(ServerConfig)

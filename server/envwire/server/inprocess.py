@@ -1,4 +1,4 @@
-"""A server in the client's process, without sockets: the same handlers, called directly. For tests."""
+"""A server in the client's process, for tests: the same handlers, called directly instead of over sockets."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from envwire.wire.frames import Reply
 
 
 class InProcessTransport:
-    """Serves environments in the caller's own process, through the very messages that a server would see.
+    """Serves environments in the caller's own process, through the same messages that a server would receive.
 
-    It isolates nothing: it is for tests, for debugging an environment behind a proxy, and for measuring what the
-    messages cost. Pass it as `RemoteEnv(None, "CartPole-v1", transport=InProcessTransport(["CartPole-v1"]))`.
+    It isolates nothing: it is for tests, for debugging an environment behind a proxy, and for measuring the cost of
+    messages. Pass it as `RemoteEnv(None, "CartPole-v1", transport=InProcessTransport(["CartPole-v1"]))`.
 
     Args:
         environments: Ids or shell patterns.
@@ -52,7 +52,7 @@ class InProcessTransport:
         self._reply = Reply(b"")
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:  # noqa: ARG002 - the caller's thread is not interrupted
-        """Serves a request at once (see `Transport.exchange`); nothing can time out here."""
+        """Serves a request at once (see `Transport.exchange`); `timeout` has no effect."""
         try:
             return Reply(self._answer(with_header(request, header)))
         except FaultError as fault:
@@ -66,11 +66,11 @@ class InProcessTransport:
         self._reply = self.exchange(request, timeout, header)
 
     def receive(self) -> Reply:
-        """Returns the reply to what was sent last (see `Transport.receive`)."""
+        """Returns the reply to the last `send` (see `Transport.receive`)."""
         return self._reply
 
     def fileno(self) -> int:
-        """Returns -1: there is nothing to wait for."""
+        """Returns -1, since there is nothing to wait for."""
         return -1
 
     def _answer(self, raw: bytes) -> bytes:
@@ -115,13 +115,13 @@ class InProcessTransport:
         return reply
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        """Does nothing: there are no leases here."""
+        """Does nothing, since sessions here have no leases."""
 
     def close(self) -> None:
-        """Does nothing: sessions end when they are closed, and the transport may serve others still."""
+        """Does nothing: sessions end when they are closed, and other sessions may still use the transport."""
 
     def close_sessions(self) -> None:
-        """Closes the environments that nobody closed."""
+        """Closes the environments of all sessions that were not closed."""
         while self._sessions:
             _, session = self._sessions.popitem()
             with contextlib.suppress(Exception):

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 _READY = "ready: "
 _START_SECONDS = 120.0
-#: Time to stop, beyond the time that its sessions have to end.
+#: Seconds that a server has to stop, beyond the drain time of its sessions.
 _STOP_SECONDS = 30.0
-#: A program that starts a server has no need of a fixed port, and stops the server when it is done with it.
+#: Defaults for programs, which need no fixed port and stop a server once they are done with it.
 _DEFAULTS: dict[str, Any] = {"port": 0, "drain_timeout": 0.0}
 
 _P = ParamSpec("_P")
@@ -51,19 +51,19 @@ def _takes_fields_of(
 
 
 class ServerError(Exception):
-    """The server could not start, or ended by itself."""
+    """The server could not start, or ended unexpectedly."""
 
 
 class Server:
     """A server on this machine that runs for the `with` block, or from `start` to `stop`.
 
     The server is a separate process, so the program that starts it may fork, use gRPC or hold the interpreter lock. It
-    ends when that program ends, even if the program is killed.
+    ends with that program, even if the program is killed.
 
     Args:
         environments: Ids or shell patterns, such as "CartPole-v1" or "ALE/*".
-        settings: Further settings (see `ServerConfig`, docs/settings.md). Unlike for `envwire serve`, `port` defaults
-            to 0 (any free one), `drain_timeout` to 0, and `sys_path` to that of this program.
+        settings: Further settings (see `ServerConfig`, docs/settings.md). Unlike in `envwire serve`, `port` defaults
+            to 0 (any free one), `drain_timeout` to 0, and `sys_path` to this program's.
 
     Raises:
         ValueError: A setting is unknown or invalid, or settings contradict each other.
@@ -84,10 +84,10 @@ class Server:
 
     @property
     def target(self) -> str:
-        """HOST:PORT at which clients reach it.
+        """HOST:PORT at which clients reach the server.
 
         Raises:
-            ServerError: It is not running.
+            ServerError: The server is not running.
         """
         if self._process is None:
             raise ServerError("the server is not running; start it with start() or a with block")
@@ -95,7 +95,7 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """Number of the server's front process."""
+        """Process id of the server's front."""
         if self._process is None:
             raise ServerError("the server is not running; start it with start() or a with block")
         return self._process.pid
@@ -104,7 +104,7 @@ class Server:
         """Starts the server and waits until it serves.
 
         Raises:
-            ServerError: It could not start; the message says why.
+            ServerError: The server could not start; the message says why.
         """
         if self._process is not None:
             raise ServerError("the server is running already")
@@ -138,7 +138,7 @@ class Server:
             process.stdin.write(self._config.to_json() + "\n")
             process.stdin.flush()
             said = process.stdout.readline()
-            if not said.startswith(_READY):  # it ends, and says why in as many lines as it takes
+            if not said.startswith(_READY):  # it ends, after printing why
                 said += process.stdout.read()
         except BrokenPipeError:
             said = ""
@@ -150,7 +150,7 @@ class Server:
         return said.removeprefix(_READY)
 
     def stop(self) -> None:
-        """Stops the server and everything that it started. Stopping twice is harmless."""
+        """Stops the server and all its processes. Stopping twice is harmless."""
         if self._process is not None:
             self._process = None
             self._finalizer()

@@ -1,4 +1,4 @@
-"""Serves: runs a front and its gRPC server in one event loop, from start to drain."""
+"""Runs a front and its gRPC server in one event loop, from start to drain."""
 
 from __future__ import annotations
 
@@ -31,12 +31,11 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
     Args:
         config: The server's settings.
         ready: Called with HOST:PORT once requests are served.
-        stop: Ends it, also while it starts; set it again while draining to skip the rest of the wait.
+        stop: Event that stops the server, even during its start; set it again to skip the rest of a drain.
 
     Raises:
         ForkserverError: An id is unknown, or a module cannot be imported.
-        OSError: The address cannot be bound, nothing can be written where sessions are to be recorded, or a package is
-            missing.
+        OSError: The address cannot be bound, the directory of recordings is not writable, or a package is missing.
     """
     raise_file_limit()
     warn_of_exposed(config)
@@ -72,13 +71,13 @@ async def _serve_front(
             timeout = front.drain_order.give()
             await server.say_not_serving()
             await _drain(front, timeout, _signalled(stop, signals))
-            await front.stop()  # what ends the sessions is told before the connections go
+            await front.stop()  # clients learn why their sessions end before connections close
     finally:
         await server.stop(_STOP_GRACE_SECONDS)
 
 
 async def _signalled(stop: asyncio.Event, signals: int) -> None:
-    """Waits for so many signals: after an order to drain, the first one changes nothing."""
+    """Waits for the given number of signals: after an order to drain, the first one has no effect."""
     for _ in range(signals):
         stop.clear()
         await stop.wait()

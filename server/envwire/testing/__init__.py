@@ -1,4 +1,4 @@
-"""Test suites for your own environments and servers, and a transport that fails on purpose.
+"""Test suites for your own environments and servers, and a transport that injects faults.
 
     # test_lab.py, run by pytest
     from envwire.testing import EnvironmentCompliance, ServerCompliance

@@ -1,6 +1,6 @@
-"""Compliance tests for environments, to inherit: what remote use requires of an environment.
+"""Compliance tests for environments, as a base class: what remote use requires of an environment.
 
-The rules are those of Gymnasium's API; the last group runs the same actions on the environment here and on one behind
+The rules are those of Gymnasium's API. The last group runs the same actions on a local environment and on one behind
 envwire's messages, and compares every value, type and bit.
 """
 
@@ -23,15 +23,15 @@ from envwire.testing.rollouts import rollout
 
 
 class EnvironmentCompliance:
-    """Tests of one environment; inherit from it, name the environment, and let pytest collect the class.
+    """Tests of one environment. Derive from it, name the environment, and let pytest collect the class.
 
     Attributes:
         env_id: Its id.
         imports: Modules that register it.
-        kwargs: Keyword arguments to make it with.
-        library: "envwire" or "gymnasium": the library that registers it.
-        seeds: Seeds of the episodes that are compared.
-        steps: Steps of each rollout.
+        kwargs: Keyword arguments of `make`.
+        library: The library that registers it: "envwire" or "gymnasium".
+        seeds: Seeds of the episodes to compare.
+        steps: Number of steps in each rollout.
     """
 
     env_id: ClassVar[str]
@@ -42,14 +42,14 @@ class EnvironmentCompliance:
     steps: ClassVar[int] = 100
 
     def make(self) -> Any:
-        """Makes the environment in this process; override it to make it in another way."""
+        """Makes the environment in this process. Override it to make the environment in another way."""
         for module in self.imports:
             importlib.import_module(module)
         library = envs if self.library == "envwire" else importlib.import_module(self.library)
         return library.make(self.env_id, **self.kwargs)
 
     def make_remote(self) -> Any:
-        """Makes the environment behind envwire's messages; override it to reach a server of your own."""
+        """Makes the environment behind envwire's messages. Override it to use a server of your own."""
         transport = InProcessTransport([self.env_id], imports=self.imports)
         options: dict[str, Any] = {"transport": transport, "library": self.library}
         return RemoteEnv(None, self.env_id, env_kwargs=self.kwargs, **options)
@@ -60,7 +60,7 @@ class EnvironmentCompliance:
             yield env
 
     def test_reset_returns_an_observation_of_the_space_and_an_info(self) -> None:
-        """`reset` returns a pair, the observation is in the space, the info a dict with texts for keys."""
+        """`reset` returns an observation from the space and an info, a dict with string keys."""
         with self._made() as env:
             observation, info = env.reset(seed=self.seeds[0])
             assert env.observation_space.contains(observation)
@@ -80,7 +80,7 @@ class EnvironmentCompliance:
                 assert isinstance(info, dict)
 
     def test_a_seed_decides_the_episode(self) -> None:
-        """Two environments with the same seed and actions give the same answers."""
+        """Two environments with the same seed and actions return the same results."""
         for seed in self.seeds:
             with self._made() as first, self._made() as second:
                 assert identical(
@@ -88,13 +88,13 @@ class EnvironmentCompliance:
                 )
 
     def test_a_reset_with_the_same_seed_begins_the_same_episode(self) -> None:
-        """Nothing of an earlier episode is left after a seeded reset."""
+        """A seeded reset leaves no trace of an earlier episode."""
         with self._made() as env:
             first = rollout(env, self.steps, self.seeds[0])
             assert identical(first, rollout(env, self.steps, self.seeds[0]))
 
     def test_answers_are_fresh_objects(self) -> None:
-        """A later step does not change what an earlier one returned."""
+        """A later step does not change the result of an earlier one."""
         with self._made() as env:
             env.action_space.seed(self.seeds[0])
             observation, info = env.reset(seed=self.seeds[0])
@@ -109,7 +109,7 @@ class EnvironmentCompliance:
         env.close()
 
     def test_spaces_metadata_and_mode_are_the_same_remotely(self) -> None:
-        """The proxy shows the environment's own spaces, metadata and render mode."""
+        """The proxy has the environment's spaces, metadata and render mode."""
         with self._made() as env, contextlib.closing(self.make_remote()) as remote:
             assert repr(remote.observation_space) == repr(env.observation_space)
             assert repr(remote.action_space) == repr(env.action_space)

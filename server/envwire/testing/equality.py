@@ -1,4 +1,4 @@
-"""Strict equality of values: types, dtypes and shapes count."""
+"""Strict equality of values, including types, dtypes and shapes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def identical(left: Any, right: Any) -> bool:
-    """Whether two values have the same types, bits, dtypes, shapes and orders, all the way down."""
+    """Returns whether two values have the same types, bits, dtypes, shapes and orders, recursively."""
     if type(left) is not type(right):
         return False
     for kind, compare in _COMPARE.items():

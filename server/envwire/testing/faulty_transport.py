@@ -1,4 +1,4 @@
-"""A transport that fails on purpose: loses requests, loses answers, delivers requests twice."""
+"""A transport that injects faults: loses requests, loses answers, delivers requests twice."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envwire.wire.frames import Reply
 
 
 class Fault(Enum):
-    """What happens to one exchange."""
+    """The fault that happens to one exchange."""
 
     NONE = "nothing"
     LOSE_REQUEST = "the connection breaks before the server gets the request"
@@ -19,14 +19,14 @@ class Fault(Enum):
 
 
 class FaultyTransport:
-    """A transport with faults, around one that works.
+    """A transport that wraps another one and injects faults.
 
     Args:
-        transport: Carries what gets through.
-        faults: What happens to each exchange, in order; nothing any more when they are used up.
+        transport: The transport to wrap.
+        faults: The fault of each exchange, in order; exchanges after the last one have none.
 
     Attributes:
-        committed: The faults so far, `Fault.NONE` left out.
+        committed: The faults so far, without `Fault.NONE`.
 
     Example:
         >>> transport = FaultyTransport(InProcessTransport(["CartPole-v1"]), [Fault.NONE, Fault.LOSE_REPLY])
@@ -40,7 +40,7 @@ class FaultyTransport:
         self.committed: list[Fault] = []
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
-        """Sends a request and returns its reply, unless a fault comes between (see `Transport.exchange`).
+        """Sends a request and returns its reply, unless a fault intervenes (see `Transport.exchange`).
 
         Raises:
             ServerUnavailableError: The connection broke on purpose.
@@ -58,7 +58,7 @@ class FaultyTransport:
         return reply
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Sends a request; what becomes of it is told by `receive` (see `Transport.send`)."""
+        """Sends a request; `receive` reports its reply or fault (see `Transport.send`)."""
 
         def receive() -> Reply:
             return self.exchange(request, timeout, header)
@@ -66,11 +66,11 @@ class FaultyTransport:
         self._received = receive
 
     def receive(self) -> Reply:
-        """Returns the reply to what was sent (see `Transport.receive`)."""
+        """Returns the reply to the last `send` (see `Transport.receive`)."""
         return self._received()
 
     def fileno(self) -> int:
-        """Returns -1: only `receive` can tell."""
+        """Returns -1, since there is no descriptor to poll: call `receive`."""
         return -1
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
@@ -78,7 +78,7 @@ class FaultyTransport:
         self._transport.keep_alive(request, header)
 
     def close(self) -> None:
-        """Closes the transport inside."""
+        """Closes the wrapped transport."""
         self._transport.close()
 
 

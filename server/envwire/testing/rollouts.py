@@ -6,7 +6,7 @@ from typing import Any
 
 
 def rollout(env: Any, steps: int, seed: int) -> list[Any]:
-    """Returns all that an environment answers: to the first reset, and to each step and reset after it."""
+    """Returns all results of an environment: of the first reset, and of each step and reset after it."""
     env.action_space.seed(seed)
     seen: list[Any] = [env.reset(seed=seed)]
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Compliance tests for servers, to inherit: the core of docs/protocol.md."""
+"""Compliance tests for servers, as a base class: the core of docs/protocol.md."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _SECONDS = 30.0
 
 
 class ServerCompliance:
-    """Tests of one server; inherit from it, name the server, and let pytest collect the class.
+    """Tests of one server. Derive from it, name the server, and let pytest collect the class.
 
     Attributes:
         target: HOST:PORT.
-        env_id: An environment that it makes, whose episodes depend on seed and actions alone.
+        env_id: An environment that it offers, whose episodes depend only on seed and actions.
         credentials: Certificates and token; by default those that environment variables name.
-        transports: The ways to drive it that are compared.
-        steps: Steps of a rollout.
+        transports: The transports to compare.
+        steps: Number of steps in a rollout.
     """
 
     target: ClassVar[str]
@@ -47,7 +47,7 @@ class ServerCompliance:
         return open_transport("unary", self.target, _SECONDS, self.credentials)
 
     def test_it_lists_the_environment(self) -> None:
-        """ListEnvironments names what Make makes."""
+        """ListEnvironments lists the environment."""
         with contextlib.closing(self._open()) as transport:
             request = pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest())
             listed = _exchange(transport, request).list_environments.environments
@@ -80,7 +80,7 @@ class ServerCompliance:
             assert _reason(session.ask("reset", 1, seed=2)) is Reason.SEQUENCE_REUSED
 
     def test_a_wrong_secret_is_refused(self) -> None:
-        """Whoever does not know the secret cannot drive the session."""
+        """A client without the session's secret cannot drive it."""
         with self._session() as session:
             header = pb.SessionHeader(session_id=session.header.session_id, secret=b"x" * 16)
             request = pb.InteractRequest(reset=pb.ResetRequest(header=header, sequence=1))
@@ -88,20 +88,20 @@ class ServerCompliance:
             assert session.ask("reset", 1).HasField("reset")
 
     def test_an_unknown_session_is_told_so(self) -> None:
-        """A session that never was answers UNKNOWN_SESSION."""
+        """The id of a session that never existed answers UNKNOWN_SESSION."""
         with contextlib.closing(self._open()) as transport:
             header = pb.SessionHeader(session_id="no such session", secret=b"x" * 16)
             request = pb.InteractRequest(reset=pb.ResetRequest(header=header, sequence=1))
             assert _reason(_exchange(transport, request)) is Reason.UNKNOWN_SESSION
 
     def test_closing_twice_is_harmless(self) -> None:
-        """Close answers alike whether the session is open or gone."""
+        """Close gives the same answer whether the session is open or gone."""
         with self._session() as session:
             assert session.ask("close", 1).HasField("close")
             assert session.ask("close", 2).HasField("close")
 
     def test_all_transports_give_the_same_episodes(self) -> None:
-        """The way that a request takes changes no bit of the answer."""
+        """The transport does not change a single bit of the answers."""
         seen: list[Any] = []
         for transport in self.transports:
             options: dict[str, Any] = {"transport": transport, "credentials": self.credentials}
@@ -111,7 +111,7 @@ class ServerCompliance:
 
 
 class _Session:
-    """A session that is driven message by message."""
+    """A session driven message by message."""
 
     def __init__(self, transport: Transport, env_id: str) -> None:
         made = _exchange(transport, pb.InteractRequest(make=pb.MakeRequest(env_id=env_id)))
@@ -122,7 +122,7 @@ class _Session:
         self.number = 0
 
     def ask(self, kind: str, number: int, **values: int) -> pb.InteractResponse:
-        """Sends a request under a number; `values` are whole numbers by the names of their fields."""
+        """Sends a request under a number; `values` are integers for its fields, by name."""
         request = pb.InteractRequest()
         body: Any = getattr(request, kind)
         body.header.CopyFrom(self.header)

@@ -24,14 +24,14 @@ _ASK_FOR_TOKENS = (
 
 @dataclass(frozen=True)
 class PeerIdentity:
-    """What is known of a client before it is identified.
+    """What a client presents before it is identified.
 
     Attributes:
-        address: Where it comes from, without the port; empty when it is on this machine.
-        certificate: Subject of the certificate that TLS checked; empty for none.
-        authorization: The header of that name, "Bearer ..."; empty for none.
-        ticket: What a gateway signed for it; empty for none.
-        reservation: Names slots that the server keeps for its Makes; empty for none.
+        address: Its address without the port; empty for a client on this machine.
+        certificate: Subject of the certificate that TLS verified; empty for none.
+        authorization: The authorization header, "Bearer ..."; empty for none.
+        ticket: Ticket that a gateway signed for it; empty for none.
+        reservation: Id of the slots that the server reserves for its Makes; empty for none.
     """
 
     address: str = ""
@@ -44,9 +44,9 @@ class PeerIdentity:
 class Access:
     """Identifies clients, and admits those that the operator listed.
 
-    With a token file each client needs a token; with a client CA, TLS has already asked for a certificate. Without a
-    token file every client may play and observe; on a server that only this machine can reach it has all scopes but
-    that of admins.
+    With a token file each client needs a token; with a client CA, TLS has already required a certificate. Without a
+    token file every client may play and observe; on a server that only this machine can reach, it has all scopes
+    except admin.
 
     Args:
         config: Settings of the port.
@@ -56,8 +56,8 @@ class Access:
         tickets: The tickets of a farm's gateways, which clients show in place of a token.
 
     Raises:
-        ValueError: The token file cannot be understood.
-        OSError: It cannot be read.
+        ValueError: The token file is invalid.
+        OSError: The token file cannot be read.
     """
 
     def __init__(self, config: Listening, clock: Callable[[], float] = time.monotonic) -> None:
@@ -68,10 +68,10 @@ class Access:
         self._players: set[str] = set()
 
     def identify(self, peer: PeerIdentity) -> Client:
-        """Returns who the peer is.
+        """Returns the authenticated client.
 
         Raises:
-            FaultError: UNAUTHENTICATED.
+            FaultError: UNAUTHENTICATED: the peer has no valid credentials.
         """
         if peer.ticket:
             return self._by_ticket(peer.ticket)
@@ -86,9 +86,9 @@ class Access:
         return Client(name, self._scopes, _ASK_FOR_TOKENS)
 
     def _by_ticket(self, signed: bytes) -> Client:
-        """Returns a client that a gateway knows; under the name of its token if that is in this server's file as well.
+        """Returns a client by a gateway's ticket, under its token's name if this server's file has that token as well.
 
-        Removing the token there ends its sessions, so a name that is not in the file has to be another one.
+        Removing a token from the file ends its sessions, so a client that is not in the file needs a different name.
         """
         ticket = self.tickets.read(signed)
         name = ticket.principal
@@ -103,7 +103,7 @@ class Access:
         )
 
     def follow(self, peer: PeerIdentity) -> Callable[[], Client]:
-        """Returns a function that identifies a client at each request, at no cost until tokens change."""
+        """Returns a function that identifies a client at each request, at no cost until the tokens change."""
         tokens, client = self._tokens, self.identify(peer)
         if tokens is None:
             return lambda: client
@@ -118,7 +118,7 @@ class Access:
         return identify
 
     def revoked(self, name: str) -> bool:
-        """Returns whether a client was let in by a token that is no longer in the file, or no longer for playing."""
+        """Returns whether a client's token was removed from the file, or lost the scope to play."""
         if self._tokens is None or not name.startswith(BY_TOKEN):
             return False
         tokens = self._tokens.tokens()
@@ -146,11 +146,11 @@ class Access:
 
 @lru_cache(4096)
 def _counted(address: str) -> str:
-    """Returns the name under which clients at an address are counted.
+    """Returns the name under which the clients at an address are counted.
 
     The owner of an IPv6 network has 2**64 addresses, and a client on this machine has the Unix socket and all loopback
-    addresses. Counted one by one, a client would have the full limit at each, and a Make that is repeated over another
-    address would make a second session.
+    addresses. Counted separately, a client would have the full limit at each address, and repeating a Make from
+    another address would make a second session.
     """
     try:
         parsed = ipaddress.ip_address(address)

@@ -12,17 +12,17 @@ from envwire.server._auth.argument_rules import ANYTHING, Rule, read_rules
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2, values_pb2
 
-#: Gymnasium wrappers that write files or open windows on the server: only when the operator lists them.
+#: Gymnasium wrappers that write files or open windows on the server; allowed only if the operator lists them.
 RESERVED_WRAPPERS = frozenset({"RecordVideo", "HumanRendering"})
-#: Gymnasium wrappers that load array libraries of gigabytes for answers that the wire does not carry: on a public
-#: server only when the operator lists them.
+#: Gymnasium wrappers that load array libraries of gigabytes, for answers that have no wire form; on a public server
+#: allowed only if the operator lists them.
 CONVERTING_WRAPPERS = frozenset({"ArrayConversion", "JaxToNumpy", "JaxToTorch", "NumpyToTorch"})
-#: Where the libraries' own wrappers are.
+#: Modules of the libraries' own wrappers.
 _MODULE = re.compile(r"^(gymnasium|envwire\.envs)\.wrappers:(?=\w+$)")
-#: Opens a window on the server.
+#: The render mode that opens a window on the server.
 _WINDOW = "human"
 
-#: Kinds of values that are decoded for a check. Others may be large, and no rule allows them.
+#: Kinds of values that are decoded for the check. Others may be large, and no rule allows them.
 _PLAIN = frozenset(
     {"none", "bool_value", "int_value", "big_int_value", "float_value", "string_value", "scalar"}
 )
@@ -40,11 +40,11 @@ _SEAL = object()
 class MakeOrder:
     """A Make that the operator's lists allow. Only `AllowList.check` creates one.
 
-    Session processes make nothing but orders, so nothing is made that was not checked.
+    Session processes accept only such orders, so nothing is made unchecked.
 
     Attributes:
         request: The MakeRequest.
-        seal: An object that only this module has.
+        seal: An object private to this module.
     """
 
     request: bytes
@@ -67,10 +67,10 @@ class AllowList:
     """The operator's lists.
 
     Attributes:
-        any_kwargs: Whether keyword arguments that are not listed may be passed (the default on loopback).
-        kwargs: What each keyword argument may be, by its name, by id or wrapper; under "" for all of them.
-        wrappers: Wrappers beyond the libraries' own, "module:Class", and reserved ones by name.
-        max_envs: Environments of a vector environment that one session takes at most.
+        any_kwargs: Whether unlisted keyword arguments are allowed (the default on loopback).
+        kwargs: Rules of keyword arguments by name, per id or wrapper; "" applies to all.
+        wrappers: Additional wrappers as "module:Class", and reserved ones by name.
+        max_envs: Largest number of environments in one session's vector environment.
     """
 
     any_kwargs: bool = True
@@ -101,10 +101,10 @@ class AllowList:
         allow_wrappers: Iterable[str],
         max_envs: int = 1024,
     ) -> AllowList:
-        """Reads the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `argument_rules`).
+        """Parses the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `argument_rules`).
 
         Raises:
-            ValueError: A rule cannot be understood.
+            ValueError: A rule is invalid.
         """
         kwargs: dict[str, dict[str, Rule]] = {}
         for item in allow_kwargs:
@@ -114,11 +114,11 @@ class AllowList:
         return cls(any_kwargs, kwargs, frozenset(allow_wrappers), max_envs)
 
     def check(self, request: environment_pb2.MakeRequest) -> MakeOrder:
-        """Returns the order to make what is asked for, and refuses what the operator did not list.
+        """Returns the order for a Make, or refuses what the operator's lists do not allow.
 
         Raises:
-            FaultError: KWARGS_NOT_ALLOWED or WRAPPER_NOT_ALLOWED, with the names and the option that lists them;
-                CAPACITY_REACHED for a vector environment of too many.
+            FaultError: KWARGS_NOT_ALLOWED or WRAPPER_NOT_ALLOWED, with the names and the option that allows them;
+                CAPACITY_REACHED for a vector environment that is too large.
         """
         self._check_render_mode(request)
         if request.HasField("vector"):
@@ -133,7 +133,7 @@ class AllowList:
     def _with_plain_names(
         self, request: environment_pb2.MakeRequest
     ) -> environment_pb2.MakeRequest:
-        """Returns the request with "TimeLimit" for "gymnasium.wrappers:TimeLimit", which is the library's own."""
+        """Shortens the names of the library's own wrappers: "gymnasium.wrappers:TimeLimit" becomes "TimeLimit"."""
         names = [wrapper.name for wrapper in request.wrappers]
         plain = [name if name in self.wrappers else _MODULE.sub("", name) for name in names]
         if names == plain:
@@ -176,7 +176,7 @@ class AllowList:
             _check_listed(owner, {entry.name for entry in kwargs.entries}, listed)
         for entry in kwargs.entries:
             rule = listed.get(entry.name, ANYTHING)
-            if entry.HasField("other"):  # a name of another type would not match its rule
+            if entry.HasField("other"):  # a key of another type would not match its rule
                 raise FaultError(Reason.INVALID_VALUE, f"{owner}: name keyword arguments by texts")
             if rule is not ANYTHING and not rule.allows(_plain(entry)):
                 raise _not_as_listed(owner, entry, rule)
@@ -206,7 +206,7 @@ def _check_listed(owner: str, names: Iterable[str], listed: Iterable[str]) -> No
 
 
 def _plain(entry: values_pb2.ValueEntry) -> Any:
-    """Returns the value of an entry; for one that is not plain, an object that no rule allows."""
+    """Returns the value of an entry, or an object that no rule allows if the value is not plain."""
     if entry.value.WhichOneof("kind") not in _PLAIN or entry.value.scalar.shape:
         return ...
     try:

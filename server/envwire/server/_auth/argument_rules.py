@@ -1,4 +1,4 @@
-"""Rules for the values of keyword arguments, as the operator writes them after a name.
+"""Rules for the values of keyword arguments, as the operator writes them.
 
 gravity                     anything
 is_slippery:bool            True or False
@@ -54,14 +54,14 @@ _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
 
 @dataclass(frozen=True)
 class Rule:
-    """What one keyword argument may be.
+    """The values that one keyword argument may have.
 
     Attributes:
-        kind: "bool", "int", "float" or "str"; empty for anything.
-        low: The least number, or the fewest characters.
-        high: The greatest number, or the most characters.
-        choices: The only values; empty for all of the kind.
-        optional: Whether it may be None.
+        kind: "bool", "int", "float" or "str"; empty for any type.
+        low: Smallest number, or smallest number of characters.
+        high: Largest number, or largest number of characters.
+        choices: The allowed values; empty for all of the kind.
+        optional: Whether None is allowed.
     """
 
     kind: str = ""
@@ -80,11 +80,11 @@ class Rule:
 
     def _within(self, value: Any) -> bool:
         size = len(value) if self.kind == "str" else value
-        # Written so that NaN, which is neither less nor more, is in no range.
+        # Written so that NaN is in no range.
         return (self.low is None or size >= self.low) and (self.high is None or size <= self.high)
 
     def __str__(self) -> str:
-        """Says what is expected, for people."""
+        """Describes the expected value in an error message."""
         if self.choices:
             text = f"one of {', '.join(map(repr, self.choices))}"
         else:
@@ -95,15 +95,15 @@ class Rule:
         return text + (", or None" if self.optional else "")
 
 
-#: Anything goes.
+#: Allows any value.
 ANYTHING = Rule()
 
 
 def read_rules(text: str) -> dict[str, Rule]:
-    """Reads "name,name:kind[low..high],name:{choice,choice}".
+    """Parses "name,name:kind[low..high],name:{choice,choice}".
 
     Raises:
-        ValueError: Some of it is not of this form.
+        ValueError: The text does not have this form.
     """
     return {item["name"]: _rule(item) for item in _items(text)}
 

@@ -1,4 +1,4 @@
-"""Which attributes and methods of an environment clients may reach: names and patterns, checked in the session."""
+"""The attributes and methods of an environment that clients may reach: names and patterns, checked by the session."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fnmatch import fnmatchcase
 from envwire.codec import FaultError, Reason
 from envwire.server.config import ServerConfig
 
-#: Attributes of the Env API and of PettingZoo's, which every client may read. Without `unwrapped` and
-#: `get_wrapper_attr`, which would reach any name.
+#: Attributes of Gymnasium's and PettingZoo's API, which every client may read, except `unwrapped` and
+#: `get_wrapper_attr`, which would give access to any name.
 API_ATTRIBUTES = (
     "action_space",
     "agent_selection",
@@ -51,7 +51,7 @@ class AttributeAccess:
 
     @classmethod
     def of(cls, config: ServerConfig) -> AttributeAccess:
-        """Returns what the clients of a server may reach: any name when only this machine reaches the server."""
+        """Returns the access that a server's settings grant: any name if only this machine can reach the server."""
         if config.loopback:
             return cls()
         attributes = tuple(config.allow_attributes)
@@ -59,16 +59,16 @@ class AttributeAccess:
         return cls((*API_ATTRIBUTES, *attributes), attributes, methods)
 
     def sees(self, name: str) -> bool:
-        """Returns whether clients may know of `name` at all.
+        """Returns whether clients may learn that `name` exists.
 
         Raises:
-            FaultError: ATTRIBUTE_NOT_ALLOWED for what is no name, or a private one of Python's.
+            FaultError: ATTRIBUTE_NOT_ALLOWED for an invalid name, or a private one of Python's.
         """
         _check(name)
         return _matches(name, self.readable) or _matches(name, self.methods)
 
     def check_read(self, name: str) -> None:
-        """Refuses to read an attribute that is not listed; clients may look up methods that they may call.
+        """Refuses to read an attribute that is not listed. Methods that a client may call may also be read.
 
         Raises:
             FaultError: ATTRIBUTE_NOT_ALLOWED.
@@ -97,7 +97,7 @@ class AttributeAccess:
             raise _refused("method", name, self.methods)
 
 
-#: The default of a server that only this machine reaches.
+#: The default of a server that only this machine can reach.
 EVERYTHING = AttributeAccess()
 
 

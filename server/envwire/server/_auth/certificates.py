@@ -1,7 +1,7 @@
 """Creates a development CA, with a certificate for the server and one for a client. Needs `cryptography`.
 
-For production, use the certificates that your organisation issues. The authority's key is written as well, for issuing
-more; whoever has it can make certificates that the server and its clients trust.
+For production, use the certificates that your organisation issues. The authority's key is written as well, to issue
+more certificates; anyone who has it can create certificates that the server and its clients trust.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-#: Certificates are valid from a little in the past, since clocks differ.
+#: Certificates are valid from a little in the past on, since clocks differ.
 _SLACK = timedelta(minutes=5)
-#: Apple and others refuse certificates that live longer.
+#: Validity in days. Apple and others refuse certificates with a longer one.
 _DAYS = 398
 
 
@@ -32,7 +32,7 @@ class Issued:
     key: ec.EllipticCurvePrivateKey
 
     def write(self, directory: Path, name: str) -> list[Path]:
-        """Writes NAME.pem and NAME-key.pem, the key for its owner's eyes only, and returns their paths."""
+        """Writes NAME.pem and NAME-key.pem, the key readable only by its owner; returns their paths."""
         encoding = serialization.Encoding.PEM
         key = self.key.private_bytes(
             encoding, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
@@ -44,7 +44,7 @@ class Issued:
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:
-    # Replaces the file in one step, so that it is never partly written and never has the old file's mode.
+    # Replaces the file atomically, so that it is never partly written and never has the old file's mode.
     temporary = path.with_name(path.name + ".new")
     temporary.unlink(missing_ok=True)
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
@@ -64,10 +64,10 @@ def issue(
 
     Args:
         name: Common name of its subject.
-        issuer: The authority; None for a new authority.
+        issuer: The authority; None to create a new authority.
         hosts: Names and addresses of a server.
-        client: Whether it is for a client, instead of a server.
-        days: How long it is valid; less than 0 for one that has expired.
+        client: Whether it is for a client instead of a server.
+        days: Validity in days; negative for an expired certificate.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -127,10 +127,10 @@ def _name(host: str) -> x509.GeneralName:
 
 
 def make_certificates(directory: Path, hosts: Iterable[str], client: str) -> list[Path]:
-    """Writes an authority, a server's and a client's certificate, each with its key; returns the paths.
+    """Writes an authority's, a server's and a client's certificate, each with its key; returns the paths.
 
     Args:
-        directory: Where; it is made when it is not there.
+        directory: Directory to write to; created if missing.
         hosts: Names and addresses by which clients dial the server.
         client: Name of the client.
     """

@@ -14,8 +14,8 @@ _ADMINS = frozenset({Scope.ADMIN})
 _PLAYERS = _ADMINS | {Scope.PLAY}
 _OBSERVERS = _ADMINS | {Scope.OBSERVE}
 
-#: Scopes of which a request needs one. What is not listed here is for admins only. The last ones are those of farms
-#: and of watchers.
+#: Scopes of which a request needs one. Requests that are not listed are for admins only. The last entries are for
+#: farms and for watchers.
 _SUFFICIENT: dict[str, frozenset[Scope]] = {
     "list_environments": _PLAYERS | _OBSERVERS,
     "get_server_info": _PLAYERS | _OBSERVERS,
@@ -32,9 +32,9 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
 }
 
 
-#: How the name of a client begins that showed a token.
+#: Prefix of the name of a client with a token.
 BY_TOKEN = "token "  # noqa: S105 - no secret
-#: How the name of a client begins that a gateway's ticket names, unless its token is in the server's file as well.
+#: Prefix of the name of a client with a gateway's ticket, unless its token is in the server's file as well.
 OF_THE_FARM = "farm's "
 
 
@@ -43,13 +43,13 @@ class Client:
     """An authenticated client.
 
     Attributes:
-        name: What limits count by and logs show: "token alice", "certificate CN=agent", "address 192.0.2.7".
+        name: Its name in limits and logs: "token alice", "certificate CN=agent", "address 192.0.2.7".
         scopes: What it may ask for.
-        remedy: What to do where they are not enough.
+        remedy: What to do if the scopes are not enough, for error messages.
         servers: The servers that it may register in a farm.
-        ticket: What it makes environments with, where a gateway sent it; None for any.
-        reservation: Names slots that the server keeps for its Makes.
-        quota: How many slots of a farm it may hold; None where its token does not say.
+        ticket: The gateway's ticket that limits its Makes; None for no such limit.
+        reservation: Id of the slots that the server reserves for its Makes.
+        quota: How many slots of a farm it may hold; None if its token does not say.
     """
 
     name: str = "this machine"
@@ -61,18 +61,18 @@ class Client:
     quota: int | None = None
 
     def owns(self, owner: str) -> bool:
-        """Returns whether a session is this client's: one that it made here, or with a gateway's ticket.
+        """Returns whether a session belongs to this client: one that it made here, or with a gateway's ticket.
 
-        The farm may know another client by the same name only where nobody is asked for a token, and may watch only on
-        loopback then: the gateway is on this machine too.
+        A farm can know another client by the same name only if no tokens are used. Watching is then possible only on
+        loopback, with the gateway on this machine, too.
         """
         return owner in (self.name, OF_THE_FARM + self.name)
 
     def check(self, kind: str) -> None:
-        """Refuses a request that none of the scopes allows.
+        """Refuses a request that no scope of the client allows.
 
         Args:
-            kind: The request's field in InteractRequest, or what a farm's gateway is asked for.
+            kind: The request's field in InteractRequest, or the name of a farm's method.
 
         Raises:
             FaultError: SCOPE_MISSING.

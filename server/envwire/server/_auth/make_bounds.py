@@ -1,6 +1,6 @@
-"""Bounds on the size of one Make, checked on every server before anything is decoded or looked up.
+"""Bounds on the size of one Make, checked before anything is decoded or looked up.
 
-Looking up, comparing and decoding take time in proportion to length, and all clients wait while the front does them.
+Lookups, comparisons and decoding take time in proportion to length, and block all clients of the front.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from envwire.codec import FaultError, Reason
 from envwire.v1 import environment_pb2
 
-#: Characters of an id, a library's name, a wrapper's name or a render mode.
+#: Most characters of an id, a library's name, a wrapper's name or a render mode.
 MAX_NAME_CHARACTERS = 256
-#: Wrappers of one environment.
+#: Most wrappers of one environment.
 MAX_WRAPPERS = 64
-#: Keyword arguments of an environment, or of one wrapper.
+#: Most keyword arguments of an environment, or of one wrapper.
 MAX_KWARGS = 256
 
 
@@ -30,7 +30,7 @@ def check_bounds(request: environment_pb2.MakeRequest) -> None:
 
 
 def _counts(request: environment_pb2.MakeRequest) -> Iterator[tuple[str, int, int]]:
-    """Yields (what, how many, the most), cheap checks first, so that a sequence that is too long is not iterated."""
+    """Yields (name, count, limit), cheap counts first, so that a sequence that is too long is never iterated."""
     for what, name in (
         ("characters of env_id", request.env_id),
         ("characters of library", request.library),

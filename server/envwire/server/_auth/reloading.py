@@ -15,27 +15,27 @@ _log = logging.getLogger("envwire.server")
 
 _T = TypeVar("_T")
 
-#: A file that has not changed for this long is complete. Programs that write in place empty the file first.
+#: A file that has not changed for this many seconds is complete. Programs that write in place empty the file first.
 REST_SECONDS = 1.0
 
 
 class Reloaded(Generic[_T]):
-    """The current contents of some files, as `read` understands them.
+    """The current contents of some files, parsed by `read`.
 
-    A change that cannot be read is logged, and the former contents stay in use: a half-written file must not stop a
+    If a change is invalid, it is logged and the former contents stay in use: a half-written file must not stop a
     server.
 
     Args:
         paths: The files.
-        read: Reads them.
+        read: Reads and parses the files.
         clock: Monotonic time, in seconds.
 
     Raises:
-        ValueError: They cannot be understood at the start.
-        OSError: They cannot be read at the start.
+        ValueError: The files are invalid at the start.
+        OSError: The files cannot be read at the start.
 
     Attributes:
-        rested: Whether the files have stayed as they are for `REST_SECONDS`, as far as `get` saw.
+        rested: Whether the files have been unchanged for `REST_SECONDS`, as of the last `get`.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Reloaded(Generic[_T]):
         self._clock = clock
         self._changed_at = clock()
         self.rested = False
-        self._lock = threading.Lock()  # gRPC asks from threads of its own
+        self._lock = threading.Lock()  # gRPC calls from its own threads
         self._seen: list[tuple[int, int, int] | None] = self._signature()
         self._value = read()
 
@@ -74,7 +74,7 @@ class Reloaded(Generic[_T]):
             self._take(self._read())
         elif not self.rested and self._clock() - self._changed_at >= REST_SECONDS:
             self.rested = True
-            # Once more: two changes within one tick of the file system's clock look like one.
+            # Read again: two changes within one tick of the file system's clock look like one.
             self._take(self._read())
 
     def _take(self, value: _T) -> None:
@@ -87,7 +87,7 @@ class Reloaded(Generic[_T]):
 
 
 def stamp(path: FilePath) -> tuple[int, int, int] | None:
-    """Returns a value that changes with a file; None for a missing file."""
+    """Returns a value that changes whenever the file does; None for a missing file."""
     try:
         status = os.stat(path)
     except OSError:

@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class Scope(str, Enum):
-    """What a token is for."""
+    """A permission that a token grants."""
 
     PLAY = "play"
     """Making environments and driving them."""
@@ -23,9 +23,9 @@ class Scope(str, Enum):
 
 
 EVERYTHING = frozenset(Scope)
-#: Of clients without a token, at a public address and at one that only this machine reaches. A hostile environment can
-#: be such a client of its own server; so nobody is an operator without a token.
+#: Scopes of clients without a token, at a public address and at one that only this machine can reach. A hostile
+#: environment can become such a client of its own server, so no client is an operator without a token.
 ORDINARY = frozenset({Scope.PLAY, Scope.OBSERVE})
 LOCAL = EVERYTHING - {Scope.ADMIN}
-#: Each of them is enough to drive a session.
+#: Scopes of which each is enough to drive a session.
 PLAYING = frozenset({Scope.PLAY, Scope.ADMIN})

@@ -1,4 +1,4 @@
-"""Lists the server's files that environments are not to read, and warns of those that environments could read."""
+"""Lists the server's secret files, and warns about those that environments could read."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def secrets_of(config: ServerConfig) -> list[Path]:
 
 
 def exposed(secrets: Iterable[Path]) -> list[Path]:
-    """Returns the secrets that lie in directories of environments, where they cannot be hidden."""
+    """Returns the secrets in directories that environments use, where they cannot be hidden."""
     working = {Path(tempfile.gettempdir()).resolve(), Path.cwd(), Path.home().resolve()}
     return [secret for secret in secrets if not working.isdisjoint(secret.parents)]
 
 
 def warn_of_exposed(config: ServerConfig) -> None:
-    """Says in the log which secrets environments can read; recordings of one's own machine are none to its user."""
+    """Logs which secrets environments can read. On loopback, recordings do not count as secrets."""
     secrets = secrets_of(dataclasses.replace(config, record="") if config.loopback else config)
     for secret in exposed(secrets):
         _log.warning(

@@ -1,4 +1,4 @@
-"""Which servers a token with scope join may register in a farm, by id and by address."""
+"""The servers that a token with scope join may register in a farm, by id and by address."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ServerPatterns:
     addresses: tuple[str, ...] = ()
 
     def refusal(self, server_id: str, address: str) -> str:
-        """Returns why a server may not be registered; "" when it may.
+        """Returns why a server may not be registered; "" if it may.
 
         Args:
-            server_id: What the server calls itself.
+            server_id: The id that the server registers with.
             address: HOST:PORT at which clients would reach it.
         """
         if not _is_listed(server_id, self.servers):
@@ -38,6 +38,6 @@ ANY_SERVER = ServerPatterns()
 
 
 def _is_listed(value: str, patterns: tuple[str, ...]) -> bool:
-    """Returns whether a pattern matches, or there is none. Brackets, as in an IPv6 address, mean themselves."""
+    """Returns whether a pattern matches, or there is none. Brackets, as in IPv6 addresses, are literal."""
     escaped = (pattern.replace("[", "[[]") for pattern in patterns)
     return not patterns or any(fnmatchcase(value, pattern) for pattern in escaped)

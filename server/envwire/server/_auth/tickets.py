@@ -1,7 +1,7 @@
-"""Tickets: what a farm's gateway signs, so that a client that it knows makes environments at a server.
+"""Tickets, signed by a farm's gateway, with which the gateway's clients make environments on a server.
 
-A server trusts the keys of the gateways that it registers with. A ticket names its run, the Make and how many sessions
-it is for, and is good for a minute; who steals it gets no session more, and none of another kind.
+A server trusts the keys of the gateways that it registers with. A ticket names the server's run, the Make and the
+number of sessions, and is valid for a minute, so a stolen ticket gives no further sessions, and none of another kind.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from envwire.v1 import environment_pb2 as pb
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-#: Keys of a gateway that are trusted: that of its last run too, whose tickets are still on their way.
+#: Keys trusted per gateway: also that of its previous run, whose tickets may still be in use.
 _KEYS = 2
 _KEY_BYTES = 32
 
@@ -33,10 +33,10 @@ class _Key:
     """A gateway's key.
 
     Attributes:
-        raw: The key, in bytes.
-        public: The key.
-        incarnation: The run of the server that it was shown to.
-        ahead: By how many seconds the server's clock is ahead of the gateway's.
+        raw: The public key as bytes.
+        public: The public key.
+        incarnation: The run of this server that received it.
+        ahead: Seconds by which the server's clock is ahead of the gateway's.
     """
 
     raw: bytes
@@ -46,7 +46,7 @@ class _Key:
 
 
 class Tickets:
-    """The tickets that one server takes.
+    """The tickets that one server accepts.
 
     Args:
         clock: Monotonic time, in seconds.
@@ -58,13 +58,13 @@ class Tickets:
         self._used: dict[bytes, tuple[int, int]] = {}
 
     def trust(self, gateway: str, key: bytes, incarnation: str, now: float) -> None:
-        """Trusts the tickets that a gateway signs with a key from now on.
+        """Trusts tickets that a gateway signs with this key from now on.
 
         Args:
-            gateway: Which gateway.
-            key: Its public key, 32 bytes; empty for a gateway that signs none.
+            gateway: The gateway.
+            key: Its public key, 32 bytes; empty for a gateway that signs no tickets.
             incarnation: This run of the server.
-            now: What the gateway's clock says.
+            now: Time by the gateway's clock, in seconds.
         """
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -76,12 +76,12 @@ class Tickets:
         self._keys[gateway] = [*others, trusted][-_KEYS:]
 
     def read(self, signed: bytes) -> farm_pb2.Ticket:
-        """Returns a ticket that a trusted gateway signed for this run of the server, though it may have expired.
+        """Verifies a ticket's signature and that it is for this run of the server, but not whether it has expired.
 
-        It says by this server's clock when it expires.
+        The expiry in the returned ticket is converted to this server's clock.
 
         Raises:
-            FaultError: UNAUTHENTICATED.
+            FaultError: UNAUTHENTICATED: no trusted gateway signed the ticket.
         """
         from cryptography.exceptions import InvalidSignature
 
@@ -101,7 +101,7 @@ class Tickets:
         raise _refusal("no gateway that this server registered with signed it for this server")
 
     def check(self, ticket: farm_pb2.Ticket, request: pb.MakeRequest) -> None:
-        """Refuses a Make that a ticket is not for.
+        """Refuses a Make that a ticket does not cover.
 
         Raises:
             FaultError: UNAUTHENTICATED.
@@ -115,7 +115,7 @@ class Tickets:
         """Counts a session that is made with a ticket.
 
         Raises:
-            FaultError: UNAUTHENTICATED: it made as many as it is for.
+            FaultError: UNAUTHENTICATED: the ticket is used up.
         """
         now = self._clock()
         for nonce, (_, expires) in list(self._used.items()):

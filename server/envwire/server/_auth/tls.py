@@ -1,4 +1,4 @@
-"""The server's certificates: read, checked, and reloaded when the files change."""
+"""Reads and checks the server's certificates, and reloads them when the files change."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from envwire.server._settings.listening import Listening
 
 @dataclass(frozen=True)
 class Certificates:
-    """Certificates as PEM.
+    """Certificates in PEM form.
 
     Attributes:
-        cert: The server's, followed by those of authorities in between.
-        key: Its key.
-        client_ca: The CAs whose client certificates are accepted; None to ask for no certificate.
-        context: The same for the standard library's sockets.
+        cert: The server's certificate, followed by intermediate authorities.
+        key: Its private key.
+        client_ca: The CAs whose client certificates are accepted; None to require no certificate.
+        context: The same as a context of the `ssl` module.
     """
 
     cert: bytes
@@ -34,7 +34,7 @@ class ServerTls:
         config: The settings, with `tls_cert` and `tls_key`.
 
     Raises:
-        ValueError: A file is not what it should be.
+        ValueError: A file does not contain what its setting requires.
         OSError: A file cannot be read.
     """
 
@@ -53,7 +53,7 @@ class ServerTls:
         return self._reloaded.get()
 
     def ssl_context(self) -> ssl.SSLContext:
-        """Returns the context for the next connection; ask again for each, certificates change."""
+        """Returns the context for the next connection; ask again for each, since certificates change."""
         return self.certificates().context
 
     def _read(self) -> Certificates:
@@ -86,5 +86,5 @@ def _context(config: Listening) -> ssl.SSLContext:
 
 
 def server_tls(config: Listening) -> ServerTls | None:
-    """Returns the certificates of a server; None when it has none."""
+    """Returns the certificates of a server; None if it uses no TLS."""
     return ServerTls(config) if config.tls_cert else None

@@ -6,12 +6,12 @@ Each line is a name, its scopes and the SHA-256 digest of the token, in hexadeci
     alice   play          9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08
     ops     observe,admin 60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752
 
-A token of scope join may be bound to ids and addresses of servers (see `ServerPatterns`), before the digest: that ends
-the line, so that no half-written line is a token without its bounds.
+A token of scope join may be limited to ids and addresses of servers (see `ServerPatterns`). The digest comes last, so
+that a half-written line is never a token without its limits.
 
     gpu     join          servers=gpu-*:50051 addresses=10.0.1.*:50051,[fd00::1]:* 8f14e45fceea167a5a36dedd4bea2543...
 
-In the file of a farm's gateway a token may have a quota, there as well: how many slots of the farm its client may hold.
+In the file of a farm's gateway a token may also have a quota, the number of slots of the farm that its client may hold.
 
     bob     play          quota=64 2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae
 
@@ -62,13 +62,13 @@ def new_token(
     """Returns a new token, and the line for the file.
 
     Args:
-        name: Whose it is.
-        scopes: What it is for.
+        name: Name of its client.
+        scopes: The permissions that it grants.
         servers: The servers that it may register.
         quota: How many slots of a farm its client may hold; None for the gateway's default.
 
     Raises:
-        ValueError: The name or a pattern has blanks or other signs that the file could not hold.
+        ValueError: The name or a pattern has blanks or other characters that the file cannot hold.
     """
     token = _PREFIX + secrets.token_urlsafe(32)
     bounds = (f"{key}={','.join(getattr(servers, key))}" for key in _BOUNDS)
@@ -81,10 +81,10 @@ def new_token(
 
 
 def read_tokens(text: str) -> tuple[Token, ...]:
-    """Reads the lines of a file.
+    """Parses the lines of a file.
 
     Raises:
-        ValueError: A line is not a token, or a name comes twice; the message gives the line's number and not its text.
+        ValueError: A line is invalid, or a name occurs twice; the message gives the line's number but not its text.
     """
     tokens: dict[str, Token] = {}
     for number, line in enumerate(text.splitlines(), 1):
@@ -141,7 +141,7 @@ def _digest(token: str) -> str:
 
 
 class TokenFile:
-    """The tokens of a file, as they are now.
+    """The current tokens of a file.
 
     Additions and changes take effect at once. Removals take effect once the file has not changed for a while: a program
     that writes in place empties the file first, and for that moment every token is missing.
@@ -151,8 +151,8 @@ class TokenFile:
         clock: Monotonic time, in seconds.
 
     Raises:
-        ValueError: It cannot be understood.
-        OSError: It cannot be read.
+        ValueError: The file is invalid.
+        OSError: The file cannot be read.
     """
 
     def __init__(self, path: FilePath, clock: Callable[[], float] = time.monotonic) -> None:
@@ -180,7 +180,7 @@ class TokenFile:
         return listed + missing if missing else listed
 
     def find(self, presented: str) -> Token | None:
-        """Returns the token that a client presented, comparing with each of them in constant time."""
+        """Returns the token that a client presented, comparing with every token in constant time."""
         digest = _digest(presented)
         matching = [token for token in self.tokens() if hmac.compare_digest(token.digest, digest)]
         return matching[0] if matching else None

@@ -17,7 +17,7 @@ _CLIENT = Kind.CLIENT
 
 
 class LinkLostError(Exception):
-    """The session is over, or its process gone."""
+    """The session is over, or its process is gone."""
 
 
 class Listener(Protocol):

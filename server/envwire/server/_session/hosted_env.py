@@ -49,7 +49,7 @@ class HostedEnv:
         """Returns the members of a vector environment that a request names, or the environment if it names none.
 
         Raises:
-            FaultError: UNSUPPORTED when it has no members, INVALID_VALUE when it has no such member.
+            FaultError: UNSUPPORTED: the environment has no members. INVALID_VALUE: there is no such member.
         """
         return self.with_members().some(members) if members else self.env
 

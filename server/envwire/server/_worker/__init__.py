@@ -1,1 +1,1 @@
-"""The session process: its loop, its connections, the fork server and how it exits."""
+"""The session process: its event loop, connections and exit, and the fork server."""

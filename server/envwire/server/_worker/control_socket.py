@@ -1,4 +1,4 @@
-"""The control socket of a session process: the front hands over direct channels and requests forks on it."""
+"""The control socket of a session process, on which the front hands over direct channels and requests forks."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class ControlSocket:
     """The process's end of the control socket.
 
     Args:
-        sock: Socket of packets.
-        admit: Called with a session's number, whether its client takes shared memory, and the connection.
-        packed: Whether several sessions share the process, which then is not copied.
+        sock: The packet socket.
+        admit: Called with a session's number, whether its client uses shared memory, and the connection.
+        packed: Whether several sessions share the process, which then cannot be copied.
     """
 
     def __init__(
@@ -50,16 +50,14 @@ class ControlSocket:
         """Reads and handles one packet.
 
         Raises:
-            Copied: This is the copy that was asked for.
+            Copied: This process is the requested copy.
         """
         packet, descriptors, _, _ = socket.recv_fds(self._socket, ADMIT.size, _COPY_DESCRIPTORS)
-        if not packet:  # the front is gone; the link tells as much
+        if not packet:  # the front is gone, which the link reports as well
             self.closed = True
         elif len(packet) == FORK.size:
             self._fork(FORK.unpack(packet)[0], descriptors)
-        elif (
-            descriptors
-        ):  # without a descriptor too many files are open here; the client tries again
+        elif descriptors:  # no descriptor: too many open files here; the client retries
             number, shares = ADMIT.unpack(packet)
             self._admit(number, shares, socket.socket(fileno=descriptors[0]))
 
@@ -79,7 +77,7 @@ class ControlSocket:
         self._socket.send(json.dumps(answer).encode())
 
     def _obstacle(self, descriptors: Sequence[int]) -> str:
-        """Returns why this process cannot be copied; "" when it can."""
+        """Returns why this process cannot be copied; "" if it can."""
         why = "several sessions share the process" if self._packed else obstacle()
         if not why and len(descriptors) < _COPY_DESCRIPTORS:
             why = "too many files are open in the environment's process"

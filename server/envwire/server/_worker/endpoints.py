@@ -1,4 +1,4 @@
-"""A session process's ends of what connects it to the front: link, control socket, shared memory."""
+"""A session process's ends of its connections to the front: link, control socket, shared memory."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from envwire.server._ipc.scoreboard import Scoreboard
 
 
 class WorkerEndpoints(NamedTuple):
-    """What a session process holds.
+    """A session process's connections to the front.
 
     Attributes:
-        link: Connected, blocking socket to the front.
-        frames: Sends and receives on it.
-        control_socket: Socket of packets, on which the front hands over direct channels.
-        scoreboard: Reports to the front what this process is doing.
-        message_slots: Where large messages are written.
+        link: Connected, blocking socket.
+        frames: Sends and receives frames on the link.
+        control_socket: Packet socket on which the front hands over direct channels.
+        scoreboard: Shared memory that reports to the front what this process is doing.
+        message_slots: Shared memory for large messages.
     """
 
     link: socket.socket
@@ -36,12 +36,12 @@ class WorkerEndpoints(NamedTuple):
 
 
 def take_endpoints(link: int, control_socket: int, scoreboard: int, rows: int) -> WorkerEndpoints:
-    """Returns the ends behind three descriptors, which belong to them from now on.
+    """Returns the endpoints for three descriptors, and takes ownership of them.
 
     Args:
-        link: Socket.
-        control_socket: Socket of packets.
-        scoreboard: File of memory.
+        link: Descriptor of the link's socket.
+        control_socket: Descriptor of the packet socket.
+        scoreboard: Descriptor of the scoreboard's memory file.
         rows: How many sessions the process may hold.
     """
     connected = socket.socket(fileno=link)

@@ -1,4 +1,4 @@
-"""Exits a session process with `os._exit`: it was forked and must not run its parent's exit handlers."""
+"""Exits a session process with `os._exit`, since a forked process must not run its parent's exit handlers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NoReturn
 
 
 def run_and_exit(run: Callable[[], None]) -> NoReturn:
-    """Runs a process's main function, then exits with the status that Python itself would exit with."""
+    """Runs a process's main function, then exits with the same status as Python itself would."""
     status = 1
     try:
         run()

@@ -1,7 +1,7 @@
 """Forks a session process to get a second environment in the same state.
 
-The kernel copies memory and the calling thread. Other threads are not copied, nor is state in other processes; if the
-environment has any, forking is refused. The copy becomes a child of the fork server, which reaps it like the others.
+The kernel copies only memory and the calling thread. If the environment has other threads or child processes, forking
+is refused. The copy becomes a child of the fork server, which reaps it like the others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PID_BYTES = 32
 
 
 def obstacle() -> str:
-    """Returns why this process cannot be forked; "" when it can."""
+    """Returns why this process cannot be forked; "" if it can."""
     threads = os.listdir("/proc/self/task")
     if len(threads) > 1:
         return f"the environment's process runs {len(threads)} threads, and a fork copies one"
@@ -26,19 +26,19 @@ def obstacle() -> str:
 
 
 def _children(thread: str) -> str:
-    with contextlib.suppress(OSError):  # a kernel may be built without this list
+    with contextlib.suppress(OSError):  # a kernel may be built without this file
         return Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii").strip()
     return ""
 
 
 def fork_apart() -> int:
-    """Forks a process that is not this one's child, in a group of its own; returns its pid, and 0 in the process.
+    """Forks a process that is not a child of this one, in its own process group; returns its pid, and 0 in the new one.
 
     Raises:
-        OSError: Out of processes or memory, for the moment.
+        OSError: The system is temporarily out of processes or memory.
     """
     reading, writing = os.pipe()
-    inherit_orphans(False)  # its parent exits at once, so the fork server inherits the copy
+    inherit_orphans(False)  # the intermediate parent exits, so the fork server inherits the copy
     try:
         middle = os.fork()
         if middle == 0:
@@ -58,7 +58,7 @@ def fork_apart() -> int:
 
 
 def _fork_from_the_middle(writing: int) -> int:
-    """Forks once more and exits, so that the new process is orphaned."""
+    """Forks a second time and exits, so that the new process is orphaned."""
     try:
         copy = os.fork()
     except OSError:
@@ -66,7 +66,7 @@ def _fork_from_the_middle(writing: int) -> int:
     if copy == 0:
         os.setpgid(0, 0)
         return 0
-    with contextlib.suppress(OSError):  # it has done so itself, or has exited
+    with contextlib.suppress(OSError):  # the process has done so itself, or has exited
         os.setpgid(copy, copy)
     os.write(writing, str(copy).encode())
     os._exit(0)

@@ -1,14 +1,14 @@
 """The fork server: imports the environments once, then forks a process for each session.
 
 It stays single-threaded and never runs an environment, so forking it is safe at any time; gRPC, which does not survive
-a fork, is never loaded here. It is the parent of all session processes: it reaps them and tells the front how they
-ended.
+a fork, is never loaded here. It is the parent of all session processes, reaps them and reports their exit status to the
+front.
 
-The front speaks to it over a socket of packets: `{"fork": N}` with four descriptors (link, output, control socket,
-scoreboard) forks process N; it answers `{"forked": N, "pid": P}`, or `{"failed": N, "error": why}`, and when the time
-comes `{"exited": P, "status": S}`. Before a session's process forks itself the front says `{"copying": 1}`, afterwards
-`{"copying": -1}` and whom to adopt, `{"adopt": P}`. Children that are no sessions are what environments left behind:
-they are killed. When the front is gone, so are the socket, all sessions, and this process as the last.
+The front sends it packets: `{"fork": N}` with four descriptors (link, output, control socket, scoreboard) requests fork
+N. The answer is `{"forked": N, "pid": P}` or `{"failed": N, "error": why}`, and later `{"exited": P, "status": S}`.
+Before a session process forks itself the front sends `{"copying": 1}`, afterwards `{"copying": -1}` and `{"adopt": P}`
+for the copy. Other children are processes that environments left behind, and are killed. When the front is gone, the
+socket closes, all sessions end, and this process exits last.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from envwire.server._worker.worker import Worker, serve_session
 from envwire.server.config import ServerConfig
 
 _DESCRIPTORS = 4
-#: Time for killed processes to disappear. Only one that hangs inside the kernel takes longer.
+#: Seconds for killed processes to disappear. Only a process that hangs inside the kernel takes longer.
 _END_SECONDS = 3.0
 _END_PAUSE_SECONDS = 0.01
 
@@ -49,9 +49,9 @@ class Forkserver:
     """Forks and reaps session processes.
 
     Args:
-        control: Socket of packets to the front.
-        lifeline: Descriptor that closes when the front is gone.
-        catalogue: What sessions can make.
+        control: Packet socket to the front.
+        lifeline: Pipe descriptor that closes when the front is gone.
+        catalogue: The environments that sessions can make.
         config: The server's settings.
     """
 
@@ -67,9 +67,9 @@ class Forkserver:
         self._copying = 0
 
     def run(self) -> None:
-        """Serves the front until it is gone, then ends what is left."""
+        """Serves the front until it is gone, then kills all remaining processes."""
         wakeup, woken = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        signal.signal(signal.SIGCHLD, _ignore)  # the wake-up descriptor reports the signal
+        signal.signal(signal.SIGCHLD, _ignore)  # reported by the wake-up descriptor
         signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
         inherit_orphans()
         mark_descendants()
@@ -110,7 +110,7 @@ class Forkserver:
         try:
             group = self._groups.new()
             pid = os.fork()
-        except OSError as error:  # out of processes, memory or groups, for the moment
+        except OSError as error:  # temporarily out of processes, memory or groups
             self._groups.discard(group)
             self._tell({"failed": number, "error": str(error)})
             return
@@ -128,7 +128,7 @@ class Forkserver:
                 return
             if ended is None:
                 return
-            # Until it is reaped its number is its own: whatever is left of its group goes now.
+            # Its pid is not reused until it is reaped, so its process group can be killed safely now.
             kill([ended.si_pid])
             _, status = os.waitpid(ended.si_pid, 0)
             self._sessions.discard(ended.si_pid)
@@ -136,10 +136,10 @@ class Forkserver:
             self._tell({"exited": ended.si_pid, "status": os.waitstatus_to_exitcode(status)})
 
     def _kill_orphans(self) -> bool:
-        """Kills orphans that sessions left behind; returns False when packets of the front have to be read first.
+        """Kills orphans that sessions left behind; returns False if packets from the front must be read first.
 
-        A copy that a session made of itself is an orphan as well. Before the front had it made, it said so: what is
-        found here was announced in a packet that is read already, or that is there to be read.
+        A copy that a session made of itself looks like an orphan. The front announces each copy beforehand, so the
+        announcement was either read already or is waiting to be read.
         """
         orphans = children() - self._sessions
         if self._copying or not (orphans or self._groups.waiting):
@@ -147,11 +147,11 @@ class Forkserver:
         if select.select([self._control.fileno()], [], [], 0)[0]:
             return False
         self._groups.kill_ended()
-        kill(orphans)  # their own children come next, when they are reaped
+        kill(orphans)  # their children follow once these are reaped
         return True
 
     def _end_all(self) -> None:
-        """Kills all children, and those inherited from them, until there are none."""
+        """Kills all children, including inherited ones, until none are left."""
         self._groups.kill_all()
         deadline = time.monotonic() + _END_SECONDS
         while (left := children()) and time.monotonic() < deadline:
@@ -189,4 +189,4 @@ class Forkserver:
 
 
 def _ignore(_number: int, _frame: object) -> None:
-    """Does nothing: the signal only wakes the poll."""
+    """Does nothing; the signal only wakes the poll."""

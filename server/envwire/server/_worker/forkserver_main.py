@@ -19,7 +19,7 @@ from envwire.server.config import ServerConfig
 
 
 def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
-    """Loads the catalogue and writes it, or the error, to the front: a line of JSON, then the list."""
+    """Loads the catalogue and reports it, or the error, to the front: one line of JSON, then the list."""
     try:
         catalogue = load_catalogue(
             config.environments,
@@ -44,20 +44,20 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
 
 
 def main() -> int:
-    """Runs the fork server; the front passes two descriptors as arguments and the settings on standard input."""
+    """Runs the fork server. The front passes two descriptors as arguments, and the settings on standard input."""
     control, lifeline = (int(argument) for argument in sys.argv[1:3])
     config = ServerConfig.from_json(sys.stdin.read())
-    if not config.python:  # they are the server's: another interpreter has packages of its own
+    if not config.python:  # paths of the server: another interpreter has its own
         sys.path[:0] = config.sys_path
-    # Compiled files are told apart by the second of the edit: the second edit within one would not be seen.
+    # Python recognizes outdated bytecode by the second of the edit, and would miss a second edit within it.
     sys.dont_write_bytecode |= config.dev
     with os.fdopen(os.dup(1), "wb") as answer:
-        os.dup2(2, 1)  # output of modules during import goes to the log
+        os.dup2(2, 1)  # modules that print during import print to the log
         catalogue = _load(config, answer)
     if catalogue is None:
         return 1
     gc.collect()
-    gc.freeze()  # sessions share these pages as long as the garbage collector does not write to them
+    gc.freeze()  # keeps the garbage collector from writing to pages that sessions share
     Forkserver(socket.socket(fileno=control), lifeline, catalogue, config).run()
     return 0
 

@@ -1,4 +1,4 @@
-"""What the front sends to a session process, in order, and the wait for its acknowledgement among it."""
+"""Frames from the front to a session process, in order, and the wait for an acknowledgement among them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from envwire.server._ipc.frames import Kind
 from envwire.server._ipc.worker_frames import AckFrame, EndFrame, WorkerFrame, read_worker_frame
 from envwire.server._worker.endpoints import WorkerEndpoints
 
-#: How long a close waits for the front's acknowledgement, which comes at once unless the front is stopped.
+#: Longest wait for the front's acknowledgement of a close, in seconds; it comes at once unless the front is stopped.
 _NOTICE_SECONDS = 2.0
 
 
 class FrontOrders:
-    """The frames from the front. Those that come during a wait for an acknowledgement are kept for later.
+    """The frames from the front. Frames that arrive during a wait for an acknowledgement are kept for later.
 
     Args:
         endpoints: The process's connections to the front.
@@ -26,7 +26,7 @@ class FrontOrders:
 
     @property
     def waiting(self) -> bool:
-        """Whether a frame is here already, which the poller would not report."""
+        """Whether a frame was already read, which the poller would not report."""
         return bool(self._backlog) or self._frames.waiting
 
     def next(self) -> WorkerFrame | None:
@@ -38,7 +38,7 @@ class FrontOrders:
         return None if frame is None else read_worker_frame(frame)
 
     def announce_closed(self, number: int) -> None:
-        """Tells the front that a session was closed, and waits until its slot is free."""
+        """Reports to the front that a session was closed, and waits until its slot is free."""
         self._frames.send(Kind.CLOSED, number)
         self._link.settimeout(_NOTICE_SECONDS)
         with contextlib.suppress(OSError):

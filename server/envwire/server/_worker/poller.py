@@ -1,4 +1,4 @@
-"""Waits for the sockets of a session process, and calls what was registered for those that are ready."""
+"""Waits for the sockets of a session process, and yields the callbacks of those that are ready."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envwire.wire.adaptive_spin import AdaptiveSpin
 
 
 class Source(Protocol):
-    """A source of events, with a descriptor to poll."""
+    """Something with a descriptor to poll."""
 
     def fileno(self) -> int:
         """Returns the descriptor to wait on."""
@@ -20,7 +20,7 @@ class Source(Protocol):
 
 
 class Waiting:
-    """The sources, and the callbacks for when they can be read."""
+    """The sources to poll, with the callbacks for when they are readable."""
 
     def __init__(self) -> None:
         self._poll = select.poll()
@@ -29,7 +29,7 @@ class Waiting:
         self._deadlines: dict[int, tuple[float, Callable[[], None]]] = {}
 
     def watch(self, source: Source, ready: Callable[[], None]) -> None:
-        """Waits until there is something to read, from now on."""
+        """Watches a source for bytes to read."""
         self._deadlines.pop(source.fileno(), None)
         self._ready[source.fileno()] = ready
         self._poll.register(source.fileno(), select.POLLIN)
@@ -37,11 +37,11 @@ class Waiting:
     def watch_writable(
         self, source: Source, ready: Callable[[], None], seconds: float, late: Callable[[], None]
     ) -> None:
-        """Waits until a source can be written to, instead of for what can be read.
+        """Watches a source until it is writable, instead of for bytes to read.
 
         Args:
             source: The source.
-            ready: Called when it can.
+            ready: Called when it is writable.
             seconds: How long to wait.
             late: Called when the time is up.
         """
@@ -50,7 +50,7 @@ class Waiting:
         self._poll.register(source.fileno(), select.POLLOUT)
 
     def unwatch(self, source: Source) -> None:
-        """Stops waiting for a source, which must still be open."""
+        """Stops watching a source, which must still be open."""
         self._deadlines.pop(source.fileno(), None)
         del self._ready[source.fileno()]
         self._poll.unregister(source.fileno())
@@ -68,7 +68,7 @@ class Waiting:
             yield from self._late()
 
     def _milliseconds(self) -> int:
-        """Returns the time until the next deadline; None without one."""
+        """Returns the milliseconds until the next deadline; None without one."""
         first = min(deadline for deadline, _ in self._deadlines.values())
         return max(0, math.ceil((first - time.monotonic()) * 1000))
 

@@ -8,12 +8,12 @@ from collections.abc import Callable
 
 from envwire.codec import FaultError
 
-#: Time between two tracebacks of one session: an environment may refuse each action of a long training.
+#: Seconds between two tracebacks of one session, since an environment may refuse each action of a long training.
 PAUSE_SECONDS = 1.0
 
 
 class RaisedLog:
-    """Prints tracebacks to standard error, which the front reads; those beyond the rate are only counted.
+    """Prints tracebacks to standard error, which the front reads; tracebacks beyond the rate are only counted.
 
     Args:
         clock: Monotonic time, in seconds.

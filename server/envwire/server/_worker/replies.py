@@ -11,12 +11,12 @@ from envwire.wire.frames import Packet
 
 
 def too_large(length: int, limit: int) -> bytes:
-    """Returns the error that is sent in place of a reply of `length` bytes."""
+    """Returns the error that replaces a reply of `length` bytes."""
     return fault_reply(reply_too_large(length, limit)).SerializeToString()
 
 
 def with_notice(packet: Packet, stops_at: float) -> Packet:
-    """Returns a reply that also tells when the server stops."""
+    """Returns a reply with the notice that the server stops at `stops_at`."""
     notice = draining_notice(stops_at - time.monotonic())
     beside = environment_pb2.InteractResponse(notices=[notice]).SerializeToString()
     return Packet(packet.message + beside, packet.attachments)

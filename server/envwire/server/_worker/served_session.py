@@ -1,4 +1,4 @@
-"""A session in its process: its number, its slot and its state."""
+"""A session in its process: its number, its scoreboard row and its state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ServedSession:
     """A session that the process serves.
 
     Attributes:
-        number: Its number on the link, which is not reused in this process.
+        number: Its number on the link, never reused in this process.
         row: Its row on the scoreboard.
         session: The session.
         warnings: Warnings of its environment.

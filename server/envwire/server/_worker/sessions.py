@@ -1,4 +1,4 @@
-"""The sessions of one process, and how far along it is itself."""
+"""The sessions of one process, and the state of the process itself."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ class ProcessSessions:
     """The sessions of a process.
 
     Args:
-        packed: Whether sessions share the process; one that does not ends with its session.
+        packed: Whether sessions share the process; a process that is not shared ends with its session.
 
     Attributes:
         by_number: The sessions by their numbers on the link.
         packed: Whether sessions share the process.
         warnings: Collects the warnings of environments, for one session at a time.
-        over: Whether the process is to exit.
-        stops_at: When the server stops, in seconds of the monotonic clock; None when it does not.
+        over: Whether the process should exit.
+        stops_at: When the server stops, in seconds of the monotonic clock; None if it is not draining.
     """
 
     def __init__(self, packed: bool) -> None:
@@ -30,12 +30,12 @@ class ProcessSessions:
         self.by_number: dict[int, ServedSession] = {}
 
     def only(self) -> ServedSession:
-        """Returns the session of a process that holds one."""
+        """Returns the only session of a process that is not shared."""
         (served,) = self.by_number.values()
         return served
 
     def remove(self, served: ServedSession) -> None:
-        """Removes a session that is over; its slot is free as soon as the front was told."""
+        """Removes a session that is over; its slot becomes free once the front is told."""
         del self.by_number[served.number]
         self.over = not self.packed
 

@@ -1,7 +1,7 @@
-"""The session process: waits for frames, and has them served.
+"""The session process: waits for frames and dispatches them.
 
-They come on three sockets that cannot be mistaken for each other: the link, where only the front writes, the control
-socket, on which it hands over direct channels and asks for copies of the process, and the direct channels themselves.
+Frames arrive on three kinds of sockets that are kept apart: the link, to which only the front writes; the control
+socket, on which the front hands over direct channels and requests copies of the process; and the direct channels.
 A process holds one session unless the operator lets sessions share processes.
 """
 
@@ -28,7 +28,7 @@ class Worker:
 
     Args:
         endpoints: Its connections to the front.
-        catalogue: What can be made.
+        catalogue: The environments that can be made.
         config: The server's settings.
         origin: The session that the process was forked with, if it is a copy.
     """
@@ -78,7 +78,7 @@ class Worker:
         self._waiting.watch(self._endpoints.control_socket, self._serve_control_socket)
         with self._sessions.warnings.installed():
             try:
-                with contextlib.suppress(ConnectionError):  # the front has gone during a request
+                with contextlib.suppress(ConnectionError):  # the front is gone
                     self._serve()
             except Copied as copied:
                 descriptors = copied.descriptors
@@ -105,7 +105,7 @@ class Worker:
     def _copy(
         self, link: int, output: int, control_socket: int, scoreboard: int, lifeline: int
     ) -> Worker:
-        """Returns the worker for the copy of the session, in this process, which was forked for it."""
+        """Returns the worker for the copied session, in this process, which was forked for it."""
         served = self._sessions.only()
         self._direct.channels.close_all()
         self._endpoints.close()
@@ -117,9 +117,9 @@ class Worker:
 
 
 def serve_session(worker: Worker) -> None:
-    """Runs a worker, and in processes that are forked as copies, the worker of the copy.
+    """Runs a worker and, in a process that was forked as a copy, the copy's worker.
 
-    A copy first returns from the original's `run`, so that the stack does not grow with copies of copies.
+    A copy returns from the original's `run` first, so that the stack does not grow with copies of copies.
     """
     serving: Worker | None = worker
     while serving is not None:

@@ -1,1 +1,1 @@
-"""What keeps a session process within bounds: resource limits, control groups, Landlock."""
+"""Confinement of session processes: resource limits, control groups, Landlock."""

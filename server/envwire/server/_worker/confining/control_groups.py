@@ -1,8 +1,8 @@
-"""Control groups: each session's process has one of its own, and killing the group kills all that it ever started.
+"""Control groups: each session process has its own, and killing the group kills everything that it ever started.
 
-That holds against code which forks faster than it can be killed one by one. It takes version 2 of control groups, Linux
-5.14, and a server that may make groups beneath its own: one of root, or one to which systemd delegates its group. Else
-there are none, and what a session leaves behind is killed one by one.
+That works even against code that forks faster than processes can be killed one by one. It needs control groups version
+2, Linux 5.14, and a server that may create groups beneath its own: as root, or with a group delegated by systemd.
+Otherwise there are no groups, and the remains of a session are killed one by one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class ControlGroups:
     """The control groups of one fork server's sessions.
 
     Args:
-        directory: A group in which they are made; None for no groups.
+        directory: The parent group; None for no groups.
     """
 
     def __init__(self, directory: Path | None) -> None:
@@ -33,14 +33,14 @@ class ControlGroups:
 
     @classmethod
     def here(cls) -> ControlGroups:
-        """Makes a group beneath this process's own, where it may."""
+        """Creates a parent group beneath this process's own group, if permitted."""
         own = own_group()
         if own is None:
             return cls(None)
-        # Numbers of processes tell fork servers apart within one PID namespace, and two of those may share groups.
+        # Pids are unique only within a PID namespace, and several namespaces may share control groups.
         prefix = f"envwire_{Path('/proc/self/ns/pid').stat().st_ino}_"
         directory = own / f"{prefix}{os.getpid()}"
-        for left in own.glob(f"{prefix}*"):  # by fork servers that were killed
+        for left in own.glob(f"{prefix}*"):  # left by fork servers that were killed
             if not Path("/proc", left.name.removeprefix(prefix)).exists():
                 ControlGroups(left).close(0.0)
         try:
@@ -55,19 +55,19 @@ class ControlGroups:
 
     @property
     def are_there(self) -> bool:
-        """Whether there are any."""
+        """Whether control groups are available."""
         return self._directory is not None
 
     @property
     def waiting(self) -> bool:
-        """Whether there are groups to be killed, or to be removed once what was killed is gone."""
+        """Whether some groups still have to be killed or removed."""
         return bool(self._ended or self._killed)
 
     def new(self) -> Path | None:
-        """Makes a group for a session; None where there are none.
+        """Creates a group for a session; None if groups are unavailable.
 
         Raises:
-            OSError: No more groups can be made.
+            OSError: No more groups can be created.
         """
         if self._directory is None:
             return None
@@ -76,24 +76,24 @@ class ControlGroups:
         return group
 
     def put(self, pid: int, group: Path | None) -> None:
-        """Notes that a session's process is in a group, which is killed when the process has ended."""
+        """Assigns a group to a session process; the group is killed when the process has ended."""
         if group is not None:
             self._groups[pid] = group
 
     def move(self, pid: int) -> None:
-        """Gives a process a group of its own; one that is gone needs none."""
+        """Moves a process into a new group of its own, unless it is gone."""
         with contextlib.suppress(OSError):
             if (group := self.new()) is not None:
                 self._groups[pid] = group
                 _write(group / _MEMBERS, pid)
 
     def end(self, pid: int) -> None:
-        """Notes that a session's process has ended: `kill_ended` kills what it left."""
+        """Records that a session process has ended; `kill_ended` kills the rest of its group."""
         if group := self._groups.pop(pid, None):
             self._ended.append(group)
 
     def kill_ended(self) -> None:
-        """Kills what processes that have ended left in their groups, and removes groups in which nothing is left."""
+        """Kills what is left in the groups of ended processes, and removes empty groups."""
         for group in self._ended:
             _kill(group)
         self._killed += self._ended
@@ -101,17 +101,17 @@ class ControlGroups:
         self._killed = [group for group in self._killed if not _is_removed(group)]
 
     def discard(self, group: Path | None) -> None:
-        """Removes a group that is not needed."""
+        """Removes a group that was not used."""
         if group is not None:
             group.rmdir()
 
     def kill_all(self) -> None:
-        """Kills whatever is in any of the groups."""
+        """Kills all processes in all groups."""
         if self._directory is not None:
             _kill(self._directory)
 
     def close(self, seconds: float) -> None:
-        """Removes the groups; waits so long until what was killed is gone."""
+        """Removes the groups; waits up to `seconds` until the killed processes are gone."""
         if self._directory is None:
             return
         left = [*filter(Path.is_dir, self._directory.iterdir()), self._directory]
@@ -124,17 +124,17 @@ class ControlGroups:
 
 
 def enter(group: Path | None) -> None:
-    """Puts this process into a group.
+    """Moves this process into a group.
 
     Raises:
-        OSError: The kernel does not let it.
+        OSError: The kernel refuses.
     """
     if group is not None:
         _write(group / _MEMBERS, 0)
 
 
 def are_there_groups() -> bool:
-    """Returns whether a server that is started from here has groups for its sessions."""
+    """Returns whether a server that this process starts could use control groups."""
     groups = ControlGroups.here()
     there = groups.are_there
     groups.close(1.0)
@@ -142,16 +142,16 @@ def are_there_groups() -> bool:
 
 
 def own_group() -> Path | None:
-    """Returns the directory of this process's control group of version 2; None when there is none to be seen."""
+    """Returns the directory of this process's control group (version 2); None if it is not visible."""
     return find_group(_read("/proc/self/cgroup"), _read("/proc/self/mountinfo"))
 
 
 def find_group(memberships: str, mounts: str) -> Path | None:
-    """Returns the directory of the control group of version 2 of a process.
+    """Returns the directory of a process's control group (version 2).
 
     Args:
-        memberships: What /proc/self/cgroup says.
-        mounts: What /proc/self/mountinfo says.
+        memberships: Contents of /proc/self/cgroup.
+        mounts: Contents of /proc/self/mountinfo.
     """
     group = next((line[3:] for line in memberships.splitlines() if line.startswith("0::")), None)
     for line in mounts.splitlines():
@@ -164,14 +164,14 @@ def find_group(memberships: str, mounts: str) -> Path | None:
 
 
 def all_groups(group: Path) -> Path:
-    """Returns the directory of all control groups, one of which is `group`."""
+    """Returns the root of the control group hierarchy that contains `group`."""
     while (group.parent / _MEMBERS).exists():
         group = group.parent
     return group
 
 
 def _is_entered(group: Path) -> bool:
-    """Tries whether a process may move to a group: that takes more than to make one."""
+    """Tests whether a process may move to a group, which needs more permissions than creating one."""
     if pid := os.fork():
         return os.waitpid(pid, 0)[1] == 0
     try:
@@ -182,7 +182,7 @@ def _is_entered(group: Path) -> bool:
 
 
 def _kill(group: Path) -> None:
-    with contextlib.suppress(FileNotFoundError):  # somebody else removed it
+    with contextlib.suppress(FileNotFoundError):  # already removed
         _write(group / _KILL, 1)
 
 
@@ -191,7 +191,7 @@ def _is_removed(group: Path) -> bool:
         group.rmdir()
     except FileNotFoundError:
         return True
-    except OSError:  # something in it is about to be gone
+    except OSError:  # a killed process in it has not exited yet
         return False
     return True
 

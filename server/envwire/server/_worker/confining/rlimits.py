@@ -1,9 +1,9 @@
 """Resource limits of a session process, set by the process itself before it makes an environment.
 
-Memory is limited by RLIMIT_DATA: what a process can write to and shares with nobody. RLIMIT_AS would count mapped files
-and reserved addresses too, of which numerical libraries take far more than they use. Limits are inherited, so they hold
-for each process that an environment starts, not for their sum; for a sum, run the server in a container. The number of
-processes is left to containers as well: RLIMIT_NPROC counts all processes of a user.
+Memory is limited by RLIMIT_DATA, which counts private writable memory. RLIMIT_AS would also count mapped files and
+reserved addresses, of which numerical libraries take far more than they use. Limits are inherited and apply to each
+process that an environment starts, not to their sum; to limit the sum, run the server in a container. A container must
+also limit the number of processes, since RLIMIT_NPROC counts all processes of a user.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from envwire.server.config import ServerConfig
 
 
 def contain(config: ServerConfig) -> None:
-    """Limits this process from now on; a limit that the system sets lower stays."""
+    """Limits this process from now on; lower limits set by the system stay."""
     for limit, soft, hard in _limits(config):
         with contextlib.suppress(
             OSError, ValueError
-        ):  # a sandbox may refuse; it contains by itself
+        ):  # a sandbox may refuse, and has its own limits
             resource.setrlimit(limit, (_lower(limit, soft), _lower(limit, hard)))
 
 
@@ -36,14 +36,14 @@ def _limits(config: ServerConfig) -> Iterator[tuple[int, int, int]]:
         allowed = _data_bytes() + memory
         yield resource.RLIMIT_DATA, allowed, allowed
     if cpu := config.max_session_cpu:
-        # SIGXCPU first, which says why; an environment that catches it is killed a second later.
+        # SIGXCPU comes first and names the cause; an environment that catches it is killed a second later.
         yield resource.RLIMIT_CPU, cpu, cpu + 1
     if files := config.max_session_files:
         yield resource.RLIMIT_NOFILE, files, files
 
 
 def _data_bytes() -> int:
-    """Returns what the process has of its own already, which it got from the fork server."""
+    """Returns the private memory, in bytes, that the process already has from the fork server."""
     status = Path("/proc/self/status").read_text()
     lines = dict(line.split(":", 1) for line in status.splitlines())
     return int(lines["VmData"].split()[0]) * 1024

@@ -1,7 +1,7 @@
 """The session process's end of a direct channel: reads requests, writes replies and their attachments.
 
-It never blocks: bytes that the socket does not take are sent when there is room. When a channel breaks, the session and
-its kept reply remain, and the client opens another channel.
+It never blocks: bytes that the socket does not accept are sent later. When a channel breaks, the session and its kept
+reply remain, and the client opens a new channel.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ _RECEIVE_BYTES = 65536
 
 
 class ChannelError(Exception):
-    """The connection is gone, or what came is not a frame."""
+    """The connection is gone, or the received bytes are not a frame."""
 
 
 def end_connection(connection: socket.socket) -> None:
-    """Ends a connection for its client, although the front has it open as well."""
+    """Shuts down a connection for its client, even though the front holds another descriptor of it."""
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
     connection.close()
 
 
 class Channel:
-    """One connection.
+    """One client's connection.
 
     Args:
         sock: The socket; the channel owns it.
@@ -38,7 +38,7 @@ class Channel:
         shared: Memory for large replies; None for none.
 
     Attributes:
-        unsent: The part of the last reply that is not sent yet.
+        unsent: The part of the last reply that was not sent yet.
     """
 
     def __init__(self, sock: socket.socket, limit: int, shared: SharedSlots | None = None) -> None:
@@ -54,7 +54,7 @@ class Channel:
         return self._socket.fileno()
 
     def receive(self) -> list[bytes]:
-        """Returns the requests that are complete, most often one, once the socket is readable.
+        """Reads from a readable socket and returns the complete requests, usually one.
 
         Raises:
             ChannelError: The connection ended or broke the contract.
@@ -73,7 +73,7 @@ class Channel:
         return list(self._cut())
 
     def _end(self, data: bytes | bytearray, start: int) -> int:
-        """Returns where the request at `start` ends; an index past the received bytes if its header is incomplete."""
+        """Returns the end of the request at `start`; an index past the received bytes if the header is incomplete."""
         if len(data) - start < HEADER_BYTES:
             return len(data) + 1
         length, where, attached = HEADER.unpack_from(data, start)
@@ -89,7 +89,7 @@ class Channel:
         del buffer[:start]
 
     def send(self, packet: Packet) -> None:
-        """Sends as much of a reply as the socket takes; `flush` sends the rest.
+        """Sends as much of a reply as the socket accepts; `flush` sends the rest.
 
         Raises:
             ChannelError: The connection is gone.
@@ -115,7 +115,7 @@ class Channel:
             self.unsent = [memoryview(data)[sent:]]
 
     def flush(self) -> None:
-        """Sends more of what is unsent, without waiting.
+        """Sends more of the unsent part, without blocking.
 
         Raises:
             ChannelError: The connection is gone.
@@ -126,7 +126,7 @@ class Channel:
             raise ChannelError(str(error)) from error
 
     def keep_unsent(self) -> None:
-        """Copies the unsent part: it lies in arrays of the environment, which may change them in the next step."""
+        """Copies the unsent part, which is in the environment's own arrays and may change in the next step."""
         self.unsent = [b"".join(self.unsent)]
 
     def finish(self, seconds: float) -> None:
@@ -138,7 +138,7 @@ class Channel:
         self.close()
 
     def welcome(self, limit: int) -> None:
-        """Answers the hello, and hands the shared memory over.
+        """Answers the hello and hands over the shared memory.
 
         Raises:
             ChannelError: The connection is gone.
@@ -156,7 +156,7 @@ class Channel:
             raise ChannelError(str(error)) from error
 
     def close(self) -> None:
-        """Ends the connection; the client keeps the shared memory as long as it uses it."""
+        """Closes the connection; the client keeps the shared memory for as long as it uses it."""
         end_connection(self._socket)
         self.close_copy()
 

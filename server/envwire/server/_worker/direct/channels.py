@@ -13,19 +13,19 @@ from envwire.server._worker.direct.shared_memory import SharedSlots
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.served_session import ServedSession
 
-#: How long a client may leave a reply unread, in seconds; then its connection is closed.
+#: Seconds for which a client may leave a reply unread before its connection is closed.
 SEND_SECONDS = 30.0
-#: Less than the time that the front gives a process to exit.
+#: Seconds for sending last replies; less than the time that the front gives a process to exit.
 _FINISH_SECONDS = 3.0
 
 
 class Channels:
-    """The channels by their sessions.
+    """The channels, by session.
 
     Args:
         waiting: The poller that watches them.
         limit: Largest request, in bytes.
-        answer: Called with session, channel and request of its client; serves it.
+        answer: Serves a request; called with the session, the channel and the request.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Channels:
     def open(
         self, session: ServedSession, connection: socket.socket, shared: SharedSlots | None
     ) -> None:
-        """Adds a connection; it replaces the session's present one."""
+        """Adds a connection, which replaces the session's current one."""
         self.close(session)
         channel = Channel(connection, self._limit, shared)
         self._open[session] = channel
@@ -54,12 +54,12 @@ class Channels:
             self.close(session)
 
     def close(self, session: ServedSession) -> None:
-        """Ends the channel of a session, if it has one."""
+        """Closes the channel of a session, if it has one."""
         if channel := self.release(session):
             channel.close()
 
     def release(self, session: ServedSession) -> Channel | None:
-        """Removes and returns the channel of a session, if it has one; the caller closes it."""
+        """Removes and returns the channel of a session, if it has one; the caller must close it."""
         channel = self._open.pop(session, None)
         if channel is not None:
             self._waiting.unwatch(channel)
@@ -72,7 +72,7 @@ class Channels:
             channel.keep_unsent()
 
     def linger(self, channel: Channel) -> None:
-        """Closes a released channel once its last reply is sent, or its reader has had time for it."""
+        """Closes a released channel once its last reply is sent, or `SEND_SECONDS` have passed."""
         if not channel.unsent:
             channel.close()
             return
@@ -103,7 +103,7 @@ class Channels:
             channel.finish(max(deadline - time.monotonic(), 0.001))
 
     def close_all(self) -> None:
-        """Closes all channels in a copy of the process: they belong to the original."""
+        """Closes all channels in a copy of the process, since they belong to the original."""
         for channel in (*self._open.values(), *self._lingering):
             channel.close_copy()
 
@@ -114,7 +114,7 @@ class Channels:
             self._lose(session, channel)
 
     def _serve_all(self, session: ServedSession, channel: Channel, requests: list[bytes]) -> None:
-        """Serves what was received, as far as the client reads the replies. Nothing is served after a close.
+        """Serves the received requests while the client reads the replies. Requests after a close are dropped.
 
         Raises:
             ChannelError: The connection is gone.
@@ -128,7 +128,7 @@ class Channels:
     def _wait_for_reader(
         self, session: ServedSession, channel: Channel, requests: list[bytes]
     ) -> None:
-        """Stops reading from a client until it has read the reply; closes its connection if it does not."""
+        """Stops reading from a client until it has read the reply; closes its connection if that takes too long."""
         self._waiting.watch_writable(
             channel,
             partial(self._flush, session, channel, requests),

@@ -19,18 +19,18 @@ from envwire.server._worker.sessions import ProcessSessions
 from envwire.server.config import ServerConfig
 from envwire.wire.frames import Packet
 
-#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+#: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED = State.CLOSED
 
 
 class DirectService:
-    """Serves clients.
+    """Serves the clients on direct channels.
 
     Args:
-        waiting: Watches the channels.
+        waiting: The poller that watches the channels.
         sessions: The sessions of the process.
-        orders: What comes on the link, where the front is told of sessions that their clients closed.
-        serve_link: Serves orders that came while the front was told.
+        orders: Frames on the link, over which sessions that their clients closed are reported to the front.
+        serve_link: Serves frames that arrived during such a report.
         config: The server's settings.
 
     Attributes:
@@ -55,8 +55,8 @@ class DirectService:
 
         Args:
             number: The session's number.
-            shares: Whether its client takes large frames from shared memory.
-            connection: What the front hands over.
+            shares: Whether its client reads large frames from shared memory.
+            connection: The connection that the front hands over.
         """
         served = self._sessions.by_number.get(number)
         if served is None:
@@ -82,14 +82,14 @@ class DirectService:
             return
         try:
             channel.send(packet)
-        finally:  # after the send, so that the client need not wait for it
+        finally:  # after the send: the client need not wait for it
             row.received += len(raw)
             row.sent += packet.size
             row.end(session.stepping, session.steps, replied)
             session.count()
 
     def _close(self, served: ServedSession, channel: Channel, packet: Packet) -> None:
-        """Answers a close, once the session's slot is free."""
+        """Answers a close once the session's slot is free."""
         self.channels.release(served)
         self._sessions.remove(served)
         self._orders.announce_closed(served.number)

@@ -1,7 +1,7 @@
-"""Memory shared with a client on the same machine: large attachments are written there once and read in place.
+"""Memory shared with a client on the same machine: large attachments are written once and read in place.
 
-It has no name: the client gets its descriptor over a Unix socket, and the kernel frees it when the last process that
-has it is gone, however it went. The client clears a slot's byte when nothing of it is in use any more.
+It has no name: the client gets the descriptor over a Unix socket, and the kernel frees the memory when the last process
+that maps it is gone, however it ended. The client clears a slot's byte once it no longer uses any of its contents.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from envwire.v1 import direct_pb2
 from envwire.wire.frames import ALIGNMENT, Attachments
 
-#: Smaller frames cost less on the socket.
+#: Smaller frames are faster on the socket, in bytes.
 SHARED_FROM = 65536
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 _MOST_SLOTS = 8
@@ -23,14 +23,14 @@ _FEWEST_SLOTS = 2
 
 
 class SharedSlots:
-    """Slots of one size in memory of their own.
+    """Slots of equal size in one memory file.
 
     Args:
-        slots: How many.
-        slot_bytes: Bytes of each, whole pages.
+        slots: Number of slots.
+        slot_bytes: Size of each slot in bytes, a multiple of the page size.
 
     Raises:
-        OSError: There is not so much memory.
+        OSError: There is not enough memory.
     """
 
     def __init__(self, slots: int, slot_bytes: int) -> None:
@@ -39,9 +39,9 @@ class SharedSlots:
         self.descriptor = os.memfd_create("envwire-frames", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
             size = page + slots * slot_bytes
-            # Allocates the pages now: a write to a page for which no memory is left kills the process.
+            # Allocates the pages now: writing to a page when no memory is left would kill the process.
             os.posix_fallocate(self.descriptor, 0, size)
-            # Sealed, so that a client cannot make it shorter.
+            # Sealed, so that a client cannot shrink it.
             fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
             self._memory = mmap.mmap(self.descriptor, size)
         except BaseException:
@@ -50,7 +50,7 @@ class SharedSlots:
         self._view = memoryview(self._memory)
 
     def put(self, attachments: Attachments) -> int:
-        """Writes the attachments of a frame into a free slot and returns its number, from 1; 0 when none is free."""
+        """Writes a frame's attachments into a free slot and returns its number, from 1; 0 if none is free."""
         layout = self.layout
         if not SHARED_FROM <= attachments.length <= layout.slot_bytes:
             return 0
@@ -65,18 +65,18 @@ class SharedSlots:
         return slot + 1
 
     def close(self) -> None:
-        """Unmaps the memory at this end."""
+        """Unmaps the memory in this process."""
         self._view.release()
         self._memory.close()
         os.close(self.descriptor)
 
 
 def share(budget: int, space: Any) -> SharedSlots | None:
-    """Returns memory for the observations of a space; None when they are small, too large, or there is none.
+    """Allocates slots for a space's observations; None if these are too small or too large, or memory is short.
 
     Args:
-        budget: Bytes that a session may share.
-        space: The space of observations.
+        budget: Largest total size in bytes.
+        space: The observation space.
     """
     needed, page = _bytes_of(space), mmap.PAGESIZE
     slot_bytes = -(-needed // page) * page
@@ -85,12 +85,12 @@ def share(budget: int, space: Any) -> SharedSlots | None:
         return None
     try:
         return SharedSlots(slots, slot_bytes)
-    except OSError:  # the client gets its frames on the socket
+    except OSError:  # the client then gets its frames on the socket
         return None
 
 
 def _bytes_of(space: Any) -> int:
-    """Returns how many bytes the arrays of an observation take, as far as its space tells."""
+    """Returns the bytes of an observation's arrays, as far as its space determines them."""
     parts = getattr(space, "spaces", None)
     if parts is not None:
         members: Iterable[Any] = parts.values() if hasattr(parts, "values") else parts

@@ -1,1 +1,1 @@
-"""What a session process serves for the front, on the link: orders, and requests of clients that it relays."""
+"""Serves the link in a session process: the front's orders, and client requests that the front relays."""

@@ -1,4 +1,4 @@
-"""Takes pictures of an environment for watchers, between its client's requests, and changes nothing for that client."""
+"""Renders pictures of an environment for watchers, between its client's requests and without any effect on them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from envwire.server._ipc.pictures import RENDER_MODE, pack_picture, pack_reason
 def take_picture(env: Any) -> bytes:
     """Renders an environment, or a vector environment's first member; returns the message for the front.
 
-    Whatever it raises becomes the reason why there is no picture: the client has not asked for one.
+    An exception becomes the reason why there is no picture; the client, which did not ask for one, does not see it.
 
     Args:
-        env: The environment, in its wrappers.
+        env: The environment, with its wrappers.
     """
     if env.render_mode != RENDER_MODE:
         return pack_reason(f"it was not made with render_mode={RENDER_MODE!r}")
@@ -39,7 +39,7 @@ def take_picture(env: Any) -> bytes:
 
 @contextlib.contextmanager
 def _generators_kept(env: Any) -> Generator[None]:
-    """Gives the random generators back the state that they have now: some environments draw numbers for a picture."""
+    """Restores the random generators' state afterwards, since some environments draw numbers to render."""
     own = getattr(env.unwrapped, "_np_random", None)
     bits: Any = own.bit_generator if isinstance(own, np.random.Generator) else None
     state = bits.state if bits is not None else None

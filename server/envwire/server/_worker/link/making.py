@@ -1,4 +1,4 @@
-"""Makes the sessions of a process: as the front orders, or from the session it was forked with."""
+"""Makes the sessions of a process: on the front's order, or from the session that it was forked with."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from envwire.server._worker.served_session import ServedSession
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2
 
-#: A session, and the answer to its Make.
+#: A session and the answer to its Make.
 Started = tuple[ServedSession, bytes]
 
 
@@ -31,11 +31,11 @@ class SessionMaker:
     """Makes the sessions of one process.
 
     Args:
-        catalogue: What can be made.
+        catalogue: The environments that can be made.
         warnings: Collects warnings of environments while they are made.
         config: The server's settings.
         origin: The session that the process was forked with, if it is a copy.
-        scoreboard: Where sessions have rows.
+        scoreboard: Holds the rows of the sessions.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class SessionMaker:
     ) -> None:
         self._catalogue = catalogue
         self._warnings = warnings
-        if config.record:  # an environment may go to another directory
+        if config.record:  # an environment may change the directory
             config = dataclasses.replace(config, record=os.path.abspath(config.record))
         self._config = config
         self._origin = origin
@@ -60,9 +60,9 @@ class SessionMaker:
 
         Raises:
             FaultError: The environment cannot be made.
-            Exception: The environment raised it.
+            Exception: The environment's own exception.
         """
-        self._scoreboard.begin(frame.slot)  # those who share the process wait for it
+        self._scoreboard.begin(frame.slot)  # other sessions of the process wait for it
         try:
             return self._started(frame.session, frame.slot, partial(self._make, frame))
         except BaseException:
@@ -72,7 +72,7 @@ class SessionMaker:
     def _started(
         self, number: int, slot: int, start: Callable[[], tuple[Session, WarningLog]]
     ) -> Started:
-        """Starts a session in a row of its own, in which the durations are noted."""
+        """Starts a session in its own scoreboard row, and records the durations there."""
         begun = time.monotonic_ns()
         session, log = start()
         made = time.monotonic_ns()
@@ -100,7 +100,7 @@ class SessionMaker:
         """Takes over the session that this process was forked with.
 
         Raises:
-            FaultError: UNSUPPORTED: it was forked with none.
+            FaultError: UNSUPPORTED: the process was forked without a session.
         """
         origin = self._origin
         if origin is None:

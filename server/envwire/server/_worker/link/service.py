@@ -1,6 +1,6 @@
-"""Serves the frames that come on the link.
+"""Serves the frames that arrive on the link.
 
-Control frames make, end and acknowledge sessions; only the front writes them. Client frames are only ever passed to
+Control frames, which only the front writes, make, end and acknowledge sessions. Client frames are only ever passed to
 their session.
 """
 
@@ -39,7 +39,7 @@ from envwire.server._worker.replies import too_large
 from envwire.server._worker.served_session import GONE, ServedSession
 from envwire.server._worker.sessions import ProcessSessions
 
-#: Bound once: Python 3.11 takes 900 instructions to find a member of an Enum.
+#: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED, _REPLY = State.CLOSED, Kind.REPLY
 
 
@@ -48,7 +48,7 @@ class LinkService:
 
     Args:
         endpoints: The process's connections to the front.
-        orders: What comes on the link.
+        orders: The frames on the link.
         sessions: The sessions of the process.
         maker: Makes them.
         channels: Their direct channels.
@@ -82,7 +82,7 @@ class LinkService:
         }
 
     def serve(self) -> None:
-        """Serves the frames that are here."""
+        """Serves the frames that have arrived."""
         while True:
             frame = self._orders.next()
             if frame is None:
@@ -115,7 +115,7 @@ class LinkService:
             session.count()
 
     def _reply(self, served: ServedSession, raw: bytes) -> list[Buffer]:
-        """Serves a client's request. After a large reply, the next one's arrays are sent without a copy."""
+        """Serves a client's request. After a large reply, the arrays of the next one are sent without a copy."""
         reply = pieces(served.session.handle(raw, served.large))
         length = sum(map(len, reply))
         served.large = length >= MIN_SLOT_BYTES
@@ -139,7 +139,7 @@ class LinkService:
             self._served[number] = served
             if not self._sessions.packed:
                 gc.collect()
-                gc.freeze()  # the collector need not visit the environment's objects again and again
+                gc.freeze()  # the collector need not scan the environment's objects again
             self._frames.send(Kind.REPLY, number, [reply])
 
     def _refuse_make(self, number: int, fault: FaultError) -> None:
@@ -151,7 +151,7 @@ class LinkService:
     def _end(self, frame: EndFrame) -> None:
         """Closes the environment of a session that the front ended."""
         served = self._served.get(frame.session)
-        if served is None:  # its client has just closed it, which the front will read
+        if served is None:  # its client has just closed it; the front will read that
             return
         self._channels.close(served)
         self._sessions.remove(served)
@@ -162,9 +162,9 @@ class LinkService:
         self._sessions.stops_at = frame.stops_at
 
     def _render(self, frame: RenderFrame) -> None:
-        """Takes a picture for a watcher. It is no request: it has no number, and its warnings are nobody's."""
+        """Takes a picture for a watcher. It has no request number, and its warnings are dropped."""
         served = self._served.get(frame.session)
-        if served is None:  # it is over, which the front will read
+        if served is None:  # it is over; the front will read that
             return
         self._warnings.log = WarningLog()
         self._channels.keep_unsent(served)
