@@ -8,6 +8,7 @@ import gymnasium
 import pytest
 
 import envwire.client.gymnasium
+from envwire.client import InvalidRequestError
 from envwire.server import Server
 from envwire.testing.equality import identical
 from tests.vector.conftest import BEHIND_ANY_GUARD
@@ -38,6 +39,15 @@ def test_make_vec(vector_server: Server, mode: Any, kind: type[Any]) -> None:
     assert identical(rollout(remote, 40, seed=2), rollout(local, 40, seed=2))
     remote.close()
     local.close()
+
+
+@pytest.mark.parametrize("name", ["vector_kwargs", "num_envs"])
+def test_arguments_of_make_vec_are_none_of_environments(vector_server: Server, name: str) -> None:
+    given: Any = {name: {"autoreset_mode": "SameStep"}}
+    with pytest.raises(InvalidRequestError, match=f"{name} among .* make_vec takes that itself"):
+        envwire.client.gymnasium.RemoteVectorEnv(
+            vector_server.target, "CartPole-v1", 4, env_kwargs=given
+        )
 
 
 def test_wrappers_of_the_library_go_around_it(vector_server: Server) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -40,14 +40,16 @@ def make_vector(
         )
     try:
         autoreset = _autoreset(library.family, request)
-        env = library.make_vec(
-            request.env_id,
-            num_envs=request.vector.num_envs,
-            vectorization_mode=mode,
-            vector_kwargs={"autoreset_mode": autoreset, "copy": False} if mode == _SYNC else None,
-            wrappers=[partial(wrapper, **own) for wrapper, own in wrappers],
-            **kwargs,
-        )
+        given: dict[str, Any] = {
+            "num_envs": request.vector.num_envs,
+            "vectorization_mode": mode,
+            "vector_kwargs": {"autoreset_mode": autoreset, "copy": False}
+            if mode == _SYNC
+            else None,
+            "wrappers": [partial(wrapper, **own) for wrapper, own in wrappers],
+        }
+        _check_free(given.keys() & kwargs.keys())
+        env = library.make_vec(request.env_id, **given, **kwargs)
         if mode == _SYNC:
             return MembersHost(env, report_resets=request.vector.report_member_resets)
         return _native(env, autoreset, request)
@@ -55,6 +57,16 @@ def make_vector(
         raise
     except Exception as error:
         raise fault_from_exception(error) from error
+
+
+def _check_free(taken: Collection[str]) -> None:
+    """Refuses keyword arguments of environments that are some of `make_vec` itself."""
+    if taken:
+        raise FaultError(
+            Reason.INVALID_VALUE,
+            f"{', '.join(sorted(taken))} among the keyword arguments of environments: make_vec takes that itself, and "
+            "no environment gets it. RemoteVectorEnv has num_envs=, vectorization_mode=, autoreset_mode= and wrappers=",
+        )
 
 
 def _autoreset(family: Family, request: environment_pb2.MakeRequest) -> Any:
