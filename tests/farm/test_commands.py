@@ -7,14 +7,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
+import gymnasium
+import numpy as np
 import pytest
 
-from envwire.client import RemoteEnv
+from envwire.client import RemoteEnv, RemoteError
+from envwire.server._auth.scopes import Scope
 from tests.farm.scene import ENV, Gateway
+from tests.secured import write_tokens
 
+T = TypeVar("T")
 ENVWIRE = (sys.executable, "-m", "envwire")
 
 
@@ -64,6 +70,10 @@ def test_status_of_nothing() -> None:
     [
         (("farm", "up", "Nothing-v0", "--port", "0"), "no environment matches 'Nothing-v0'"),
         (("farm", "up", "--port", "0"), "nothing to serve"),
+        (
+            ("farm", "up", ENV, "--on", "compose", "--tokens", __file__),
+            "--tokens is for --on local",
+        ),
         (("gateway", "--host", "0.0.0.0"), "refusing to bind 0.0.0.0"),
         (("gateway", "--port", "-1"), "port (--port) is -1"),
         (("serve", ENV, "--label", "gpu"), "NAME=VALUE each"),
@@ -79,6 +89,55 @@ def test_other_commands_take_a_gateway_for_a_server(target: str) -> None:
     assert run("health", target).stdout.strip() == "SERVING"
     assert ENV in run("list", target).stdout
     assert run("run", target, ENV, "--episodes", "1").returncode == 0
+
+
+def test_a_farm_with_tokens_drains_a_server_and_puts_another_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its servers join with a token that is in no file."""
+    scopes = [Scope.PLAY, Scope.OBSERVE, Scope.ADMIN]
+    token = write_tokens(tmp_path / "tokens", {"me": scopes})["me"]
+    options = ("-n", "2", "--port", "0", "--tokens", str(tmp_path / "tokens"))
+    command = [*ENVWIRE, "farm", "up", *options, ENV]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        target = process.stdout.readline().split()[1]
+        try:
+            with pytest.raises(RemoteError, match="asks for a token"):
+                RemoteEnv(target, ENV)
+            monkeypatch.setenv("ENVWIRE_TOKEN", token)
+            env, local = RemoteEnv(target, ENV, on_lost="replay"), gymnasium.make(ENV)
+            np.testing.assert_array_equal(env.reset(seed=1)[0], local.reset(seed=1)[0])
+            [held] = until(lambda: [each for each, sessions in free(target).items() if sessions])
+            assert run("drain", target, "--server", held).returncode == 0
+
+            def moved() -> bool:
+                np.testing.assert_array_equal(env.step(1)[0], local.step(1)[0])
+                np.testing.assert_array_equal(env.step(0)[0], local.step(0)[0])
+                there = free(target)
+                return there.get(held) == 0 and sum(there.values()) == 1
+
+            until(moved)
+            assert env.connection_stats.lost == 0
+            env.close()
+        finally:
+            process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def free(target: str) -> dict[str, int]:
+    """Returns how many sessions the free servers of a farm have, by address."""
+    listed = json.loads(run("farm", "status", target, "--json").stdout)["servers"]
+    there = [each for each in listed if each["state"] == "STATE_FREE"]
+    return {each["address"]: each.get("active_sessions", 0) for each in there}
+
+
+def until(condition: Callable[[], T]) -> T:
+    """Waits until a condition holds; returns what it gives."""
+    deadline = time.monotonic() + 60
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+    return found
 
 
 def test_a_gateway_stops_when_it_is_told() -> None:

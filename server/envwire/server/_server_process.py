@@ -1,4 +1,8 @@
-"""The process behind `Server`: reads its settings from standard input, and ends when that is closed."""
+"""The process behind `Server`: reads its settings from standard input, and ends when that is closed.
+
+The settings are one line of JSON. A tab and a token to join a farm with may follow. The token is no setting, because
+the server's other processes get the settings, and no environment may have the token.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +18,22 @@ from envwire.server.serving import serve
 
 def main() -> int:
     """Serves until SIGTERM, or until the program that started this process is gone."""
-    config = ServerConfig.from_json(sys.stdin.readline())
+    settings, _, token = sys.stdin.readline().strip().partition("\t")
+    config = ServerConfig.from_json(settings)
     if config.log_format == JSON:  # otherwise the log is plain text
         log_to_stderr(JSON)
     try:
-        run_loop(_serve(config))
+        run_loop(_serve(config, token))
     except (ForkserverError, OSError, ValueError) as error:
         print(error, flush=True)
         return 1
     return 0
 
 
-async def _serve(config: ServerConfig) -> None:
+async def _serve(config: ServerConfig, token: str) -> None:
     stop = stop_on_signals()
     at_end_of_input(stop.set)
-    await serve(config, lambda target: print(f"ready: {target}", flush=True), stop)
+    await serve(config, lambda target: print(f"ready: {target}", flush=True), stop, token)
 
 
 if __name__ == "__main__":

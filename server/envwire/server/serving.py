@@ -25,13 +25,16 @@ from envwire.server.config import ServerConfig
 _STOP_GRACE_SECONDS = 1.0
 
 
-async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asyncio.Event) -> None:
+async def serve(
+    config: ServerConfig, ready: Callable[[str], None], stop: asyncio.Event, token: str = ""
+) -> None:
     """Serves until `stop` is set, then drains and stops.
 
     Args:
         config: The server's settings.
         ready: Called with HOST:PORT once requests are served.
         stop: Event that stops the server, even during its start; set it again to skip the rest of a drain.
+        token: Token to join gateways with, in place of the setting's file.
 
     Raises:
         ForkserverError: An id is unknown, or a module cannot be imported.
@@ -47,13 +50,17 @@ async def serve(config: ServerConfig, ready: Callable[[str], None], stop: asynci
         return
     front = started.result()
     try:
-        await _serve_front(front, config, ready, stop)
+        await _serve_front(front, config, ready, stop, token)
     finally:
         await front.stop()
 
 
 async def _serve_front(
-    front: Front, config: ServerConfig, ready: Callable[[str], None], stop: asyncio.Event
+    front: Front,
+    config: ServerConfig,
+    ready: Callable[[str], None],
+    stop: asyncio.Event,
+    token: str,
 ) -> None:
     server = GrpcServer(front, config)
     try:
@@ -62,7 +69,7 @@ async def _serve_front(
             retained(config),
             openenv_bridge(config, target),
             http_port(config, config.http_port, front.http_routes),
-            joined(config, front, target),
+            joined(config, front, target, token),
         ):
             front.drain_order.on_given = stop.set
             ready(target)

@@ -11,6 +11,9 @@ from dataclasses import replace
 from envwire.farm.engines.running import run_farm
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.gateway import gateway
+from envwire.server._auth.scopes import Scope
+from envwire.server._auth.server_patterns import ServerPatterns
+from envwire.server._auth.tokens import new_token, read_tokens
 from envwire.server._front.event_loop import raise_file_limit
 from envwire.server._ipc.child_program import ChildProgram
 from envwire.server.config import ServerConfig
@@ -30,10 +33,12 @@ class LocalServer:
     Args:
         config: Its settings. A restart uses the same port, so that the server takes its own place in the farm again
             and the gateway knows that its old sessions are gone.
+        token: Token to join the gateway with; empty for none.
     """
 
-    def __init__(self, config: ServerConfig) -> None:
+    def __init__(self, config: ServerConfig, token: str) -> None:
         self._config = config
+        self._token = token
         self._process: ChildProgram | None = None
 
     async def start(self) -> None:
@@ -44,7 +49,8 @@ class LocalServer:
         """
         process = self._process = ChildProgram("envwire.server._server_process")
         try:
-            line = await process.introduce(self._config.to_json(), _START_SECONDS)
+            settings = f"{self._config.to_json()}\t{self._token}"
+            line = await process.introduce(settings, _START_SECONDS)
         except TimeoutError:
             raise OSError(f"a server did not start within {_START_SECONDS:g} s") from None
         if not line.startswith(_READY):
@@ -74,8 +80,11 @@ class LocalServer:
 
 @contextlib.asynccontextmanager
 async def _farm(count: int, config: ServerConfig, at: GatewayConfig) -> AsyncGenerator[str]:
-    async with gateway(at) as running:
-        servers = [LocalServer(replace(config, join=(running.target,))) for _ in range(count)]
+    here = ServerPatterns(addresses=("127.0.0.1:*",))
+    token, line = new_token("envwire-farm-up", [Scope.JOIN], here)
+    async with gateway(at, known=read_tokens(line)) as running:
+        config, shown = replace(config, join=(running.target,)), token if at.tokens else ""
+        servers = [LocalServer(config, shown) for _ in range(count)]
         keepers: list[asyncio.Task[None]] = []
         try:
             await asyncio.gather(*(server.start() for server in servers))

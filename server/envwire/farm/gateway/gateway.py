@@ -32,6 +32,7 @@ from envwire.farm.gateway.relaying.routing import Routes
 from envwire.farm.gateway.upkeep import Upkeep
 from envwire.server._auth.access import Access
 from envwire.server._auth.tls import server_tls
+from envwire.server._auth.tokens import Token
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
 from envwire.server._front.grpc.edge import Context, bind, options, peer_identity
 from envwire.server._front.grpc.health import Health
@@ -86,19 +87,22 @@ class Running(NamedTuple):
 
 @asynccontextmanager
 async def gateway(
-    config: GatewayConfig, clock: Callable[[], float] = time.monotonic
+    config: GatewayConfig,
+    clock: Callable[[], float] = time.monotonic,
+    known: tuple[Token, ...] = (),
 ) -> AsyncGenerator[Running]:
     """Runs a gateway in the running event loop.
 
     Args:
         config: Its settings.
         clock: Monotonic time, in seconds.
+        known: Tokens beside those of its file.
 
     Raises:
         ValueError: The certificates or the tokens are invalid.
         OSError: A file cannot be read, or the address cannot be bound.
     """
-    access, incarnation = Access(config, clock), secrets.token_hex(8)
+    access, incarnation = Access(config, clock, known), secrets.token_hex(8)
     registry = Registry(clock())
     routes = Routes(registry, clock, partial(Link, config=config))
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)

@@ -51,6 +51,7 @@ class Access:
     Args:
         config: Settings of the port.
         clock: Monotonic time, in seconds.
+        known: Tokens beside those of the file.
 
     Attributes:
         tickets: The tickets of a farm's gateways, which clients show in place of a token.
@@ -60,8 +61,13 @@ class Access:
         OSError: The token file cannot be read.
     """
 
-    def __init__(self, config: Listening, clock: Callable[[], float] = time.monotonic) -> None:
-        self._tokens = TokenFile(config.tokens, clock) if config.tokens else None
+    def __init__(
+        self,
+        config: Listening,
+        clock: Callable[[], float] = time.monotonic,
+        known: tuple[Token, ...] = (),
+    ) -> None:
+        self._tokens = TokenFile(config.tokens, clock, known) if config.tokens else None
         self._scopes = LOCAL if config.loopback else ORDINARY
         self.tickets = Tickets()
         self._listed: tuple[Token, ...] = ()

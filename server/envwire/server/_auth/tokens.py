@@ -149,20 +149,27 @@ class TokenFile:
     Args:
         path: The file.
         clock: Monotonic time, in seconds.
+        known: Tokens that are in no file.
 
     Raises:
         ValueError: The file is invalid.
         OSError: The file cannot be read.
     """
 
-    def __init__(self, path: FilePath, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        path: FilePath,
+        clock: Callable[[], float] = time.monotonic,
+        known: tuple[Token, ...] = (),
+    ) -> None:
         self._path = path
+        self._more = known
         self._reloaded = Reloaded([path], self._read, clock)
         self._known = self._listed = self._reloaded.get()
 
     def _read(self) -> tuple[Token, ...]:
         try:
-            return read_tokens(Path(self._path).read_text(encoding="utf-8"))
+            return read_tokens(Path(self._path).read_text(encoding="utf-8")) + self._more
         except ValueError as error:
             raise ValueError(f"{self._path}: {error}") from error
 

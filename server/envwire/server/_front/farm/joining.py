@@ -49,18 +49,21 @@ class _OutdatedGatewayError(Exception):
 
 
 @asynccontextmanager
-async def joined(config: ServerConfig, front: Front, target: str) -> AsyncGenerator[None]:
+async def joined(
+    config: ServerConfig, front: Front, target: str, token: str
+) -> AsyncGenerator[None]:
     """Keeps a server registered with its gateways.
 
     Args:
         config: The server's settings.
         front: Tells what the server is and how busy.
         target: HOST:PORT that the server is bound to.
+        token: To join with; empty for that in the setting's file, if any.
 
     Raises:
         OSError: A file of the settings cannot be read.
     """
-    joiner = Joiner(config, front, target) if config.gateways else None
+    joiner = Joiner(config, front, target, token) if config.gateways else None
     tasks = [asyncio.ensure_future(joiner.stay(name)) for name in config.gateways if joiner]
     try:
         yield
@@ -80,21 +83,22 @@ class Joiner:
         config: The server's settings.
         front: Tells what the server is and how busy.
         target: HOST:PORT that the server is bound to.
+        token: To join with; empty for that in the setting's file, if any.
 
     Raises:
         OSError: A file of the settings cannot be read.
     """
 
-    def __init__(self, config: ServerConfig, front: Front, target: str) -> None:
+    def __init__(self, config: ServerConfig, front: Front, target: str, token: str) -> None:
         self._front = front
         self._address = config.advertise or _address_to_register(target)
         self._own_port = _own_port(target)
         self._tunnelled = config.tunnel
         self._name = config.advertise or f"{socket.gethostname()}:{target.rpartition(':')[2]}"
         self._labels = dict(label.split("=", 1) for label in config.labels)
-        ca, token = config.join_ca, config.join_token
+        ca, file = config.join_ca, config.join_token
         self._tls = grpc.ssl_channel_credentials(Path(ca).read_bytes()) if ca else None
-        shown = Path(token).read_text(encoding="utf-8").strip() if token else ""
+        shown = token or (Path(file).read_text(encoding="utf-8").strip() if file else "")
         self._metadata = (("authorization", f"Bearer {shown}"),) if shown else ()
         self._leaving = asyncio.Event()
 

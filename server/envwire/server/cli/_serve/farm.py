@@ -23,7 +23,7 @@ from envwire.server.config import SETTINGS
 _NOT_HERE = {
     *("host", "port", "advertise", "direct_port", "http_port", "openenv"),
     *("join", "join_token", "join_ca", "tunnel"),
-    *("tls_cert", "tls_key", "tls_client_ca", "tokens", "insecure"),
+    *("tls_cert", "tls_key", "tls_client_ca", "insecure"),
 }
 
 
@@ -55,7 +55,7 @@ def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any
         from envwire.farm.gateway.config import GatewayConfig
         from envwire.server.config import ServerConfig
 
-        gateway = GatewayConfig(**{name: options.pop(name) for name in _GATEWAYS})
+        at = {name: options.pop(name) for name in _GATEWAYS}
         dashboard = options.pop("dashboard")
         page = live_page("farm up", dashboard, options.pop("dashboard_port"))
         in_image = partial(compose.run, image=options.pop("image"))
@@ -70,6 +70,10 @@ def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any
         }
         settings = gather(_TAKEN, given(ctx, options), os.environ, config)
         settings.setdefault("environments", ())
+        tokens = settings.get("tokens", "")
+        if tokens and on is not Engine.LOCAL:
+            raise ValueError("--tokens is for --on local; docker/farm-tls.yaml has containers")
+        gateway = GatewayConfig(**at, tokens=tokens)
         settings["count_episodes"] = dashboard or settings.get("count_episodes", False)
         paths = () if on is Engine.COMPOSE else (os.getcwd(),)
         server = ServerConfig(**settings, sys_path=paths)
