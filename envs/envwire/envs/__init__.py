@@ -1,8 +1,7 @@
 """Environments, their wrappers, spaces and registry, with numpy as the only dependency.
 
-The API is Gymnasium's: ``import envwire.envs as gym``. Each name is loaded when it is first used,
-so that a program pays only for what it needs: importing `envwire.envs.spaces` loads no wrapper and
-no environment.
+The API is Gymnasium's: ``import envwire.envs as gym``. Each name is loaded when it is first used:
+importing `envwire.envs.spaces`, for example, loads no wrapper and no environment.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
     """A single agent's environment: dynamics behind `step` and `reset`.
 
     An implementation sets `action_space` and `observation_space` in its constructor and overrides
-    `reset` and `step`; `render` and `close` where they mean something. To change an existing
+    `reset` and `step`, and if needed `render` and `close`. To change an existing
     environment, wrap it in a `Wrapper`. Draw every random number from `np_random`, which
     ``super().reset(seed=seed)`` seeds.
 
@@ -31,13 +31,13 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
     repeatable, and seeding the environment does not.
 
     Attributes:
-        action_space: Holds every valid action.
-        observation_space: Holds every valid observation.
+        action_space: The space of valid actions.
+        observation_space: The space of valid observations.
         metadata: ``render_modes`` (the values of `render_mode` that the environment takes),
             ``render_fps``, and any other facts for users (``"jax": True``).
         render_mode: How `render` renders, fixed at construction; ``None`` means not at all.
         reward_range: The lowest and the highest reward that one step can give.
-        spec: What `make` built this environment from; ``None`` otherwise.
+        spec: The spec from which `make` built this environment; ``None`` if `make` did not.
     """
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012 - instances assign their own
@@ -64,7 +64,7 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
         Returns:
             observation: An element of `observation_space`, for instance an array of positions
                 and velocities.
-            reward: What the action earned.
+            reward: The reward of the action.
             terminated: Whether the task reached a terminal state, good or bad.
             truncated: Whether something outside the task ended the episode, typically a time limit.
             info: Diagnostics: metrics, hidden variables, the terms of the reward.
@@ -97,7 +97,7 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
         return cast("tuple[ObsType, dict[str, Any]]", None)
 
     def render(self) -> RenderFrame | list[RenderFrame] | None:
-        """Renders the current state in the way that `render_mode` says.
+        """Renders the current state, as `render_mode` specifies.
 
         * ``None``: nothing is rendered.
         * ``"human"``: shown continuously, by `step` itself; returns ``None``.
@@ -129,7 +129,7 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
     @np_random.setter
     def np_random(self, value: np.random.Generator) -> None:
         self._np_random = value
-        self._np_random_seed = -1  # a generator does not tell which seed it came from
+        self._np_random_seed = -1  # a generator does not reveal its seed
 
     @property
     def np_random_seed(self) -> int:
@@ -151,7 +151,7 @@ class Env(PartialGeneric, Generic[ObsType, ActType]):
         return getattr(self, name)
 
     def set_wrapper_attr(self, name: str, value: Any, *, force: bool = True) -> bool:
-        """Sets the attribute ``name``, without ``force`` only if it exists; returns if it did."""
+        """Sets ``name``; without ``force`` only if it exists. Returns whether it was set."""
         if force or hasattr(self, name):
             setattr(self, name, value)
             return True

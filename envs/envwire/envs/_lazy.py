@@ -1,6 +1,6 @@
 """Public names of a package that are loaded when they are first used (PEP 562).
 
-A package states its names three times: in ``__all__`` for readers, as imports under
+A package lists its names three times: in ``__all__`` for readers, as imports under
 ``TYPE_CHECKING`` for type checkers, and in a table of modules for `lazy_names`. Tests compare them.
 """
 

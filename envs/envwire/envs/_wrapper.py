@@ -88,8 +88,8 @@ class Wrapper(
         """The seed of the wrapped environment's generator, or -1 if it was assigned."""
         return self.env.np_random_seed
 
-    # For a type checker these are the attributes that `Env` declares. They cannot be declared as
-    # properties there without taking plain assignment from every environment.
+    # For a type checker these are the attributes that `Env` declares. Declaring properties there would
+    # forbid environments to assign them.
     if not TYPE_CHECKING:
         action_space = overridable("action_space")
         observation_space = overridable("observation_space")
@@ -125,7 +125,7 @@ class Wrapper(
         return spec
 
     def _extend_spec(self, spec: EnvSpec) -> None:
-        """Records this wrapper in ``spec``, a copy of the wrapped environment's."""
+        """Adds this wrapper to ``spec``, a copy of the wrapped environment's spec."""
         spec.additional_wrappers += (self._own_spec(),)
 
     def _own_spec(self) -> WrapperSpec:

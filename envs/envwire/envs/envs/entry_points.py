@@ -1,4 +1,4 @@
-"""Entry points: the functions that make environments, given as they are or as ``"module:name"``."""
+"""Entry points: the functions that make environments, given directly or as ``"module:name"``."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def make(
         **kwargs: Arguments for the environment, on top of the spec's.
 
     Raises:
-        error.Error: The id is unknown or malformed; the subclass says what about it.
+        error.Error: The id is unknown or malformed; the subclass says which.
         TypeError: The environment does not take these arguments, or is not an `Env`.
         ValueError: A wrapper in the spec did not record its arguments.
     """
@@ -178,7 +178,7 @@ def _is_env(value: object) -> TypeGuard[Env]:
 
 
 def _record(env: AnyEnv, spec: EnvSpec, kwargs: dict[str, Any]) -> None:
-    """Sets the bare environment's spec, to which each wrapper adds when it is asked for its own."""
+    """Sets the bare environment's spec, which each wrapper extends for its own."""
     env.unwrapped.spec = EnvSpec(
         id=spec.id,
         entry_point=spec.entry_point,

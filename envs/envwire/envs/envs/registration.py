@@ -107,7 +107,7 @@ def _refuse_mixed_versioning(new_spec: EnvSpec) -> None:
 
 
 def register_envs(env_module: ModuleType) -> None:
-    """Does nothing: shows readers and linters that a module is imported for its registrations."""
+    """Does nothing: it tells readers and linters that a module is imported to register environments."""
     del env_module
 
 

@@ -119,7 +119,7 @@ class Box(NumericSpace[NDArray[Any]]):
         return draw
 
     def _upper_end(self) -> NDArray[Any]:
-        """Returns where a draw ends that is rounded down: each integer is as likely as the next."""
+        """Returns the upper end of a draw that is rounded down, so that all integers are equally likely."""
         if self.dtype.kind == "f":
             return self.high
         end = self.high.astype(np.int64) + 1

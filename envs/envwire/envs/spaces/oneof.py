@@ -90,7 +90,7 @@ class OneOf(CompositeSpace[tuple[Any, Any]]):
     def contains(self, x: Any) -> bool:
         """Tells whether ``x`` is a pair of a position and an element of the space there.
 
-        The position is an int or an `numpy.int64`.
+        The position is an int or a `numpy.int64`.
         """
         return (
             is_tuple(x)

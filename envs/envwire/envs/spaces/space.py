@@ -43,7 +43,7 @@ class Space(Generic[T_co]):
         dtype: npt.DTypeLike | None = None,
         seed: Any | None = None,
     ) -> None:
-        """Sets what all spaces have.
+        """Sets shape, dtype and seed.
 
         Args:
             shape: The shape of the elements, if all are arrays of one shape.

@@ -1,4 +1,4 @@
-"""Exceptions for connections that fail: what happened, to which server, and what to do about it."""
+"""Exceptions for failed connections: what happened, to which server, and what to do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves a server that is about to stop: a session is made elsewhere while the current one still answers."""
+"""Leaves a server that is about to stop: makes a session elsewhere while the current one still answers."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ _log = logging.getLogger("envwire.client")
 
 #: Seconds to wait after a failed attempt to make a session elsewhere.
 _PAUSE_SECONDS = 1.0
-#: Sessions that one process makes elsewhere at once. With 100 at once a vector environment of 250 sessions stood still
-#: for 1.1 to 4.5 s, since they took its processor.
+#: Sessions that one process makes elsewhere at the same time. With 100 at a time, a vector environment of 250 sessions
+#: stalled for 1.1 to 4.5 s, because they took its processor.
 _AT_ONCE = 4
 _turns = threading.Semaphore(_AT_ONCE)
 #: Longest wait for one's turn; the next request asks again.
 _TURN_SECONDS = 60.0
-#: How long all environments of a process may take to move before they step on, and which part of the time after that.
+#: Seconds that the environments of a process may spend on moving at once, and the fraction of the time after that.
 _MOVE_SECONDS, _MOVE_SHARE = 0.05, 0.5
-#: A server that stops sooner is left at any cost.
+#: If the server stops within this many seconds, `Pace` no longer holds a move back.
 _HURRY_SECONDS = 1.5
 
 
@@ -47,7 +47,7 @@ after_fork_in_child(_after_fork)
 
 
 class Departure:
-    """A session that is made in a thread, when it is its turn. If this is collected before `take`, it is closed.
+    """A session made in a thread, in its turn. It is closed if this object is garbage-collected before `take`.
 
     Args:
         make: Makes the session.
@@ -98,7 +98,7 @@ def close_unwanted(outcome: Future[Made] | asyncio.Future[Made]) -> None:
 
 
 class Pace:
-    """Bounds the time that moving to other servers takes from stepping: 50 ms at once, and half of it in the long run.
+    """Limits the time that moving to other servers takes from stepping: 50 ms at once, half of it in the long run.
 
     Args:
         clock: Monotonic time, in seconds.
@@ -117,7 +117,7 @@ class Pace:
         return self._left > 0
 
     def spend(self, seconds: float) -> None:
-        """Notes how long a move took; those of an event loop overlap, and do not add up."""
+        """Notes how long a move took; moves in an event loop overlap, so their times do not add up."""
         self._left = max(self._left - seconds, -_MOVE_SECONDS)
 
 
@@ -125,7 +125,7 @@ _pace = Pace()
 
 
 class Departures:
-    """Decides when one environment leaves its server, and makes the session to continue in.
+    """Decides when one environment leaves its server, and makes its next session.
 
     Args:
         maker: Makes the sessions.
@@ -144,7 +144,7 @@ class Departures:
         self._clock = clock
         self._departure: Departure | None = None
         self._not_before = 0.0
-        #: When the move that is under way began.
+        #: When the current move began.
         self._moving_at: float | None = None
 
     def due(
@@ -179,7 +179,7 @@ class Departures:
             return None
 
     def failed(self, made: Made, error: BaseException) -> None:
-        """Closes a session that could not be brought to the current state; tries again later if that can help."""
+        """Closes a session that could not be brought to the current state; tries again later if that may help."""
         _log.warning("cannot leave a server that is about to stop: %s", error)
         keeper.close_later(made.driver)
         self._moved()
@@ -187,7 +187,7 @@ class Departures:
         self._not_before = float("inf") if isinstance(error, ReplayError) else again
 
     def cancel(self) -> None:
-        """Discards the session that is being made: the current one is closed or lost, or was replaced by another."""
+        """Discards the session being made, because the current one is closed, lost or replaced."""
         self._moved()
         self._departure, self._not_before = None, 0.0
 

@@ -1,4 +1,4 @@
-"""Decides how long a request is repeated after its connection broke, and logs that. No I/O."""
+"""Decides how long a request is repeated after its connection broke, and logs it. No I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _log = logging.getLogger("envwire.client")
 
 
 class Outage:
-    """One request whose connection broke.
+    """The outage of one request, whose connection broke.
 
     Args:
         session: The session whose request is pending.
@@ -28,7 +28,7 @@ class Outage:
         self._logged: bool | None = None
 
     def pause(self, failure: BaseException) -> float:
-        """Returns how many seconds after a failure to send the request again, on a new connection.
+        """Returns the seconds to wait after a failure before the request is sent again, on a new connection.
 
         Raises:
             BaseException: The request is not sent again.
@@ -48,7 +48,7 @@ class Outage:
         return event.pause
 
     def _log_retry(self, failure: ServerUnavailableError, left: float) -> None:
-        """Logs how long attempts continue; only from the second failure on, because the first retry is immediate."""
+        """Logs how long attempts continue, from the second failure on: the first retry is immediate."""
         self._failures += 1
         if self._failures > 1 and self._logged is not failure.refused:
             self._logged = failure.refused

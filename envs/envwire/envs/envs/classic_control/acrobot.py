@@ -1,7 +1,7 @@
 """The acrobot: two links, a motor at the joint between them, and a height to reach.
 
-After Sutton, "Generalization in Reinforcement Learning" (1996), with the equations of motion as
-Sutton and Barto's book prints them.
+After Sutton, "Generalization in Reinforcement Learning" (1996), with the equations of motion in
+Sutton and Barto's book.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class AcrobotEnv(Env["NDArray[np.float32]", "int | np.integer[Any]"]):
         """Starts hanging down, nearly at rest.
 
         Raises:
-            ValueError: The bounds in ``options`` are no numbers or in the wrong order.
+            ValueError: The bounds in ``options`` are not numbers, or in the wrong order.
         """
         super().reset(seed=seed)
         low, high = reset_bounds(options, -0.1, 0.1)
@@ -114,7 +114,7 @@ class AcrobotEnv(Env["NDArray[np.float32]", "int | np.integer[Any]"]):
         return np.array([*angles, speed1, speed2], dtype=np.float32)
 
     def _derivative(self, state: list[float], torque: float) -> list[float]:
-        """How fast (theta1, theta2, theta1', theta2') changes.
+        """The derivative of (theta1, theta2, theta1', theta2') with respect to time.
 
         The order of the operations is part of the result: floating point is compared bit for bit.
         """

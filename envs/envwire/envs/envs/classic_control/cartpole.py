@@ -87,7 +87,7 @@ class CartPoleEnv(CartPolePhysics, Env["NDArray[np.float32]", "int | np.integer[
         """Starts near upright and at rest.
 
         Raises:
-            ValueError: The bounds in ``options`` are no numbers or in the wrong order.
+            ValueError: The bounds in ``options`` are not numbers, or in the wrong order.
         """
         super().reset(seed=seed)
         low, high = reset_bounds(options, -0.05, 0.05)
@@ -108,13 +108,13 @@ class CartPoleEnv(CartPolePhysics, Env["NDArray[np.float32]", "int | np.integer[
 class CartPoleVectorEnv(
     CartPolePhysics, VectorEnv["NDArray[np.float32]", "NDArray[np.integer[Any]]", "NDArray[Any]"]
 ):
-    """Many cart-poles, moved together as arrays. `CartPoleEnv` says what they do.
+    """Many cart-poles, moved together as arrays (see `CartPoleEnv`).
 
     The step after the one that ended an episode resets it, whatever its action, and earns 0.0. The
-    copies share one generator, so that they are not the single environment seeded n times.
+    copies share one generator, so they differ from n single environments with their own seeds.
 
     Args:
-        num_envs: How many.
+        num_envs: The number of copies.
         max_episode_steps: The steps after which an episode is truncated.
         render_mode: ``"rgb_array"`` or ``None``.
         sutton_barto_reward: As in `CartPoleEnv`.

@@ -22,7 +22,7 @@ class Continuous_MountainCarEnv(Valley["NDArray[np.float32]"]):  # noqa: N801 - 
 
     Args:
         render_mode: ``"rgb_array"`` or ``None``.
-        goal_velocity: The least velocity that counts at the goal.
+        goal_velocity: The lowest velocity at which the goal counts as reached.
     """
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:
@@ -43,8 +43,8 @@ class Continuous_MountainCarEnv(Valley["NDArray[np.float32]"]):  # noqa: N801 - 
         """
         if self.state is None:
             raise AssertionError("Call reset before using step method.")
-        # The state is float32 after the first step, and all of this in float32 with it: the scalars
-        # of numpy are kept as they are.
+        # The state is float32 after the first step. NumPy's scalars are kept, so all of this is
+        # computed in float32.
         position, velocity = self.state
         force: Any = min(max(action[0], self.min_action), self.max_action)
         velocity += force * self.power - 0.0025 * math.cos(3 * position)

@@ -52,7 +52,7 @@ class Valley(Env["NDArray[np.float32]", ActType]):
         """Starts at rest near the bottom.
 
         Raises:
-            ValueError: The bounds in ``options`` are no numbers or in the wrong order.
+            ValueError: The bounds in ``options`` are not numbers, or in the wrong order.
         """
         super().reset(seed=seed)
         low, high = reset_bounds(options, -0.6, -0.4)
@@ -76,7 +76,7 @@ class Valley(Env["NDArray[np.float32]", ActType]):
         return canvas.frame()
 
     def _pixel(self, position: float) -> tuple[float, float]:
-        """Where a position on the ground is in the picture."""
+        """The pixel of a position on the ground."""
         scale = _WIDTH / (self.max_position - self.min_position)
         height = math.sin(3 * position) * 0.45 + 0.55
         return (position - self.min_position) * scale, height * scale
@@ -84,7 +84,7 @@ class Valley(Env["NDArray[np.float32]", ActType]):
     def _draw_car(self, canvas: Canvas, position: float) -> None:
         x, y = self._pixel(position)
         slope = math.atan(3 * 0.45 * math.cos(3 * position))
-        # The axles are a wheel's radius from the ground, and that is at right angles to it.
+        # The axles are one wheel radius away from the ground, perpendicular to it.
         center = (x - 8 * math.sin(slope), y + 8 * math.cos(slope))
         body = [(-20.0, 0.0), (-20.0, 20.0), (20.0, 20.0), (20.0, 0.0)]
         canvas.polygon(rotate(body, slope, center), BLACK)
@@ -104,7 +104,7 @@ class MountainCarEnv(Valley["int | np.integer[Any]"]):
 
     Args:
         render_mode: ``"rgb_array"`` or ``None``.
-        goal_velocity: The least velocity that counts at the goal.
+        goal_velocity: The lowest velocity at which the goal counts as reached.
     """
 
     def __init__(self, render_mode: str | None = None, goal_velocity: float = 0) -> None:

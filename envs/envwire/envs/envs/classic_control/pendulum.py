@@ -62,7 +62,7 @@ class PendulumEnv(Env["NDArray[np.float32]", "NDArray[np.float32]"]):
         if self.state is None:
             raise AssertionError("Call reset before using step method.")
         theta, speed = self.state.tolist()
-        # The torque stays in the action's float32 where Gymnasium keeps it there: the reward shows.
+        # The torque stays in the action's float32, as in Gymnasium: otherwise the reward would differ.
         torque: Any = np.asarray(action).clip(-self.max_torque, self.max_torque)[0]
         cost = angle_normalize(theta) ** 2 + 0.1 * speed**2 + float(0.001 * torque**2)
         push = float(3.0 / (self.m * self.l**2) * torque)

@@ -1,4 +1,4 @@
-"""The ``low`` and ``high`` that `reset` takes in its options to choose the initial state from."""
+"""The options ``low`` and ``high`` of `reset`, between which the initial state is drawn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def reset_bounds(options: dict[str, Any] | None, low: float, high: float) -> tup
 
 
 def require_number(name: str, value: Any) -> float:
-    """Returns the option as a float; raises `ValueError` if it is no number."""
+    """Returns the option as a float; raises `ValueError` if it is not a number."""
     try:
         return float(value)
     except (ValueError, TypeError) as exc:

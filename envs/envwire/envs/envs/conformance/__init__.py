@@ -1,4 +1,4 @@
-"""The environments that the conformance suite drives; docs/conformance.md says what each must do.
+"""The environments of the conformance suite, specified in docs/conformance.md.
 
 They are registered when this package is imported, and a server imports it only when its operator names
 ``Conformance/...``: no pattern such as ``*`` lists them.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class BigEnv(Env[Any, Any]):
-    """An action *n* gives a uint8 array whose element *i* is ``i % 251``; a list gives a tuple of such."""
+    """An action *n* returns a uint8 array of *n* elements ``i % 251``; a list returns a tuple of such arrays."""
 
     observation_space = spaces.Box(0, 255, (2**20,), np.uint8)
     action_space = spaces.Discrete(2**31)

@@ -75,9 +75,9 @@ class CounterEnv(Env["NDArray[np.int64]", "int | np.integer[Any]"]):
         return None
 
     def get_state(self) -> tuple[int, int]:
-        """Returns what the next observation depends on."""
+        """Returns the state."""
         return self.steps, self.sum
 
     def set_state(self, state: tuple[int, int]) -> None:
-        """Goes back to a state."""
+        """Returns to a state."""
         self.steps, self.sum = state

@@ -1,4 +1,4 @@
-"""`Conformance/Echo-v0`: returns what it is given."""
+"""`Conformance/Echo-v0`: returns its actions and options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envwire.envs.core import Env
 
 
 class EchoEnv(Env[Any, Any]):
-    """An observation is the action, whatever that is; an info is the options.
+    """An observation is the action, of any type; an info is the options.
 
     A dictionary may say what a step returns: ``"echo"`` is the observation, ``"reward"``, ``"terminated"``,
     ``"truncated"`` and ``"info"`` are returned as they are, and ``"warn"`` is the text of a warning.

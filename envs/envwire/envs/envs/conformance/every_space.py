@@ -31,7 +31,7 @@ def _every_space() -> spaces.Dict:
 class EverySpaceEnv(Env[Any, Any]):
     """Observation and action space are a `Dict` with every kind of space; its tuple holds one space twice.
 
-    An observation is a sample of the space, which each reset with a seed seeds anew; a step takes any action.
+    An observation is a sample of the space, which each reset with a seed seeds; a step accepts any action.
     """
 
     def __init__(self, render_mode: str | None = None) -> None:
@@ -49,6 +49,6 @@ class EverySpaceEnv(Env[Any, Any]):
         return self.observation_space.sample(), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        """Returns a sample, and in the info whether the action was one."""
+        """Returns a sample, and in the info whether the action was in the space."""
         contained = self.action_space.contains(action)
         return self.observation_space.sample(), 0.0, False, False, {"contained": contained}

@@ -15,7 +15,7 @@ _RAISED = {kind.__name__: kind for kind in (ValueError, KeyError, RuntimeError, 
 
 
 class _FailingEnv(Env[Any, Any]):
-    """Has the spaces and the reset that the environments below share: an observation is 0."""
+    """Spaces and reset of the environments below, whose observation is 0."""
 
     observation_space = spaces.Discrete(2)
     action_space: spaces.Space[Any] = spaces.Discrete(2)
@@ -31,7 +31,7 @@ class _FailingEnv(Env[Any, Any]):
 
 
 class RaiseEnv(_FailingEnv):
-    """``Conformance/Raise-v0``: raises the exception that an action names, ``"ValueError"`` for instance.
+    """``Conformance/Raise-v0``: raises the exception that an action names, such as ``"ValueError"``.
 
     The exception has the arguments ``("asked for it", 7)``. The action ``"object"`` returns an observation without a
     wire form, ``"opaque"`` one in the info. The option ``"raise"`` names the exception of a reset, ``"raise_in_close"``
@@ -67,7 +67,7 @@ def _raise(name: Any) -> None:
 
 
 class SlowEnv(_FailingEnv):
-    """``Conformance/Slow-v0``: an action is a number of seconds, which the step takes. An observation counts steps."""
+    """``Conformance/Slow-v0``: a step takes as many seconds as its action. An observation counts steps."""
 
     _steps = 0
 

@@ -1,4 +1,4 @@
-"""`Conformance/Odd-v0`: what an environment in the language of its server can have, and others cannot."""
+"""`Conformance/Odd-v0`: features that only an environment in its server's own language can have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envwire.envs.core import Env, Wrapper
 
 
 class Pair(NamedTuple):
-    """An observation: a tuple of a class of its own."""
+    """An observation: a named tuple."""
 
     steps: int
     text: str
@@ -28,10 +28,10 @@ class OddEnv(Env[Pair, Any]):
     """An observation is a `Pair` of the steps and ``"odd"``; ``info`` is an `OrderedDict`.
 
     Args:
-        render_mode: Of no effect.
-        seconds: How long it takes to make it.
-        starts: ``"thread"`` or ``"process"``: what it has, beside what steps it, until it is closed.
-        odd_space: Whether its observation space is of a class of its own.
+        render_mode: Ignored.
+        seconds: How long the constructor takes.
+        starts: ``"thread"`` or ``"process"``: what the constructor starts and keeps until the environment is closed.
+        odd_space: Whether its observation space has a class of its own.
     """
 
     action_space = spaces.Discrete(2)
@@ -79,7 +79,7 @@ class OddEnv(Env[Pair, Any]):
 
 
 class Unnoted(Wrapper[Pair, Any, Pair, Any]):
-    """Does nothing, and does not note its arguments."""
+    """A wrapper that changes nothing and does not record its arguments."""
 
 
 def odd(**kwargs: Any) -> Unnoted:

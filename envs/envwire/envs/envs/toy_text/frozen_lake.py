@@ -62,7 +62,7 @@ class FrozenLakeEnv(Env["int | np.integer[Any]", "int | np.integer[Any]"]):
         desc: The map: strings of S (start), F (ice), H (hole) and G (goal).
         map_name: ``"4x4"`` or ``"8x8"`` if there is no ``desc``; ``None`` for a random 8x8.
         is_slippery: Whether a move may go off to either side instead.
-        success_rate: How likely a move on slippery ice goes where it should.
+        success_rate: The probability that a move on slippery ice goes in the chosen direction.
         reward_schedule: What reaching the goal, a hole and ice earns.
 
     Attributes:
@@ -106,7 +106,7 @@ class FrozenLakeEnv(Env["int | np.integer[Any]", "int | np.integer[Any]"]):
         self.lastaction: int | None = None
 
     def _outcomes(self, state: int, action: int, rewards: dict[bytes, float]) -> list[Transition]:
-        """What the action may lead to in a state."""
+        """The possible outcomes of an action in a state."""
         if self._tile(state) in (b"G", b"H"):
             return [(1.0, state, 0, True)]
         side = len(self._turns) // 2
@@ -202,8 +202,8 @@ def generate_random_map(size: int = 8, p: float = 0.8, seed: int | None = None) 
 
     Args:
         size: The number of rows and of columns.
-        p: How likely a square is ice.
-        seed: Of the draws; ``None`` for entropy.
+        p: The probability that a square is ice.
+        seed: Seed of the draws; ``None`` for entropy.
     """
     rng, _ = seeding.np_random(seed)
     p = min(1, p)

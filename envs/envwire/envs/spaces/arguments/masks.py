@@ -11,7 +11,7 @@ import numpy as np
 
 MaskKind: TypeAlias = Literal["mask", "probability"]
 
-#: The dtype that an array must have to be used as the one or the other.
+#: The required dtype of a mask and of probabilities.
 DTYPES: dict[MaskKind, type[np.generic]] = {"mask": np.int8, "probability": np.float64}
 
 

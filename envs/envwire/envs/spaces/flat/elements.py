@@ -130,7 +130,7 @@ def _flatten_graph(space: Graph, x: GraphInstance) -> GraphInstance:
 def unflatten(space: Space[Any], x: Any) -> Any:
     """Turns what `flatten` made back into an element.
 
-    Not every element of ``flatten_space(space)`` is what some element flattens to.
+    ``flatten_space(space)`` also has elements that no element of the space flattens to.
 
     Args:
         space: The space, not its flattened form.

@@ -1,4 +1,4 @@
-"""Opens the direct channel of a session: tries the addresses that the server offers, in order."""
+"""Opens the direct channel of a session: tries the server's addresses in order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _log = logging.getLogger("envwire.client")
 
 #: Bounds the delay that a firewall which drops packets costs; a server that listens answers within milliseconds.
 _DIAL_SECONDS = 3.0
-#: For each transport name, whether it tries Unix sockets, TCP ports, or both.
+#: For each transport name, whether Unix sockets (True) and TCP ports (False) are tried.
 KINDS = {"direct": (True, False), "direct-unix": (True,), "direct-tcp": (False,)}
 
 
@@ -32,7 +32,7 @@ class _BusyError(OSError):
 
 
 class Dialer:
-    """Opens the direct channel of one session, and opens it again after it broke.
+    """Opens the direct channel of one session, and reopens it after it broke.
 
     Args:
         target: HOST:PORT of the server, or any gRPC name.
@@ -41,7 +41,7 @@ class Dialer:
 
     Attributes:
         server: HOST:PORT of the session's server: a gateway that was asked for it is none. For messages.
-        why_not: Why no channel could be opened; empty while no attempt failed.
+        why_not: Why no channel could be opened; empty if no attempt has failed.
 
     Raises:
         TlsError: The certificates cannot be used.
@@ -56,16 +56,16 @@ class Dialer:
         self._hello = b""
         self._addresses: list[str] = []
         self._was_open = False
-        #: What is being connected, or was last.
+        #: The socket that is being connected, or was last.
         self._attempt: socket.socket | None = None
 
     @property
     def address(self) -> str:
-        """The address that is tried first; the only one, once a channel was open."""
+        """The address that is tried first; once a channel was open, the only one."""
         return next(iter(self._addresses), "")
 
     def use(self, made: pb.MakeResponse) -> None:
-        """Takes the addresses and the secret of a session that was made."""
+        """Sets the addresses and the secret of a new session."""
         owner = pb.SessionHeader(session_id=made.session_id, secret=made.secret)
         hello = direct_pb2.HelloRequest(header=owner, shared_memory=True)
         self._hello = hello.SerializeToString()
@@ -81,7 +81,7 @@ class Dialer:
             if not unix:
                 host, _, port = address.rpartition(":")
                 if not port.isdecimal():
-                    continue  # a form of a later version
+                    continue  # an address form of a later version
                 known = next(iter(addresses(self.server)), ("", 0))[0]
                 yield f"{host.strip('[]') or known}:{port}"
             elif ABSTRACT_NAMES and is_local(self._target):
@@ -121,8 +121,8 @@ class Dialer:
         """Opens a channel at an address; returns it, or the error with which the server refused to reopen it.
 
         Raises:
-            OSError: Nothing answers there, or another server than the one that made the session: a forwarded port may
-                lead anywhere, and the session's own server does not refuse its first channel.
+            OSError: Nothing answers there, or a server that did not make the session: a forwarded port may lead
+                anywhere, and the session's own server does not refuse its first channel.
         """
         channel = connect(address, _DIAL_SECONDS, self._context, self._authority, self._begun)
         try:

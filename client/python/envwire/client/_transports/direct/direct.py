@@ -17,19 +17,19 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES, STEP_REQUEST
 from envwire.wire.frames import Area, Reply
 
-#: The requests that the front answers itself.
+#: Requests that the front answers itself.
 _CONTROL = frozenset(
     ("list_environments", "make", "renew_lease", "get_server_info", "get_session_stats")
 )
 
 
 class DirectTransport:
-    """A direct channel, opened by the Make that goes through it. It serves one session.
+    """The direct channel of one session, which the session's Make opens.
 
     Args:
         target: HOST:PORT, or any gRPC name.
         kind: Name of this transport: "direct", or "direct-unix" and "direct-tcp", which never fall back to a stream.
-        open_grpc: Opens a gRPC transport by name; to the server of a session, once there is one.
+        open_grpc: Opens a gRPC transport by name; once there is a session, to its server.
         credentials: Certificates and token.
     """
 
@@ -46,7 +46,7 @@ class DirectTransport:
         self._front = target, credentials
         self._stream: Transport | None = None
         self._channel: Channel | None = None
-        #: A reply that did not come over the channel: the front's, or the refusal to open the channel again.
+        #: A reply that did not arrive over the channel: the front's, or the refusal to reopen the channel.
         self._early: Reply | None = None
         self._timeout = 0.0
 
@@ -95,12 +95,12 @@ class DirectTransport:
 
     @property
     def why_not(self) -> str:
-        """Why there is no direct channel; empty while no attempt to open one failed."""
+        """Why there is no direct channel; empty if no attempt to open one has failed."""
         return self._dialer.why_not
 
     @property
     def stream(self) -> Transport | None:
-        """The stream that is used if no channel could be opened."""
+        """The stream in use if no channel could be opened."""
         return self._stream
 
     def _send_over(self, channel: Channel, request: bytes, timeout: float) -> None:
@@ -126,7 +126,7 @@ class DirectTransport:
             raise self.given_up(error, self._timeout) from None
 
     def given_up(self, error: BaseException, timeout: float) -> BaseException:
-        """Closes the channel, so that a late reply is not taken for another's, and returns the exception to raise."""
+        """Closes the channel, so that a late reply cannot be taken for the next one; returns the exception to raise."""
         self._close_channel()
         # With ETIMEDOUT the kernel reports that the peer is gone; the request's own timeout has not passed.
         peer_gone = isinstance(error, OSError) and error.errno == errno.ETIMEDOUT
@@ -168,7 +168,7 @@ class DirectTransport:
         return found
 
     def fileno(self) -> int:
-        """Returns the channel's descriptor; -1 if the reply is here already or comes over gRPC."""
+        """Returns the channel's descriptor; -1 if the reply has arrived already or comes over gRPC."""
         return -1 if self._channel is None or self._early is not None else self._channel.fileno()
 
     def offer(self, buffer: Area) -> None:
@@ -177,7 +177,7 @@ class DirectTransport:
             self._channel.buffer = buffer
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
-        """Does nothing: the open channel or stream keeps the session."""
+        """Does nothing: the open channel or stream keeps the session alive."""
 
     def probe(self, timeout: float) -> bool:
         """Returns whether the server's front answers (see `Probeable.probe`)."""

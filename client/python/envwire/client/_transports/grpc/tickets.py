@@ -1,7 +1,7 @@
-"""Makes with a ticket: a farm's gateway says which server has room and signs for the client, which makes there itself.
+"""Makes with a ticket: a farm's gateway names a server with room and signs a ticket, with which the client makes there.
 
-So the gateway sees no secret of a session, and the server no token. Where that does not work, because the server cannot
-be reached from here for instance, the gateway relays the Make.
+So the gateway sees no session's secret, and the server sees no token. If this does not work, for example because the
+client cannot reach the server, the gateway relays the Make.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from envwire.wire.frames import Reply
 
 _log = logging.getLogger("envwire.client")
 
-#: What the gateway of a farm can do, in its capabilities.
+#: The capability of a gateway that issues tickets.
 CAPABILITY = "tickets"
 _FARM = farm_pb2.DESCRIPTOR.services_by_name["FarmService"].full_name
 _ALLOCATE, _MAKE = f"/{_FARM}/Allocate", f"/{SERVICE.full_name}/Make"
 _TICKET = "envwire-ticket-bin"
-#: What else goes to the server of what a client shows the gateway.
+#: Names of the metadata that the client sends to the server as well as to the gateway.
 _TRACE = frozenset({"traceparent", "tracestate"})
-#: A server that answers no sooner is reached through the gateway.
+#: How long to wait for the server; a slower one is reached through the gateway.
 _CONNECT = ConnectWait(1.0, refused=False)
 _ALLOCATE_SECONDS = 5.0
-#: Refusals for which the gateway finds another server, or relays.
+#: Refusals after which the gateway finds another server, or relays.
 _NOT_HERE = frozenset({Reason.CAPACITY_REACHED, Reason.DRAINING, Reason.UNAUTHENTICATED})
 
 
 @dataclass(frozen=True)
 class TicketCredentials(Credentials):
-    """Credentials that show a ticket in place of a token.
+    """Credentials with a ticket instead of a token.
 
     Attributes:
         ticket: The ticket.
@@ -59,15 +59,15 @@ class TicketCredentials(Credentials):
 
     @property
     def metadata(self) -> tuple[tuple[str, str | bytes], ...]:
-        """What each call carries to say who calls."""
+        """The metadata with the ticket and the trace, for each call."""
         return ((_TICKET, self.ticket), *self.trace)
 
 
 class Ticketed(NamedTuple):
-    """What came of a Make with a ticket.
+    """The result of a Make with a ticket.
 
     Attributes:
-        connection: To the server.
+        connection: The connection to the server.
         reply: The InteractResponse.
     """
 
@@ -76,10 +76,10 @@ class Ticketed(NamedTuple):
 
 
 def make_with_ticket(gateway: Connection, message: bytes, timeout: float) -> Ticketed | None:
-    """Makes an environment at a server that a gateway names; None where the gateway has to be asked to make it.
+    """Makes an environment at a server that a gateway names; None if the gateway has to make it.
 
     Args:
-        gateway: The connection to what may be a gateway.
+        gateway: The connection to a server that may be a gateway.
         message: The MakeRequest.
         timeout: Seconds for the Make.
     """
@@ -89,7 +89,7 @@ def make_with_ticket(gateway: Connection, message: bytes, timeout: float) -> Tic
         return None
     credentials = _with_ticket(gateway, allocation.ticket)
     try:
-        # Where a token would not be sent without TLS, the session's secret is not either.
+        # If a token would need TLS here, the session's secret does too.
         gateway.credentials.check_target(allocation.address)
         there = Connection(allocation.address, _CONNECT, credentials)
     except RemoteError as error:
@@ -103,7 +103,7 @@ def make_with_ticket(gateway: Connection, message: bytes, timeout: float) -> Tic
 
 
 def _allocate(gateway: Connection, request: pb.MakeRequest) -> farm_pb2.Allocation | None:
-    """Returns a slot for a Make; None for a copy, whose server is known, and where the farm has no slot to give."""
+    """Returns a slot for a Make; None for a copy, whose server is known, or if the farm has no free slot."""
     if request.HasField("copy_of"):
         return None
     asked = farm_pb2.AllocateRequest(
@@ -132,7 +132,7 @@ def _with_ticket(gateway: Connection, ticket: bytes) -> TicketCredentials:
 
 
 def _make(there: Connection, message: bytes, timeout: float) -> Reply | None:
-    """Makes the environment; returns None where the gateway may know another server."""
+    """Makes the environment; returns None if the gateway may know another server."""
     unary: Any = there.channel.unary_unary
     call = partial(unary(_MAKE), message, timeout=timeout, metadata=there.metadata)
     try:
