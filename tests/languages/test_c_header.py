@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -11,7 +12,7 @@ import envwire.envs as gym
 from envwire.server import Server
 from tests.faults.test_gone_servers import free_port
 from tests.faults.wire import Wire
-from tests.languages.programs import running
+from tests.languages.programs import program, running
 from tests.languages.rollouts import SEED, cuts
 
 ENV_ID = "CartPole-v1"
@@ -76,3 +77,10 @@ def test_a_server_that_is_not_there_is_said_to_be() -> None:
     with running("cpp", "rollout_c", "127.0.0.1", str(free_port()), ENV_ID, "1") as process:
         process.communicate("", timeout=30)
         assert process.returncode == 1
+
+
+def test_a_make_that_failed_says_why_at_the_reset() -> None:
+    command = [*program("cpp", "rollout_c"), "127.0.0.1", str(free_port()), ENV_ID, "1"]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert finished.returncode == 1
+    assert finished.stderr.startswith("UNAVAILABLE: no server with a direct port answers there")

@@ -544,6 +544,7 @@ static int envwire__take(envwire_env* env, unsigned kind, envwire_result* result
 static int envwire__serve(envwire_env* env, unsigned kind, envwire_result* result) {
   unsigned char header[16] = {0};
   uint32_t size;
+  if (env->ended && env->sequence == 0 && env->has_error) return -1; /* it was not made, and says why */
   if (env->ended) return envwire__fail(env, "SESSION_CLOSED", "the session has ended; make another environment");
   env->scratch.size = 0;
   envwire__put_number(&env->scratch, 2, ++env->sequence);

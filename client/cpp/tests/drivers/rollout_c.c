@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   long long action;
   if (argc != 5) return 2;
   env = envwire_make(argv[1], argv[2], argv[3], NULL);
-  if (envwire_error(env) != NULL || envwire_reset(env, atoll(argv[4]), &result) != 0) {
+  if (envwire_reset(env, atoll(argv[4]), &result) != 0) {
     fprintf(stderr, "%s: %s\n", envwire_reason(env), envwire_error(env));
     envwire_close(env);
     return 1;
