@@ -49,9 +49,10 @@ del (
 )  # importing them is what lists them
 
 
-def result(proxy: Proxy, name: str) -> Result:
+def result(proxy: Proxy, name: str, stop: str = "") -> Result:
     (check,) = (check for check in CHECKS if check.name == name)
-    runner = Runner(Access(proxy.target), Selection([check.profile], [name]), seconds=3.0)
+    access = Access(proxy.target, stop=stop)
+    runner = Runner(access, Selection([check.profile], [name]), seconds=3.0)
     (found,) = runner.results()
     return found
 
@@ -119,3 +120,46 @@ def test_a_unix_socket_with_tls_is_found(checked: Server) -> None:
             found = result(proxy, "access.the-unix-socket-is-plain[direct]")
         speaker.join(10.0)
     assert found.outcome is Outcome.FAILED
+
+
+class Unnoticed(Behaviour):
+    """Tells nothing when it is stopped."""
+
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        response = via.forward(request)
+        response.ClearField("notices")
+        return response
+
+
+class KeptAsItWas(Behaviour):
+    """Sends a kept answer with the notices that it had."""
+
+    def __init__(self) -> None:
+        self.kept: dict[bytes, pb.InteractResponse] = {}
+
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        if not request.HasField("step"):
+            return via.forward(request)
+        raw = request.SerializeToString(deterministic=True)
+        if raw not in self.kept:
+            self.kept[raw] = via.forward(request)
+        return self.kept[raw]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "outcome"),
+    [
+        (Behaviour, Outcome.PASSED),
+        (Unnoticed, Outcome.FAILED),
+        (KeptAsItWas, Outcome.FAILED),
+    ],
+)
+def test_a_server_that_stops_in_silence_is_found(
+    behaviour: type[Behaviour], outcome: Outcome
+) -> None:
+    with (
+        Server(["Conformance/*"], drain_timeout=30.0) as server,
+        Proxy(server.target, behaviour()) as proxy,
+    ):
+        name = "draining.a-server-that-stops-says-so[unary]"
+        assert result(proxy, name, f"kill {server.pid}").outcome is outcome

@@ -59,7 +59,9 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
         yield Access(server.target, tokens["player"], ca, cert, key, tokens["observer"])
 
 
-@pytest.mark.parametrize("check", marked([one for one in CHECKS if one.profile not in SECURED]))
+@pytest.mark.parametrize(
+    "check", marked([one for one in CHECKS if one.profile not in {*SECURED, "drain"}])
+)
 def test_the_server_passes(checked: Server, check: Check) -> None:
     passes(check, Access(checked.target))
 
@@ -76,3 +78,10 @@ def test_an_observer_that_plays_is_found(secured: Access) -> None:
     (check,) = (one for one in CHECKS if one.name == "access.an-observer-does-not-play[unary]")
     playing = replace(secured, observe_token=secured.token)
     assert made(check, playing).outcome is Outcome.FAILED
+
+
+def test_a_server_that_is_told_to_stop_passes() -> None:
+    (check,) = (one for one in CHECKS if one.profile == "drain")
+    assert CHECKS[-1] is check
+    with Server(["Conformance/*"], drain_timeout=30.0) as server:
+        passes(check, Access(server.target, stop=f"kill {server.pid}"))

@@ -87,7 +87,9 @@ def _runner(
     if unknown := set(profiles) - PROFILES.keys():
         stop(f"no profile {', '.join(sorted(unknown))}; there are {', '.join(PROFILES)}", USAGE)
     return Runner(
-        Access(target, given.token, given.ca, given.cert, given.key, given.observe_token),
+        Access(
+            target, given.token, given.ca, given.cert, given.key, given.observe_token, given.stop
+        ),
         Selection(profiles, tuple(run or ()), (*given.skip, *(skip or ()))),
         known,
         seed,

@@ -17,6 +17,7 @@ class Configuration:
     Attributes:
         token: Token to send.
         observe_token: One of scope "observe" alone.
+        stop: Command that tells the server to stop, for the profile "drain", which comes last.
         ca: PEM file of the authority that signed the server's certificate.
         cert: PEM file of the client's certificate.
         key: PEM file of its key.
@@ -29,6 +30,7 @@ class Configuration:
 
     token: str = ""
     observe_token: str = ""
+    stop: str = ""
     ca: str = ""
     cert: str = ""
     key: str = ""

@@ -1,4 +1,4 @@
-"""A client's credentials: token and certificates."""
+"""How a check reaches the server: address, token and certificates, and how it stops it."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ class Access:
         ca: PEM file of the authority that signed the server's certificate; empty for a server without TLS.
         cert: PEM file of the client's certificate; empty for none.
         key: PEM file of its key.
+        stop: Command that tells the server to stop; empty for none.
     """
 
     target: str
@@ -28,6 +29,7 @@ class Access:
     cert: str = ""
     key: str = ""
     observe_token: str = ""
+    stop: str = ""
 
     @property
     def host(self) -> str:

@@ -57,6 +57,7 @@ PROFILES: Mapping[str, Callable[[Scene], bool]] = {
     "ops": _has_health,
     "auth": lambda scene: bool(scene.access.token),
     "tls": lambda scene: bool(scene.access.ca),
+    "drain": lambda scene: bool(scene.access.stop),
 }
 
 

@@ -13,11 +13,13 @@ from envwire.conformance.checks.capabilities import (  # isort: skip
     member_replays,
     health,
     access,
+    draining,
 )
 
 __all__ = [
     "access",
     "attributes",
+    "draining",
     "forks",
     "health",
     "member_replays",
