@@ -1,18 +1,18 @@
-"""What the AdminServices of servers and gateways have in common: the size of a page, and refusals."""
+"""Shared checks of the AdminServices of servers and gateways: page sizes and names."""
 
 from __future__ import annotations
 
 from envwire.admin.v1 import admin_pb2 as pb
 from envwire.codec import FaultError, Reason
 
-#: Characters of an id or a page token; those that are given out have less than 400.
+#: Most characters of an id or a page token; valid ones have less than 400.
 _MAX_NAME = 1000
-#: Sessions of a page: some 200 kB, where gRPC's clients take 4 MB by default.
+#: Most sessions on a page: some 200 kB, while gRPC's clients accept 4 MB by default.
 _MAX_PAGE = 1000
 
 
 def page_size(request: pb.ListSessionsRequest) -> int:
-    """Returns the most sessions of a page.
+    """Returns the requested page size, within its limit.
 
     Raises:
         FaultError: MALFORMED_REQUEST.
@@ -24,7 +24,7 @@ def page_size(request: pb.ListSessionsRequest) -> int:
 
 
 def check_name(field: str, name: str) -> None:
-    """Refuses a name that is too long to be one.
+    """Refuses a name that is too long to be valid.
 
     Raises:
         FaultError: MALFORMED_REQUEST.
@@ -34,7 +34,7 @@ def check_name(field: str, name: str) -> None:
 
 
 def malformed(text: str) -> FaultError:
-    """Returns the error of a request that cannot be served as it is."""
+    """Returns the MALFORMED_REQUEST error with a text."""
     return FaultError(
         Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/admin/v1 describes"
     )

@@ -1,4 +1,4 @@
-"""What an operator asks of a server: which sessions there are, to end one, to drain."""
+"""AdminService of a server: lists sessions, ends one, drains the server."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class AdminService:
     Args:
         sessions: The server's sessions.
         clock: Monotonic time, in seconds.
-        drain_order: Given to drain the server.
+        drain_order: The order to drain the server.
 
     Attributes:
-        methods: What serves each method, with its name in the table of scopes.
+        methods: For each method, its name in the table of scopes and the function that serves it.
     """
 
     def __init__(

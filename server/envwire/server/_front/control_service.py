@@ -26,19 +26,19 @@ Handler = Callable[[Any, Client], Awaitable[pb.InteractResponse]]
 
 
 class ControlService:
-    """Serves requests without a session, and those about a session that its process need not answer.
+    """Serves requests without a session, and requests about a session that need no answer from its process.
 
     Args:
         config: The server's settings.
-        loaded: What the server makes.
+        loaded: The environments that the server makes.
         sessions: Its sessions.
-        maker: Makes them.
-        admission: Tells whether the server drains.
-        reloading: Keeps what the server makes as its files are; None to leave it as it was loaded.
-        direct_addresses: Where direct channels begin.
+        maker: Makes the sessions.
+        admission: Knows whether the server drains.
+        reloading: Reloads the environments after edits; None without --dev.
+        direct_addresses: Addresses of the direct port.
 
     Attributes:
-        handlers: The methods by their requests' fields in InteractRequest.
+        handlers: The methods, by their requests' fields in InteractRequest.
     """
 
     def __init__(
@@ -69,12 +69,12 @@ class ControlService:
         }
 
     def sweep(self) -> None:
-        """Drops kept answers to Makes that cannot be repeated any more, and notes what steps take."""
+        """Drops kept answers to Makes that can no longer be repeated, and updates the step times."""
         self._kept.sweep()
         self._step_times.look(self._sessions)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
-        """Makes a session, once for each id of a Make."""
+        """Makes a session, once per request id."""
         making = partial(self._make, request, client)
         return await self._kept.once(client.name, request, making)
 
@@ -91,11 +91,11 @@ class ControlService:
     async def list_environments(
         self, _: pb.ListEnvironmentsRequest, __: Client
     ) -> pb.InteractResponse:
-        """Lists what the server makes."""
+        """Lists the environments that the server makes."""
         return pb.InteractResponse(list_environments=self._loaded.environments)
 
     async def renew_lease(self, request: pb.RenewLeaseRequest, _: Client) -> pb.InteractResponse:
-        """Lets a session live for another lease."""
+        """Renews a session's lease."""
         session = self._sessions.find(request.header.session_id, request.header.secret)
         session.attendance.touch()
         lease = pb.RenewLeaseResponse(lease=to_duration(session.attendance.lease))
@@ -104,7 +104,7 @@ class ControlService:
     async def get_session_stats(
         self, request: pb.GetSessionStatsRequest, _: Client
     ) -> pb.InteractResponse:
-        """Returns how many requests a session served, and how long they took."""
+        """Returns how many requests a session served and how long they took."""
         session = self._sessions.find(request.header.session_id, request.header.secret)
         seen = session.counters
         stats = pb.GetSessionStatsResponse(

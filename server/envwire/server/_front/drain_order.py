@@ -1,4 +1,4 @@
-"""The order to drain and stop a server, by a signal or by its operator's call; the first one counts."""
+"""The order to drain and stop a server, given by a signal or the operator's call; the first one counts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class DrainOrder:
-    """Is given once; giving it again changes nothing.
+    """An order that takes effect once; giving it again changes nothing.
 
     Args:
         timeout: Seconds that sessions have to end, unless the order says otherwise.
@@ -28,7 +28,7 @@ class DrainOrder:
             timeout: Seconds that sessions have to end; None for the server's setting.
 
         Returns:
-            The seconds that they have, by this order or by the first one.
+            The seconds that they have, by this order or an earlier one.
         """
         if not self.given:
             self.given = True

@@ -1,4 +1,4 @@
-"""Runs a server's event loop: uvloop where it is installed, signal handlers, and the limit of open files."""
+"""Runs a server's event loop: uvloop if available, signal handlers, and the limit of open files."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ T = TypeVar("T")
 
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:
-    """Runs the process in uvloop where it is installed, which relays a fifth faster, else in asyncio's own loop."""
+    """Runs a coroutine in uvloop if installed, which relays a fifth faster, else in asyncio's own loop."""
     hide_memory()
     inherit_orphans()
     use_one_heap()
     keep_freed_memory()
     try:
         import uvloop
-    except ModuleNotFoundError:  # uvloop is not built for every platform
+    except ModuleNotFoundError:  # uvloop has no build for some platforms
         asyncio.run(main)
     else:
         uvloop.run(main)
@@ -40,7 +40,7 @@ def stop_on_signals() -> asyncio.Event:
 async def unless_stopped(
     stop: asyncio.Event, starting: Coroutine[Any, Any, T]
 ) -> asyncio.Task[T] | None:
-    """Waits for what starts, and cancels it when `stop` is set; returns it when it ended before."""
+    """Awaits a start; cancels it and returns None if `stop` is set first, else returns its finished task."""
     started, stopped = asyncio.create_task(starting), asyncio.create_task(stop.wait())
     try:
         await asyncio.wait({started, stopped}, return_when=asyncio.FIRST_COMPLETED)
@@ -52,6 +52,6 @@ async def unless_stopped(
 
 
 def raise_file_limit() -> None:
-    """Allows as many open files as the system lets us: a session needs five in the front."""
+    """Raises the limit of open files as far as the system allows, since a session needs five in the front."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -1,7 +1,7 @@
 """The front: wires together admission, sessions and relaying, and runs no environment code.
 
 Requests and responses are InteractRequest and InteractResponse as bytes. A session's requests are relayed unparsed and
-without their header, so that no environment's process learns a secret.
+without their header, so that no session process learns a secret.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ class Front:
     Args:
         config: The server's settings.
         clock: Monotonic time, in seconds.
-        access: Tells clients apart.
+        access: Identifies clients.
         groups: The environments that can be made, and their fork servers.
 
     Attributes:
-        access: Tells clients apart.
-        notices: What clients are told beside their answers.
+        access: Identifies clients.
+        notices: Notices that are sent with answers.
         admin_service: Serves the operator.
         observe_service: Serves watchers.
-        drain_order: Given to drain and stop the server.
-        slot_orders: Obeys the gateways of a farm.
-        packages: What is installed in interpreters of groups.
+        drain_order: The order to drain and stop the server.
+        slot_orders: Executes the slot orders of a farm's gateways.
+        packages: Packages in the interpreters of groups.
 
     Raises:
-        OSError: The port of the direct channel is taken.
+        OSError: The port of the direct channel is in use.
     """
 
     def __init__(
@@ -113,10 +113,10 @@ class Front:
         """Loads the environments and returns a front that serves them.
 
         Raises:
-            ValueError: The token file cannot be understood.
-            OSError: It cannot be read, or the port of the direct channel is taken.
-            ForkserverError: An id is unknown or in two groups, a module cannot be imported, or an interpreter is not
-                fit.
+            ValueError: The token file is invalid.
+            OSError: The token file cannot be read, or the port of the direct channel is in use.
+            ForkserverError: An id is unknown or in two groups, a module cannot be imported, or an interpreter is
+                unsuitable.
         """
         access = Access(config, clock)
         groups = Groups(config)
@@ -128,7 +128,7 @@ class Front:
             raise
 
     def http_routes(self) -> Routes:
-        """Returns what operators read at the HTTP port."""
+        """Returns the routes of the HTTP port."""
         from envwire.server._front.http.operations import operations
         from envwire.server._front.http.server_metrics import ServerMetrics
 
@@ -137,7 +137,7 @@ class Front:
         return operations(self.access, lambda: not admission.draining, metrics)
 
     async def drain(self, timeout: float) -> None:
-        """Takes no more sessions, and waits up to `timeout` seconds for the open ones to end."""
+        """Refuses new sessions, and waits up to `timeout` seconds for the open ones to end."""
         self.notices.drain(timeout)
         self._warm_pool.close()
         await self._upkeep.drain(timeout)
@@ -154,7 +154,7 @@ class Front:
     async def exchange(
         self, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED
     ) -> bytes:
-        """Serves one request and returns its reply; whatever goes wrong is in the reply."""
+        """Serves one request and returns its reply, which reports all errors."""
         try:
             reply = await self._exchange(raw, stream, client)
         except FaultError as fault:

@@ -1,4 +1,4 @@
-"""Notices that the server sends to all clients beside its answers."""
+"""Notices that the server sends to all clients along with its answers."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Notices:
             self._stops_at = self._clock() + seconds
 
     def beside(self) -> bytes:
-        """Returns what to put behind an InteractResponse; nothing when there is nothing to tell."""
+        """Returns the bytes to append to an InteractResponse; empty without a notice."""
         if self._stops_at is None:
             return b""
         return pb.InteractResponse(notices=self._notices(self._stops_at)).SerializeToString()
 
     def trailing(self) -> bytes:
-        """Returns the NoticeList of a unary call; nothing when there is nothing to tell."""
+        """Returns the NoticeList for a unary call's trailing metadata; empty without a notice."""
         if self._stops_at is None:
             return b""
         return status_pb2.NoticeList(notices=self._notices(self._stops_at)).SerializeToString()

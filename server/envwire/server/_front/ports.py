@@ -1,4 +1,4 @@
-"""Ports that are taken, in words that say what to do."""
+"""Errors for ports that cannot be bound, with what to do about it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 
 
 def check_free(host: str, port: int) -> None:
-    """Checks that nothing else listens on a port: gRPC would log a line of its own and not name the option.
+    """Checks that a port is free, since gRPC's own error would not name the option.
 
     Raises:
         OSError: The port is in use.
@@ -32,8 +32,8 @@ def cannot_bind(
         host: The address.
         port: The port.
         option: The option that names the port.
-        error: What the system said.
-        zero: What 0 means for the option.
+        error: The system's error.
+        zero: Meaning of 0 for the option.
     """
     if error.errno == errno.EADDRINUSE:
         return OSError(

@@ -18,11 +18,11 @@ _LOOK_SECONDS = 0.5
 
 
 class Reloading:
-    """Looks for edits before each Make, and every half a second so that the log tells of them at once.
+    """Checks for edits before each Make, and every half second so that the log reports them soon.
 
     Args:
-        group: Its fork server is replaced after an edit, and what it loaded brought up to date.
-        sessions: Those there are keep the code that they began with.
+        group: The group whose fork server is replaced after an edit.
+        sessions: The sessions, which keep the code that they began with.
     """
 
     def __init__(self, group: Group, sessions: Sessions) -> None:
@@ -35,10 +35,10 @@ class Reloading:
         self._watching = asyncio.ensure_future(self._watch())
 
     async def refresh(self) -> None:
-        """Loads the environments again if their files were edited, or could not be imported the last time.
+        """Reloads the environments if their files were edited, or the last import failed.
 
         Raises:
-            FaultError: ENVIRONMENT_RAISED: a module cannot be imported as it is now.
+            FaultError: ENVIRONMENT_RAISED: a module cannot be imported.
         """
         await self._bring_up_to_date(again=bool(self._broken))
         if self._broken:
@@ -48,7 +48,7 @@ class Reloading:
             )
 
     async def stop(self) -> None:
-        """Looks no more, and gives up a reload under way."""
+        """Stops the checks, and cancels a reload in progress."""
         self._watching.cancel()
         if self._reloading is not None:
             self._reloading.cancel()
@@ -63,13 +63,15 @@ class Reloading:
         while self._reloading is not None and not self._reloading.done():
             await asyncio.wait({self._reloading})
         if again or self._files.edited():
-            # A client that does not wait for it must not leave it half done.
+            # A separate task: a client that stops waiting must not cancel the reload.
             self._reloading = asyncio.ensure_future(self._reload())
             await asyncio.shield(self._reloading)
 
     async def _reload(self) -> None:
         edited = ", ".join(map(os.path.relpath, self._files.edited())) or "another file"
-        files = SourceFiles(self._loaded.files)  # a file that is edited meanwhile is edited again
+        files = SourceFiles(
+            self._loaded.files
+        )  # state from before the reload, so that an edit during it is noticed
         try:
             loaded = await self._forkserver.reload()
         except (ForkserverError, OSError) as error:

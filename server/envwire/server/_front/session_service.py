@@ -1,4 +1,4 @@
-"""Requests of sessions: relayed to their process without the session header, and answered with its reply."""
+"""Relays the requests of sessions to their process, without the session header, and returns the replies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envwire.v1 import environment_pb2 as pb
 
 
 class SessionService:
-    """Serves what goes to a session.
+    """Serves the requests of sessions.
 
     Args:
         sessions: The sessions of the server.
@@ -21,9 +21,9 @@ class SessionService:
         self._sessions = sessions
 
     def find_stepped(self, raw: bytes, stream: Stream | None) -> tuple[SessionRecord, bytes] | None:
-        """Returns the session of a step and the step without its header, neither being parsed.
+        """Returns the session of a step and the step without its header, without parsing either.
 
-        None means only that the request has to be parsed: it is no step, or the first of its session on the stream.
+        None means that the request must be parsed: it is not a step, or the first of its session on the stream.
         """
         known = self._sessions.recognise(raw)
         return known if known is not None and (stream is None or stream.uses(known[0])) else None
@@ -35,19 +35,19 @@ class SessionService:
 
         Args:
             kind: Its field in InteractRequest.
-            header: Says whose it is.
+            header: Session id and secret.
             request: The InteractRequest without the header.
-            stream: The stream on which it came.
+            stream: The stream on which it arrived.
 
         Raises:
-            FaultError: There is no such session, or it ended.
+            FaultError: There is no such session, or it has ended.
         """
         try:
             session = self._sessions.find(header.session_id, header.secret)
         except FaultError as fault:
             if (
                 kind == "close" and fault.reason in END_REASONS
-            ):  # closing what has ended is harmless
+            ):  # closing an ended session is harmless
                 return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
             raise
         if stream is not None:

@@ -1,4 +1,4 @@
-"""Counts what a server or a gateway did since its start, for metrics; of a step, the bytes that gRPC carried."""
+"""Counters of a server or a gateway since its start, for metrics. A step only adds the bytes that gRPC carried."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError
 
-#: Upper bounds of the buckets of a Make's duration, in seconds: from packed environments to simulators that load maps.
+#: Upper bounds of the histogram of Make durations, in seconds: from packed environments to simulators that load maps.
 MAKE_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
-#: Outcomes of a Make beside the reasons of errors.
+#: Outcomes of a Make other than the reasons of errors.
 MADE, CANCELLED = "MADE", "CANCELLED"
 
 
 @dataclass
 class Histogram:
-    """Durations by buckets.
+    """A histogram of durations.
 
     Attributes:
-        counts: How many fell into each bucket; the last one has no upper bound.
+        counts: Number of durations in each bucket; the last bucket has no upper bound.
         total: Their sum, in seconds.
     """
 
@@ -46,16 +46,16 @@ class MakeCount:
 
 
 class Tally:
-    """What a server or a gateway did since it started.
+    """Counters of a server or a gateway since its start.
 
     Args:
         clock: Monotonic time, in seconds.
 
     Attributes:
-        makes: Makes by outcome.
-        make_seconds: How long they took, those in a queue included.
-        ends: Sessions that ended, by the reason that their clients are told.
-        received: Bytes of requests over gRPC, those of direct channels not among them.
+        makes: Number of Makes by outcome.
+        make_seconds: Their durations, including time in the queue.
+        ends: Number of ended sessions, by the reason that their clients get.
+        received: Bytes of requests over gRPC, without direct channels.
         sent: Bytes of their answers.
     """
 
@@ -68,7 +68,7 @@ class Tally:
 
     @contextmanager
     def making(self) -> Generator[MakeCount]:
-        """Counts a Make, whose outcome is set inside; an error's reason is taken from it."""
+        """Counts the Make inside the `with` block, which sets its outcome; an error's reason is the outcome."""
         count, begun = MakeCount(), self._clock()
         try:
             yield count

@@ -15,7 +15,7 @@ from envwire.server._ipc.allocation import Heap
 _log = logging.getLogger("envwire.server")
 
 _SWEEP_SECONDS = 0.1
-#: Looking at the heap takes some 10 us.
+#: Seconds between two checks of the heap, each of which takes some 10 us.
 _HEAP_SECONDS = 2.0
 
 
@@ -27,7 +27,7 @@ class Upkeep:
         access: Knows which clients were revoked.
         admission: Closed when the server drains.
         sessions: The sessions.
-        sweep: Swept as well, each time.
+        sweep: Also called at each sweep.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Upkeep:
             self._heap.look()
 
     async def drain(self, timeout: float) -> None:
-        """Takes no more sessions and waits, `timeout` seconds at most, until those there are have ended."""
+        """Refuses new sessions and waits up to `timeout` seconds until the open ones have ended."""
         self._admission.close()
         _log.info("draining: %d sessions have %g s to end", len(self._sessions), timeout)
         for process in {session.process for session in self._sessions}:

@@ -1,1 +1,1 @@
-"""The direct port: connections are accepted, authenticated, and handed to the process of their session."""
+"""The direct port: accepts connections, authenticates them, and hands them to the process of their session."""

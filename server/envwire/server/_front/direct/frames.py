@@ -1,4 +1,4 @@
-"""Reads single frames from a new connection, without reading a byte past them: the rest belongs to the session."""
+"""Reads single frames from a new connection, and no byte beyond them, since the rest belongs to the session."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _DISCARD_BYTES = 1 << 16
 
 
 async def receive_hello(connection: socket.socket) -> direct_pb2.HelloRequest:
-    """Reads what a connection begins with.
+    """Reads the hello of a connection.
 
     Raises:
         FaultError: MALFORMED_REQUEST.
-        OSError: The connection broke, or is no direct channel.
+        OSError: The connection broke, or is not a direct channel.
     """
     if await _receive(connection, len(PREAMBLE)) != PREAMBLE:
         raise ConnectionError("not a direct channel")
@@ -33,12 +33,12 @@ async def receive_hello(connection: socket.socket) -> direct_pb2.HelloRequest:
 
 
 async def receive_frame(connection: socket.socket, limit: int, what: str) -> bytes:
-    """Reads a frame without attachments and returns its message; one that is too long is not read.
+    """Reads a frame without attachments and returns its message; a frame that is too long is not read.
 
     Args:
-        connection: A socket that does not block.
-        limit: Most bytes of the message.
-        what: What the message is.
+        connection: A non-blocking socket.
+        limit: Largest message, in bytes.
+        what: Name of the message, for errors.
 
     Raises:
         FaultError: MALFORMED_REQUEST.
@@ -67,11 +67,11 @@ async def _receive(connection: socket.socket, length: int) -> bytes:
 async def send_response(
     connection: socket.socket, response: direct_pb2.HelloResponse, seconds: float
 ) -> None:
-    """Sends a frame that holds an answer to a hello.
+    """Sends the answer to a hello as a frame.
 
     Raises:
         OSError: The connection broke.
-        asyncio.TimeoutError: The client does not take it.
+        asyncio.TimeoutError: The client does not read it.
     """
     message = response.SerializeToString()
     frame = HEADER.pack(len(message), 0, 0) + message
@@ -80,7 +80,7 @@ async def send_response(
 
 
 async def discard(connection: socket.socket, most_bytes: int, seconds: float) -> None:
-    """Reads what a client still sends, and throws it away: to its end, or as much and as long as is said."""
+    """Reads and discards what a client still sends, up to `most_bytes` and for up to `seconds`."""
     buffer = bytearray(_DISCARD_BYTES)
 
     async def read() -> None:

@@ -1,7 +1,7 @@
 """Listens on the direct port and hands each connection to the process that holds its session.
 
-A connection first shows a session's secret, or identifies a client that asks for a session. Connections that do neither
-are closed after a timeout, and their number is bounded.
+A connection begins with a session's secret, or with the credentials of a client that asks for a session. Connections
+that send neither are closed after a timeout, and their number is bounded.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _log = logging.getLogger("envwire.server")
 _HELLO_SECONDS = 5.0
 _MOST_UNDECIDED = 256
 _BACKLOG = 512
-#: No more files can be opened, or memory had, for the moment.
+#: Errors of a system that is temporarily out of files or memory.
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS = 0.2
-#: A client whose machine is gone is detected after the sum of these.
+#: Options for detecting a client whose machine is gone: idle seconds, seconds between probes, number of probes.
 _KEEPALIVE = ((socket.TCP_KEEPIDLE, 15), (socket.TCP_KEEPINTVL, 5), (socket.TCP_KEEPCNT, 3))
 
 
 class _Discarded(NamedTuple):
-    """How much of what a client still sends is thrown away once it was refused.
+    """How much a refused client may still send, which is discarded.
 
-    Closing at once would reset the connection and destroy the refusal on its way to a client that is still sending.
+    Closing at once would reset the connection, and a client that is still sending would never see the refusal.
     """
 
     most_bytes: int
@@ -56,14 +56,14 @@ _DISCARDED_OF_CLIENTS = _Discarded(1 << 26, 5.0)
 
 @dataclass
 class Peer:
-    """A client that connected.
+    """A connected client.
 
     Attributes:
-        connection: A plain socket to it.
-        client: The socket that ends with it: the same, or what TLS runs over.
-        address: Where it is; empty for one on this machine's Unix socket.
-        certificate: Subject of the certificate that TLS checked; empty for none.
-        discarded: What is read of it when it is refused.
+        connection: A plain socket to the client.
+        client: The client's own socket: the same, or the one that TLS runs over.
+        address: Its address; empty for a client on this machine's Unix socket.
+        certificate: Subject of the certificate that TLS verified; empty for none.
+        discarded: How much it may still send after a refusal.
     """
 
     connection: socket.socket
@@ -79,10 +79,10 @@ class DirectListener:
     Args:
         config: The server's settings.
         sessions: The sessions to look up.
-        makes: Makes those that are asked for here.
+        makes: Serves Makes on this port.
 
     Attributes:
-        addresses: Where clients connect, in the order to try.
+        addresses: Addresses for clients, in the order to try.
     """
 
     def __init__(self, config: ServerConfig, sessions: Sessions, makes: DirectMakes) -> None:
@@ -96,20 +96,20 @@ class DirectListener:
         self.addresses: list[str] = []
 
     def start(self) -> None:
-        """Binds and listens, unless the operator wants no direct channel.
+        """Binds and listens, unless direct channels are switched off.
 
         Raises:
-            OSError: The port is taken.
+            OSError: The port is in use.
         """
         if self._config.direct_port < 0:
             return
         self._listen(self._bind_unix())
-        # Elsewhere than on loopback, firewalls and containers let through what somebody chose: a port by number.
+        # Beyond loopback, firewalls and containers only pass ports that somebody configured by number.
         if self._config.direct_port or self._config.loopback:
             self._listen(self._bind_tcp())
 
     def _bind_unix(self) -> socket.socket:
-        # An abstract name leaves no file behind, however the server ends.
+        # An abstract socket leaves no file behind, however the server ends.
         name = f"envwire-{secrets.token_hex(8)}"
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(f"\0{name}")
@@ -151,7 +151,7 @@ class DirectListener:
         task.add_done_callback(self._undecided.discard)
 
     def _pause(self, listener: socket.socket) -> None:
-        """Pauses accepting: the loop would report a connection that cannot be accepted again and again."""
+        """Pauses accepting, since the event loop would report an unacceptable connection over and over."""
         loop = asyncio.get_running_loop()
         loop.remove_reader(listener)
         loop.call_later(_PAUSE_SECONDS, self._resume, listener)
@@ -170,7 +170,7 @@ class DirectListener:
                     await _refuse(peer, fault)
 
     async def _prepared(self, connection: socket.socket) -> Peer:
-        """Returns a plain socket to a client, with TLS ended where there is any."""
+        """Returns a plain socket to a client, terminating TLS if it is used."""
         try:
             address = _address(connection)
             if connection.family == socket.AF_UNIX:
@@ -203,21 +203,21 @@ class DirectListener:
         await asyncio.wait_for(admitting, _HELLO_SECONDS)
 
     async def _make(self, peer: Peer, hello: direct_pb2.MakeHello) -> direct_pb2.HelloResponse:
-        """Makes a session for a client, which is known before anything is read of what it wants."""
+        """Makes a session for a client, which is authenticated before its Make is read."""
         client = self._makes.identify(peer.address, peer.certificate, hello)
         peer.discarded = _DISCARDED_OF_CLIENTS
         reading = receive_frame(peer.connection, self._makes.max_bytes, "MakeRequest")
         request = await asyncio.wait_for(reading, _HELLO_SECONDS)
         if (
             task := asyncio.current_task()
-        ):  # it is decided; how long a Make takes is the environment's affair
+        ):  # no timeout: a Make takes as long as the environment needs
             self._undecided.discard(task)
             self._making.add(task)
             task.add_done_callback(self._making.discard)
         return await self._makes.make(request, client)
 
     def stop(self) -> None:
-        """Stops listening; open channels live as long as their sessions. Stopping twice is harmless."""
+        """Stops listening; open channels remain until their sessions end. Stopping twice is harmless."""
         for task in self._undecided | self._making:
             task.cancel()
         while self._listeners:
@@ -242,7 +242,7 @@ def _neither_or_both(hello: direct_pb2.HelloRequest) -> FaultError:
 
 
 async def _refuse(peer: Peer, fault: FaultError) -> None:
-    """Tells a client why it is not let in, and that nothing more comes; TLS has no half of a connection to end."""
+    """Sends a client the refusal, and shuts down the sending half of the connection unless TLS is used."""
     response = direct_pb2.HelloResponse()
     encode_fault(fault, response.error)
     await send_response(peer.connection, response, _HELLO_SECONDS)
@@ -252,5 +252,5 @@ async def _refuse(peer: Peer, fault: FaultError) -> None:
 
 
 def _address(connection: socket.socket) -> str:
-    """Returns where a client is; nothing for one on this machine's Unix socket."""
+    """Returns a client's address; empty for a client on this machine's Unix socket."""
     return "" if connection.family == socket.AF_UNIX else str(connection.getpeername()[0])

@@ -1,6 +1,6 @@
 """Makes on the direct port, for clients without gRPC: the client authenticates first, then sends its Make.
 
-The same service as over gRPC decides about the Make; this module reads and writes the frames.
+The Make is served by the same service as over gRPC; this module only reads and writes the frames.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ class Exchange(Protocol):
 
 
 class DirectMakes:
-    """Serves the Makes that come on the direct port.
+    """Serves the Makes on the direct port.
 
     Args:
-        access: Tells clients apart.
+        access: Authenticates clients.
         exchange: Serves requests.
-        max_bytes: Most bytes of a MakeRequest.
+        max_bytes: Largest MakeRequest, in bytes.
     """
 
     def __init__(self, access: Access, exchange: Exchange, max_bytes: int) -> None:
@@ -37,7 +37,7 @@ class DirectMakes:
         self.max_bytes = max_bytes
 
     def identify(self, address: str, certificate: str, hello: direct_pb2.MakeHello) -> Client:
-        """Returns who says hello.
+        """Returns the client that sent a hello.
 
         Raises:
             FaultError: UNAUTHENTICATED.
@@ -50,10 +50,10 @@ class DirectMakes:
 
         Args:
             request: A MakeRequest, not parsed yet.
-            client: Who asks.
+            client: The client.
 
         Returns:
-            What to answer: the session, or why there is none.
+            The answer: the session, or the error.
         """
         reply = await self._exchange(REQUESTS.wrap("make", request), client=client)
         kind, content = RESPONSES.unwrap(reply)

@@ -1,6 +1,6 @@
 """Detects whether the client of a direct channel is still connected, without asking the session process.
 
-A session process could claim for ever that its client is connected, and so keep its session. So the front keeps a
+A session process could claim forever that its client is connected, to keep its session. The front therefore keeps a
 descriptor of the connection and asks the kernel about its state. Traffic on the connection does not wake the front.
 """
 
@@ -11,17 +11,17 @@ import socket
 
 
 class Presence:
-    """Watches a connection for its end, by descriptors of its own.
+    """Watches a connection for its end, with its own descriptors.
 
     Args:
-        client: What ends with the client, which stays the caller's.
-        connection: What the session's process reads: the same, or another one where TLS lies between.
+        client: The client's own socket; the caller keeps ownership.
+        connection: The socket that the session process reads: the same, or the inner one of a TLS relay.
 
     Attributes:
-        unread: Whether, at the last look, something had come that the process had not read.
+        unread: Whether the last check found bytes that the process had not read.
 
     Raises:
-        OSError: It is closed already, or no more files can be opened.
+        OSError: The connection is already closed, or no more files can be opened.
     """
 
     def __init__(self, client: socket.socket, connection: socket.socket | None = None) -> None:
@@ -41,11 +41,11 @@ class Presence:
 
     @property
     def lasted(self) -> bool:
-        """Whether neither side had ended the connection at the last look."""
+        """Whether the last check found the connection open on both sides."""
         return self._client.fileno() >= 0
 
     def lasts(self) -> bool:
-        """Returns whether neither side has ended the connection; it takes about 1 us."""
+        """Checks whether the connection is open on both sides, which takes about 1 us."""
         if self._client.fileno() < 0:
             return False
         events = dict(self._poll.poll(0))
@@ -55,7 +55,7 @@ class Presence:
         return self.lasted
 
     def close(self) -> None:
-        """Closes its own descriptors; the connection ends when the session's process has closed its own."""
+        """Closes these descriptors; the connection ends once the session process has closed its own."""
         self.unread = False
         self._client.close()
         self._read.close()

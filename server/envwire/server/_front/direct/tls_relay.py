@@ -1,6 +1,6 @@
 """Terminates TLS for direct channels in the front, so that session processes never hold the server's key.
 
-What arrives is passed on over a pair of sockets, and back. The channel behind it is the same as without TLS.
+Bytes are relayed over a socket pair, in both directions. The channel behind it is the same as without TLS.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import cast
 
 
 class _End(asyncio.Protocol):
-    """One end of a relay: what arrives here is written at the other end, as fast as that takes it."""
+    """One end of a relay, which writes what it receives to the other end, as fast as that accepts it."""
 
     def __init__(self) -> None:
         self._other: _End | None = None
         self._transport: asyncio.Transport | None = None
 
     def join(self, other: _End) -> None:
-        """Begins to pass on what arrives."""
+        """Begins to relay to the other end."""
         self._other = other
         if self._transport is not None:
             self._transport.resume_reading()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        self._transport.pause_reading()  # until the other end is there
+        self._transport.pause_reading()  # until the other end exists
 
     def data_received(self, data: bytes) -> None:
         if self._other is not None and self._other._transport is not None:
@@ -48,10 +48,10 @@ class _End(asyncio.Protocol):
 
 
 class _ClientEnd(_End):
-    """The end at the client.
+    """The end that faces the client.
 
     Args:
-        client: Its connection, by a descriptor of the relay's own.
+        client: The client's connection, as the relay's own descriptor.
     """
 
     def __init__(self, client: socket.socket) -> None:
@@ -69,18 +69,18 @@ class _ClientEnd(_End):
 async def end_tls(
     connection: socket.socket, context: ssl.SSLContext
 ) -> tuple[socket.socket, socket.socket, str]:
-    """Shakes hands with a client.
+    """Performs the TLS handshake with a client, and relays from then on.
 
     Returns:
-        A plain socket to the client; that which TLS runs over, which is the relay's to close; and whom the client's
-        certificate is for.
+        A plain socket to the client, the socket that TLS runs over (owned by the relay), and the subject of the
+        client's certificate.
 
     Args:
-        connection: The client's connection; the relay owns it from now on.
+        connection: The client's connection; the relay takes ownership.
         context: The server's certificates.
 
     Raises:
-        OSError: No secure connection came about.
+        OSError: The handshake failed.
     """
     loop = asyncio.get_running_loop()
     client = connection.dup()
@@ -101,9 +101,11 @@ async def end_tls(
 
 
 def _subject(certificate: bytes | None) -> str:
-    """Returns whom a certificate is for, as gRPC says it."""
+    """Returns the subject of a certificate, in the form that gRPC uses."""
     if not certificate:
         return ""
-    from cryptography.x509 import load_der_x509_certificate  # a tenth of a server's imports
+    from cryptography.x509 import (
+        load_der_x509_certificate,
+    )  # slow: a tenth of a server's import time
 
     return load_der_x509_certificate(certificate).subject.rfc4514_string()

@@ -1,1 +1,1 @@
-"""A server in a farm: it registers with gateways, reports to them, and obeys them."""
+"""A server's side of a farm: registers with gateways, reports load, and executes their orders."""

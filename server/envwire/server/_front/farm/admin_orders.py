@@ -1,4 +1,4 @@
-"""Serves what an operator asks of the gateway of a farm: calls of AdminService, which come over the registration."""
+"""Serves the AdminService calls of a farm's operator, which a gateway forwards over the registration."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ _log = logging.getLogger("envwire.server")
 def gateway_client(gateway: str, *, shown_token: bool) -> Client:
     """Returns a gateway as a client of the server that joined it.
 
-    It has checked the scope of the operator. A gateway that needs no token of its servers has no operators either, so
-    one that asks for more than a list is not the one that was meant: where nobody shows a token, any process of the
-    machine could take the port of a gateway that is gone.
+    The gateway has checked the operator's scope. A gateway without tokens has no operators, so it may only list
+    sessions: if it asks for more, it may be another process of this machine that took the port of a dead gateway.
 
     Args:
-        gateway: HOST:PORT that was joined.
+        gateway: HOST:PORT of the gateway.
         shown_token: Whether the server joined with a token.
     """
     return Client(
@@ -33,11 +32,11 @@ def gateway_client(gateway: str, *, shown_token: bool) -> Client:
 
 
 class AdminOrders:
-    """Obeys one gateway.
+    """Serves the calls that one gateway forwards.
 
     Args:
-        service: Serves the calls.
-        gateway: Who orders.
+        service: The server's AdminService.
+        gateway: The gateway, as a client.
     """
 
     def __init__(self, service: AdminService, gateway: Client) -> None:
@@ -45,7 +44,7 @@ class AdminOrders:
         self._gateway = gateway
 
     def obey(self, order: farm_pb2.AdminOrder) -> farm_pb2.AdminAnswer:
-        """Serves a call; what goes wrong is in the answer."""
+        """Serves a call; errors are reported in the answer."""
         answer = farm_pb2.AdminAnswer(order_id=order.order_id)
         try:
             self._serve(order, answer)

@@ -1,4 +1,4 @@
-"""A server's fingerprint: servers with equal fingerprints can be expected to produce equal numbers."""
+"""A server's fingerprint: servers with equal fingerprints are expected to compute equal numbers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LENGTH = 16
 def fingerprint(libraries: Iterable[LibraryInfo], others: Iterable[str]) -> str:
     """Returns the fingerprint of this machine, its packages and the libraries that make environments.
 
-    Numbers depend on the packages, and on what the processor can do: NumPy picks its loops by that.
+    Numbers depend on the packages and on the processor's features, by which NumPy chooses its loops.
 
     Args:
-        libraries: Those of all groups.
-        others: Packages of interpreters other than this one, by name, version and group.
+        libraries: The libraries of all groups.
+        others: Packages of other interpreters, with name, version and group.
     """
     packages = sorted({f"{each.name}=={each.version}" for each in distributions()})
     facts = [
@@ -36,7 +36,7 @@ def fingerprint(libraries: Iterable[LibraryInfo], others: Iterable[str]) -> str:
 
 
 def _processor_features() -> list[str]:
-    """Returns the features of the first processor in their order; none where the system does not tell."""
+    """Returns the features of the first processor, in their order; empty if the system does not list them."""
     try:
         lines = _CPU.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""Registers a server with the gateways of a farm, and registers it again when a registration ends."""
+"""Registers a server with the gateways of a farm, again whenever a registration ends."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from envwire.v1 import environment_pb2 as pb
 _log = logging.getLogger("envwire.server")
 
 _REGISTER = "/envwire.farm.v1.FarmService/Register"
-#: Longest wait for a gateway's answer to a hello.
+#: Longest wait for a gateway's answer to a hello, in seconds.
 _ANSWER_SECONDS = 5.0
-#: How often the load is read; it is reported when it changed. Reading it takes 0.1 ms.
+#: Seconds between two readings of the load, which takes 0.1 ms; it is reported when it has changed.
 _LOOK_SECONDS = 0.1
-#: Pause before the next attempt: doubled each time, and random, so that a farm does not return in one moment. A gateway
-#: that was restarted has its servers again within the longest one.
+#: Bounds of the pause before the next attempt, in seconds. It doubles each time and is random, so that the servers of a
+#: farm do not all return at once. A restarted gateway has its servers again within the longest pause.
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 _OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),  # otherwise gRPC's backoff outlives the channel
@@ -45,7 +45,7 @@ _OPTIONS = (
 
 
 class _OutdatedGatewayError(Exception):
-    """A gateway that knows no tunnels, by which alone it could reach the server."""
+    """The gateway does not support tunnels, without which it cannot reach the server."""
 
 
 @asynccontextmanager
@@ -56,12 +56,12 @@ async def joined(
 
     Args:
         config: The server's settings.
-        front: Tells what the server is and how busy.
+        front: Describes the server and its load.
         target: HOST:PORT that the server is bound to.
         token: To join with; empty for that in the setting's file, if any.
 
     Raises:
-        OSError: A file of the settings cannot be read.
+        OSError: A file named in the settings cannot be read.
     """
     joiner = Joiner(config, front, target, token) if config.gateways else None
     tasks = [asyncio.ensure_future(joiner.stay(name)) for name in config.gateways if joiner]
@@ -77,7 +77,7 @@ async def joined(
 
 
 class Joiner:
-    """A server as gateways see it.
+    """Registers one server with its gateways.
 
     Args:
         config: The server's settings.
@@ -103,7 +103,7 @@ class Joiner:
         self._leaving = asyncio.Event()
 
     def leave(self) -> None:
-        """Ends the registrations: the server's sessions are over."""
+        """Ends the registrations, which tells the gateways that the server's sessions are over."""
         self._leaving.set()
 
     async def stay(self, gateway: str) -> None:
@@ -113,10 +113,10 @@ class Joiner:
         )
 
     async def _repeat(self, attempt: Callable[[], Awaitable[None]], failure: str) -> None:
-        """Attempts something again and again until the server leaves.
+        """Repeats an attempt until the server leaves, with pauses.
 
         Args:
-            attempt: Returns or raises when it is over.
+            attempt: The attempt; returns or raises when it has ended.
             failure: What to log when it raises.
         """
         pause, said, clock = _FIRST_PAUSE, "", asyncio.get_running_loop().time
@@ -126,27 +126,27 @@ class Joiner:
                 await attempt()
             except _FAILURES as error:
                 reason = _told(error)
-                if reason != said:  # once, and not with each attempt
+                if reason != said:  # log it once, not at each attempt
                     _log.warning("%s: %s", failure, reason)
                 said = reason
-            if clock() - begun > _LONGEST_PAUSE:  # it was well for a while
+            if clock() - begun > _LONGEST_PAUSE:  # it worked for a while
                 pause, said = _FIRST_PAUSE, ""
             await self._rest(pause * random.uniform(0.5, 1.0))  # noqa: S311
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _rest(self, seconds: float) -> None:
-        """Waits, until the server leaves at most."""
+        """Waits for the given time, or until the server leaves."""
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._leaving.wait(), seconds)
 
     async def _register(self, gateway: str) -> None:
-        """Registers, then reports and obeys until the gateway ends it.
+        """Registers, then reports load and executes orders until the gateway ends the registration.
 
         Raises:
-            grpc.RpcError: The gateway is not there, or refuses.
-            asyncio.InvalidStateError: It ended the registration.
-            asyncio.TimeoutError: It says nothing.
-            _OutdatedGatewayError: It knows no tunnels, and the server needs one.
+            grpc.RpcError: The gateway is unreachable, or refuses.
+            asyncio.InvalidStateError: The gateway ended the registration.
+            asyncio.TimeoutError: The gateway does not answer.
+            _OutdatedGatewayError: The server needs a tunnel, which the gateway does not support.
         """
         async with self._channel(gateway) as channel:
             call: Any = channel.stream_stream(
@@ -185,9 +185,9 @@ class Joiner:
             )
 
     async def _tunnel(self, gateway: str, key: bytes) -> None:
-        """Carries one connection of a gateway.
+        """Carries one connection from a gateway.
 
-        On a channel of its own: behind observations on a slow line, reports would come too late.
+        It uses its own channel, because reports would arrive late behind observations on a slow line.
         """
         async with self._channel(gateway) as channel:
             await carry_connection(channel, self._metadata, key, self._own_port)
@@ -221,7 +221,7 @@ class Joiner:
         return pb.InteractResponse.FromString(raw).get_server_info
 
     async def _obey(self, call: Any, writing: asyncio.Lock, admin: AdminOrders) -> None:
-        """Obeys the gateway's orders until it ends the registration."""
+        """Executes the gateway's orders until it ends the registration."""
         while (ordered := await call.read()) is not grpc.aio.EOF:
             async with writing:  # the gateway relies on the order of answers and reports
                 if ordered.HasField("admin_order"):
@@ -233,7 +233,7 @@ class Joiner:
     async def _report(
         self, call: Any, writing: asyncio.Lock, beat: float, obeying: asyncio.Task[None]
     ) -> None:
-        """Reports the load when it changed, and after `beat` seconds when it did not."""
+        """Reports the load when it has changed, and at least every `beat` seconds."""
         said, age = None, 0.0
         while not self._leaving.is_set():
             if obeying.done():
@@ -260,13 +260,13 @@ class Joiner:
 
 
 def _address_to_register(target: str) -> str:
-    """Returns where a gateway reaches a server; ":PORT" when only the gateway can tell on which host that is."""
+    """Returns the address at which a gateway reaches the server; ":PORT" if only the gateway can tell the host."""
     host, _, port = target.rpartition(":")
     return f":{port}" if _is_unspecified(host.strip("[]")) else target
 
 
 def _own_port(target: str) -> tuple[str, int]:
-    """Returns where this machine reaches the server."""
+    """Returns the address at which this machine reaches the server."""
     host, _, port = target.rpartition(":")
     host = host.strip("[]")
     local = "::1" if ":" in host else "127.0.0.1"
@@ -280,7 +280,7 @@ def _is_unspecified(host: str) -> bool:
         return False
 
 
-#: How an attempt ends that is to be repeated.
+#: Errors after which an attempt is repeated.
 _FAILURES = (
     *(grpc.RpcError, asyncio.TimeoutError, asyncio.InvalidStateError),
     *(OSError, _OutdatedGatewayError),
@@ -288,7 +288,7 @@ _FAILURES = (
 
 
 def _told(error: Exception) -> str:
-    """Returns why a gateway refused, or could not be reached."""
+    """Returns why a gateway refused or could not be reached."""
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name}: {error.details()}"
     if isinstance(

@@ -1,4 +1,4 @@
-"""Obeys the orders of gateways about free slots: a server decides itself what it keeps, so that two gateways agree."""
+"""Executes gateways' orders about free slots. The server keeps the reservations, so that several gateways agree."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _Action = farm_pb2.SlotOrder.Action
 
 
 class SlotOrders:
-    """Keeps slots of one server.
+    """Reserves slots of one server.
 
     Args:
-        sessions: Whose slots.
-        admission: Tells whether the server drains.
+        sessions: The server's sessions.
+        admission: Knows whether the server drains.
     """
 
     def __init__(self, sessions: Sessions, admission: Admission) -> None:
@@ -27,7 +27,7 @@ class SlotOrders:
 
     @property
     def reserved(self) -> int:
-        """How many slots are kept."""
+        """Number of reserved slots."""
         return self._sessions.reservations.slots
 
     @property
@@ -41,7 +41,7 @@ class SlotOrders:
         return farm_pb2.ClientSlots(slots=tokens)
 
     def obey(self, order: farm_pb2.SlotOrder) -> farm_pb2.SlotAnswer | None:
-        """Does as it is told; returns the answer to an order that reserves."""
+        """Executes an order; returns the answer if it is a reservation."""
         name, held = order.reservation_id, to_seconds(order.held)
         if order.action == _Action.ACTION_RESERVE:
             granted = not self._admission.draining and self._sessions.keep(

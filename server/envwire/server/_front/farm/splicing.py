@@ -1,11 +1,11 @@
-"""Passes the bytes of a connection on over a call, and those of the call over the connection."""
+"""Relays bytes between a connection and a gRPC call, in both directions."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
 
-#: Most bytes of one message.
+#: Largest message, in bytes.
 PIECE_BYTES = 256 * 1024
 
 
@@ -15,16 +15,16 @@ async def splice(
     read: Callable[[], Awaitable[bytes]],
     write: Callable[[bytes], Awaitable[None]],
 ) -> None:
-    """Returns when either has ended; both have ended then.
+    """Relays until either side ends, then ends both.
 
-    Each way one piece at a time is passed on, and the next one is read when that was taken: what waits is bounded by
-    the buffers of the connection and by the HTTP/2 window of the call.
+    In each direction the next piece is read only after the last one was written, so the bytes in transit are bounded by
+    the buffers of the connection and the HTTP/2 window of the call.
 
     Args:
         reader: Reads from the connection.
-        writer: Writes to it.
-        read: Reads from the call; what is false is its end.
-        write: Writes to it.
+        writer: Writes to the connection.
+        read: Reads from the call; a false value is the end.
+        write: Writes to the call.
     """
 
     async def to_call() -> None:

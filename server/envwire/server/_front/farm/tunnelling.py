@@ -1,4 +1,4 @@
-"""The server's end of a tunnel: a call to a gateway carries a connection that the gateway opens to this server."""
+"""The server's end of a tunnel: a call to a gateway that carries a connection from the gateway to this server."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ async def carry_connection(
     """Waits until the gateway opens a connection, and carries it until it ends.
 
     Args:
-        channel: To the gateway.
-        metadata: What the server shows it.
-        key: Of the tunnel.
+        channel: Channel to the gateway.
+        metadata: Metadata of the call.
+        key: Key of the tunnel.
         port: Host and port of this server.
 
     Raises:
-        grpc.RpcError: The gateway is not there, or refuses.
-        OSError: This server is not at its port.
+        grpc.RpcError: The gateway is unreachable, or refuses.
+        OSError: This server does not accept connections at its port.
     """
     call = channel.stream_stream(_TUNNEL, _request, _data)(metadata=(*metadata, (_KEY, key)))
     try:

@@ -1,4 +1,4 @@
-"""What all gRPC ports share: authentication, errors, limits and certificates."""
+"""Shared parts of all gRPC ports: authentication, errors, limits and certificates."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from envwire.v1 import status_pb2
 
 _log = logging.getLogger("envwire.server")
 
-#: Trailing metadata in which a call that fails carries its ErrorStatus.
+#: Key of the trailing metadata that carries a failed call's ErrorStatus.
 STATUS_KEY = "grpc-status-details-bin"
-#: Metadata of a client that comes from a farm's gateway.
+#: Keys of the metadata of a client that comes from a farm's gateway.
 RESERVATION_KEY, TICKET_KEY = "envwire-reservation-bin", "envwire-ticket-bin"
 _CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 
-#: Time between pings to a silent client, and time to wait for the answer. A dead client is detected after their sum.
+#: Interval of pings to a silent client, and longest wait for their answer. A dead client is detected after their sum.
 _KEEPALIVE_MS, _KEEPALIVE_TIMEOUT_MS = 20_000, 10_000
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
 def options(config: Listening) -> list[tuple[str, int]]:
-    """Returns the options of a port."""
+    """Returns the gRPC options of a port."""
     return [
         ("grpc.max_receive_message_length", config.max_message_bytes),
         ("grpc.max_send_message_length", config.max_message_bytes),
-        # With this probe gRPC widens its receive windows on fast connections, before anybody is authenticated: 200
-        # calls of a stranger on one connection cost 154 MiB, without it 2 MiB. The price: 1 MB to the server takes
-        # 6 ms instead of 3.
+        # With this probe gRPC widens its receive windows on fast connections, even before authentication: 200
+        # unauthenticated calls on one connection took 154 MiB, and 2 MiB without it. Without it, sending 1 MB to the
+        # server takes 6 ms instead of 3.
         ("grpc.http2.bdp_probe", int(not config.tokens)),
         ("grpc.so_reuseport", 0),  # otherwise two servers could bind the same port silently
         ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
@@ -51,12 +51,12 @@ def options(config: Listening) -> list[tuple[str, int]]:
         (
             "grpc.http2.max_ping_strikes",
             0,
-        ),  # a client may keep an idle connection alive as it likes
+        ),  # a client may ping an idle connection at any rate
     ]
 
 
 def peer_identity(context: Context) -> PeerIdentity:
-    """Returns a caller's address and certificate, and what it shows in metadata."""
+    """Returns a caller's address, certificate and credentials from its metadata."""
     shown: dict[str, Any] = dict(context.invocation_metadata() or ())
     certificate = b"".join(context.auth_context().get("x509_subject", ()))
     peer = unquote(context.peer())
@@ -72,7 +72,7 @@ def peer_identity(context: Context) -> PeerIdentity:
 
 
 async def turn_away(context: Context, fault: FaultError) -> NoReturn:
-    """Refuses a caller."""
+    """Ends a caller's call with a fault."""
     peer, reason = context.peer(), fault.reason.value
     _log.info("turned away %s: %s", peer, reason, extra=extra(client=peer, reason=reason))
     await abort(context, fault_reply(fault).error)
@@ -81,17 +81,18 @@ async def turn_away(context: Context, fault: FaultError) -> NoReturn:
 async def abort(
     context: Context, status: status_pb2.ErrorStatus, trailer: tuple[tuple[str, bytes], ...] = ()
 ) -> NoReturn:
-    """Ends a call with an error and trailing metadata; metadata that was set before is not sent."""
+    """Ends a call with an error and trailing metadata; metadata that was set earlier is not sent."""
     details = ((STATUS_KEY, status.SerializeToString()), *trailer)
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
     await context.abort(code, status.message[:1000], details)
 
 
 class Configurations:
-    """The server's certificates as gRPC asks for them: at each handshake, from its own threads, one at a time.
+    """The server's certificates, for gRPC, which asks at each handshake, from its own threads, one at a time.
 
-    A new configuration replaces the one that other handshakes may be using, and gRPC does not guard against that: a new
-    one for every connection crashed the server under many handshakes. So gRPC gets a new one only after a change.
+    A new configuration replaces the one that other handshakes may be using, and gRPC does not guard against that:
+    returning a new one for every connection crashed the server under many handshakes. gRPC therefore gets a new one
+    only after a change.
     """
 
     def __init__(self, tls: ServerTls) -> None:
@@ -103,7 +104,7 @@ class Configurations:
         return _configuration(self._taken)
 
     def changed(self) -> grpc.ServerCertificateConfiguration | None:
-        """Returns a new configuration; None when the certificates have not changed."""
+        """Returns a new configuration; None if the certificates have not changed."""
         now = self._tls.certificates()
         if now is self._taken:
             return None
@@ -117,7 +118,7 @@ def _configuration(certificates: Certificates) -> grpc.ServerCertificateConfigur
 
 
 def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
-    """Returns credentials that take the certificates anew when they have changed."""
+    """Returns credentials that reload the certificates after a change."""
     ours = Configurations(tls)
     changed: Any = ours.changed  # the type stubs do not allow None
     return grpc.dynamic_ssl_server_credentials(ours.first(), changed, tls.asks_clients)
@@ -127,7 +128,7 @@ def bind(server: grpc.aio.Server, config: Listening, tls: ServerTls | None) -> s
     """Binds a server to its address; returns it as HOST:PORT.
 
     Raises:
-        OSError: The address is taken or not this machine's.
+        OSError: The address is in use or does not belong to this machine.
     """
     host = f"[{config.host}]" if ":" in config.host else config.host
     address = f"{host}:{config.port}"

@@ -1,4 +1,4 @@
-"""`grpc.health.v1`: needs no authentication, tells the server's health and reads nothing else from the request."""
+"""`grpc.health.v1`: reports the server's health, without authentication."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from grpc_health.v1 import health, health_pb2
 
 from envwire.v1 import environment_pb2 as pb
 
-#: Strangers that may watch at the same time, on all connections.
+#: Most simultaneous watches by unauthenticated callers, over all connections.
 MAX_WATCHING = 256
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 
@@ -22,11 +22,11 @@ _Context = grpc.aio.ServicerContext[Any, Any]
 class Health:
     """Health of one server.
 
-    A request names a service, and may be as large as any message. It is read only for authenticated callers; others get
+    A request names a service and may be as large as any message. It is read only for authenticated callers; others get
     the health of the whole server.
 
     Args:
-        admitted: Tells whether a caller is let in.
+        admitted: Returns whether a caller is authenticated.
     """
 
     def __init__(self, admitted: Callable[[_Context], bool]) -> None:
@@ -35,7 +35,7 @@ class Health:
         self._watching = 0
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Returns what serves its methods."""
+        """Returns the gRPC handlers."""
         answer: Any = health_pb2.HealthCheckResponse.SerializeToString
         return grpc.method_handlers_generic_handler(
             health.SERVICE_NAME,

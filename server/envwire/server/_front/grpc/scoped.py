@@ -1,4 +1,4 @@
-"""Unary methods beside EnvironmentService: each needs a scope, and is answered at once."""
+"""Unary methods of the other services, each of which needs a scope and is answered at once."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ClientAnswer = Callable[[bytes, Client], Awaitable[Message]]
 def scoped(
     access: Access, kind: str, answer: Answer, protos: str
 ) -> Callable[[Any, Context], Awaitable[bytes]]:
-    """Returns what serves a method. Its message is read after the caller is authenticated.
+    """Returns the handler of a method. A message is parsed only after its caller is authenticated.
 
     Args:
         access: Identifies callers.
-        kind: The method in the table of scopes.
+        kind: The method's name in the table of scopes.
         answer: Returns the answer to a request, or raises a FaultError.
-        protos: Where the request is described.
+        protos: The proto file that describes the request, for error messages.
     """
 
     async def at_once(raw: bytes, _: Client) -> Message:
@@ -42,7 +42,7 @@ def scoped(
 def scoped_call(
     access: Access, kind: str, answer: ClientAnswer, protos: str
 ) -> Callable[[Any, Context], Awaitable[bytes]]:
-    """Returns what serves a method whose answer takes its time, or depends on the client (see `scoped`)."""
+    """Returns the handler of a method whose answer is awaited or depends on the client (see `scoped`)."""
 
     async def answered(context: Context) -> bytes:
         client = access.identify(peer_identity(context))
@@ -62,12 +62,12 @@ async def request_of(context: Context) -> bytes:
 
 
 async def refusing(context: Context, protos: str, serving: Awaitable[_T]) -> _T:
-    """Serves a call, and ends it with the fault that this raises.
+    """Awaits the serving of a call; ends the call with an error if it raises a fault.
 
     Args:
         context: The call.
-        protos: Where its request is described.
-        serving: Serves it.
+        protos: The proto file that describes its request, for error messages.
+        serving: Serves the call.
     """
     try:
         return await serving
@@ -82,13 +82,13 @@ async def refusing(context: Context, protos: str, serving: Awaitable[_T]) -> _T:
 def scoped_service(
     service: str, access: Access, methods: dict[str, tuple[str, Answer]], protos: str
 ) -> grpc.GenericRpcHandler:
-    """Returns the methods of a service for a gRPC server.
+    """Returns the gRPC handlers of a service.
 
     Args:
         service: Its full name.
         access: Identifies callers.
-        methods: What serves each method, with its name in the table of scopes.
-        protos: Where the requests are described.
+        methods: For each method, its name in the table of scopes and the function that serves it.
+        protos: The proto file that describes the requests, for error messages.
     """
     handlers: dict[str, Any] = {
         name: grpc.stream_unary_rpc_method_handler(scoped(access, kind, answer, protos))

@@ -1,4 +1,4 @@
-"""The gRPC server: the service's methods on the front, health and reflection."""
+"""The gRPC server: connects the services, health and reflection to the front."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from envwire.wire.envelope import REQUESTS, RESPONSES
 _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 
 
-#: Returns what serves the requests of a call.
+#: Returns the function that serves the requests of a call.
 _Serving = Callable[[Call], Exchange]
 
 
@@ -105,8 +105,8 @@ class GrpcServer:
         config: The server's settings.
 
     Raises:
-        ValueError: The certificates cannot be used.
-        OSError: They cannot be read.
+        ValueError: The certificates are invalid.
+        OSError: The certificates cannot be read.
     """
 
     def __init__(self, front: Front, config: ServerConfig) -> None:
@@ -124,7 +124,7 @@ class GrpcServer:
                 self._health.handlers(),
             )
         )
-        if not config.tokens:  # unauthenticated callers get health checks only
+        if not config.tokens:  # unauthenticated callers get only health checks
             names = (SERVICE, _ADMIN, WATCHING, health.SERVICE_NAME, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
         self._config = config
@@ -133,7 +133,7 @@ class GrpcServer:
         """Binds and serves; returns the bound HOST:PORT.
 
         Raises:
-            OSError: The address is taken or not this machine's.
+            OSError: The address is in use or does not belong to this machine.
         """
         target = bind(self._server, self._config, self._tls)
         await self._server.start()
@@ -141,11 +141,11 @@ class GrpcServer:
         return target
 
     async def say_not_serving(self) -> None:
-        """Tells health checks that the server takes no new sessions."""
+        """Makes health checks report that the server takes no new sessions."""
         await self._health.set(health_pb2.HealthCheckResponse.NOT_SERVING)
 
     async def stop(self, grace: float) -> None:
-        """Stops serving; calls that are open have `grace` seconds to end."""
+        """Stops serving; open calls have `grace` seconds to end."""
         await self._server.stop(grace)
         if self._tracing is not None:
             await self._tracing.stop()

@@ -29,14 +29,14 @@ _FIELDS = {
 def method_handlers(
     unary: Callable[[str, str], Unary], interact: Interact
 ) -> grpc.GenericRpcHandler:
-    """Returns the service's methods for a gRPC server; they take and return bytes.
+    """Returns the gRPC handlers of the service; they take and return bytes.
 
     Args:
-        unary: Returns what serves a method, by its name and by the field of InteractRequest for its request.
+        unary: Returns the handler of a method, given its name and its request's field in InteractRequest.
         interact: Serves Interact.
     """
-    # Unary methods are registered as streams of requests, which is the same on the wire: gRPC would read and decompress
-    # the message of a unary call before the handler can authenticate the caller.
+    # Unary methods are registered as streams of requests, which look the same on the wire: for a unary handler gRPC
+    # would read and decompress the message before the caller is authenticated.
     handlers: dict[str, Any] = {
         method.name: grpc.stream_unary_rpc_method_handler(
             unary(method.name, _FIELDS[method.input_type.name])
@@ -49,7 +49,7 @@ def method_handlers(
 
 
 async def read_message(context: Context) -> bytes:
-    """Returns the message of a unary call; ends a call that has none."""
+    """Returns the message of a unary call; ends a call without a message."""
     message: Any = await context.read()
     if message is grpc.aio.EOF:
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "a call without a message")

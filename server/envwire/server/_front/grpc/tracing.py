@@ -1,7 +1,7 @@
-"""Spans of requests over gRPC, by OpenTelemetry (extra `otel`). Only a server with --otel imports any of it.
+"""OpenTelemetry spans of requests over gRPC (extra `otel`), imported only by a server with --otel.
 
-A span has the kind of request, the environment's id, the session's id, and the reason of an error. Nothing else of what
-clients send or environments answer goes into it.
+A span has the kind of request, the environment's id, the session's id, and the reason of an error. It contains nothing
+else that clients send or environments answer.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS, RESPONSES
 
 _SDK, _EXPORTER = "opentelemetry.sdk.trace", "opentelemetry.exporter.otlp.proto.http.trace_exporter"
-#: Time to export what is left when the server stops.
+#: Seconds for exporting the last spans when the server stops.
 _FLUSH_SECONDS = 3.0
-#: Names of spans by kind of request.
+#: Names of spans, by kind of request.
 _NAMES = {"make": "Make", "reset": "Reset", "step": "Step"}
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 
@@ -52,13 +52,13 @@ class Call(Protocol):
 
 
 class Tracing:
-    """Makes a span of each Make and Reset, and of some of the steps.
+    """Records a span for each Make and Reset, and for a fraction of the steps.
 
     Args:
         exchange: Serves requests.
         provider: OpenTelemetry's TracerProvider.
-        steps: Part of the steps that have spans, from 0 to 1.
-        draw: Returns numbers from 0 to 1.
+        steps: Fraction of the steps that have spans, from 0 to 1.
+        draw: Returns random numbers from 0 to 1.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Tracing:
         self._extract = context.TraceContextTextMapPropagator().extract
 
     def exchange(self, call: Call) -> Exchange:
-        """Returns what serves the requests of a call, as parts of the trace that its metadata names."""
+        """Returns the function that serves a call's requests, as parts of the trace that its metadata names."""
         metadata = call.invocation_metadata() or ()
         shown = {key: each for key, each in metadata if key == "traceparent"}
         return partial(self._traced, self._extract(shown))
@@ -111,23 +111,23 @@ class Tracing:
             reason = reason_of(pb.InteractResponse.FromString(reply).error).value
             span.set_attribute("error.type", reason)
             span.set_status(self._status(self._error, reason))
-        elif kind == "make":  # the environment was made: its id is one that the server hosts
+        elif kind == "make":  # it was made, so the id is one that the server hosts
             request = pb.InteractRequest.FromString(raw).make
             span.set_attribute("envwire.env_id", request.env_id)
             made = pb.MakeResponse.FromString(content)
             span.set_attribute("envwire.session_id", made.session_id)
-        elif parts := addressed(raw):  # the session answered: it exists
+        elif parts := addressed(raw):  # the session answered, so it exists
             span.set_attribute("envwire.session_id", parts.parse_header().session_id)
 
     async def stop(self) -> None:
-        """Exports what is left; a collector that does not answer is not waited for."""
+        """Exports the last spans; does not wait for a collector that does not answer."""
         flushing = threading.Thread(target=self._provider.force_flush, daemon=True)
         flushing.start()
         await asyncio.to_thread(flushing.join, _FLUSH_SECONDS)
 
 
 def check_installed(config: ServerConfig) -> None:
-    """Refuses a server that is to trace and cannot.
+    """Checks that a server with --otel has the packages for it.
 
     Raises:
         OSError: A package is missing; the message names the extra.
@@ -145,7 +145,7 @@ def _is_installed(package: str) -> bool:
 
 
 def tracing(exchange: Exchange, config: ServerConfig) -> Tracing | None:
-    """Returns the tracing that the operator wants, if any. Where spans go is said by OpenTelemetry's own variables.
+    """Returns the tracing, if the operator wants it. OpenTelemetry's own variables configure where spans are sent.
 
     Args:
         exchange: Serves requests.
@@ -161,7 +161,7 @@ def tracing(exchange: Exchange, config: ServerConfig) -> Tracing | None:
         "service.version": VERSION,
         "service.name": os.environ.get("OTEL_SERVICE_NAME", "envwire"),
     }
-    # Its thread is a daemon's, and `stop` flushes: a collector that does not answer must not hold up the server's end.
+    # Its thread is a daemon and `stop` flushes, so that a collector that does not answer cannot delay the server's end.
     provider = sdk.TracerProvider(resource=resources.Resource.create(named), shutdown_on_exit=False)
     provider.add_span_processor(export.BatchSpanProcessor(exporter.OTLPSpanExporter()))
     return Tracing(exchange, provider, config.otel_steps)

@@ -1,4 +1,4 @@
-"""ObserveService on a gRPC server. A watcher that does not read is dropped; it is waited for by nobody but itself."""
+"""ObserveService on a gRPC server. A watcher that does not read is dropped, and never delays anyone else."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from envwire.server._front.observing.service import Identify, ObserveService
 
 SERVICE = observe_pb2.DESCRIPTOR.services_by_name["ObserveService"].full_name
 _PROTOS = "envwire/observe/v1"
-#: How long a watcher may leave a message unread before it is dropped.
+#: Seconds for which a watcher may leave a message unread before it is dropped.
 _UNREAD_SECONDS = 10.0
 
 _Tell = Callable[[bytes, Identify], AsyncGenerator[Any]]
 
 
 def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRpcHandler:
-    """Returns what serves ObserveService.
+    """Returns the gRPC handlers of ObserveService.
 
     Args:
-        service: Answers.
+        service: Serves the requests.
         access: Identifies callers.
     """
     describe = scoped_call(access, "describe_session", service.describe_session, _PROTOS)
@@ -44,7 +44,7 @@ def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRp
 
 
 def _identify(access: Access, context: Context, kind: str) -> Identify:
-    """Returns what identifies the caller, and refuses one without the scope, now and at each call."""
+    """Returns a function that identifies the caller and checks its scope; checks them once right away."""
     follow = access.follow(peer_identity(context))
 
     def identify() -> Client:

@@ -58,12 +58,12 @@ def summaries(
 
 
 def version() -> Metric:
-    """Returns the version, as a label."""
+    """Returns a metric that has the version as a label."""
     return InfoMetricFamily("envwire_build", "The version that runs.", {"version": VERSION})
 
 
 def makes(tally: Tally) -> Iterator[Metric]:
-    """Yields how many Makes there were, and how long they took."""
+    """Yields the number of Makes and their durations."""
     yield counters(
         "makes", "Makes by outcome: MADE, CANCELLED or an error's reason.", "outcome", tally.makes
     )

@@ -1,4 +1,4 @@
-"""What operators read at the HTTP port: `/livez`, `/readyz` and `/metrics`."""
+"""The routes of the HTTP port for operators: `/livez`, `/readyz` and `/metrics`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def operations(access: Access, ready: Callable[[], bool], collector: Collector) -> Routes:
-    """Returns the routes. Health is for everybody; metrics take scope `observe` where there are tokens.
+    """Returns the routes. Health is public; metrics need scope `observe` on a server with tokens.
 
     Args:
         access: Identifies callers.
-        ready: Whether Makes are taken.
-        collector: What is measured.
+        ready: Returns whether Makes are accepted.
+        collector: Collects the metrics.
     """
     from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
     from prometheus_client.process_collector import ProcessCollector

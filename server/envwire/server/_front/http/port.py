@@ -1,4 +1,4 @@
-"""An HTTP/1.1 port that answers GET on a few paths: one request a connection, bounded in size, time and number."""
+"""An HTTP/1.1 port that answers GET on a few paths: one request per connection, bounded in size, time and number."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _MOST_HEAD_BYTES = 8192
 
 
 class Page(NamedTuple):
-    """An answer."""
+    """An HTTP response."""
 
     body: bytes
     status: HTTPStatus = HTTPStatus.OK
     content_type: str = "text/plain; charset=utf-8"
 
 
-#: What answers on each path, given who asks. A FaultError is answered with its text.
+#: The handler for each path, called with the peer. A FaultError is answered with its text.
 Routes = Mapping[str, Callable[[PeerIdentity], Page]]
 
 _STATUSES = {
@@ -42,12 +42,12 @@ _STATUSES = {
 async def http_port(
     config: Listening, port: int, routes: Callable[[], Routes]
 ) -> AsyncGenerator[None]:
-    """Serves routes at a port of the server's address, with its certificate if it has one; 0 for no port.
+    """Serves routes on a port of the server's address, with its certificate if it has one.
 
     Args:
         config: Settings of the address.
-        port: The port.
-        routes: Returns the routes; called only where there is a port.
+        port: The port; 0 for none.
+        routes: Returns the routes; called only if there is a port.
 
     Raises:
         OSError: The port cannot be bound.
@@ -70,7 +70,7 @@ async def http_port(
 
 
 def _context(config: Listening) -> ssl.SSLContext | None:
-    """Returns the certificates, which are looked up anew for each connection."""
+    """Returns a TLS context that looks up the certificates anew for each connection."""
     tls = server_tls(config)
     if tls is None:
         return None
@@ -94,7 +94,7 @@ class _Connections:
         self._open: set[asyncio.StreamWriter] = set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answers one request; a peer that is slow or sends no request is cut off."""
+        """Answers one request; disconnects a peer that is slow or sends no valid request."""
         if len(self._open) >= _MOST_CONNECTIONS:
             writer.transport.abort()
             return
@@ -140,7 +140,7 @@ class _Connections:
             return Page(f"{fault}\n".encode(), _STATUSES.get(fault.reason, HTTPStatus.BAD_REQUEST))
 
     def close(self) -> None:
-        """Cuts off those that are open."""
+        """Closes all open connections."""
         for writer in self._open:
             writer.transport.abort()
 

@@ -1,4 +1,4 @@
-"""Metrics of a server, read from what it knows anyway when Prometheus asks."""
+"""Prometheus metrics of a server, computed at each scrape from state that the server keeps anyway."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from envwire.server._front.sessions.table import Sessions
 
 
 class ServerMetrics(Collector):
-    """Metrics of one server. Labels are ids that it serves and reasons of the protocol, nothing that a client sends.
+    """Metrics of one server. Labels are served ids and the protocol's reasons, never values that a client sends.
 
     Args:
         sessions: Its sessions.
-        admission: Takes Makes.
-        warm_pool: Has environments that are made ahead.
+        admission: Its admission of Makes.
+        warm_pool: Its pool of environments made ahead.
     """
 
     def __init__(self, sessions: Sessions, admission: Admission, warm_pool: WarmPool) -> None:
@@ -40,7 +40,7 @@ class ServerMetrics(Collector):
         self._warm_pool = warm_pool
 
     def collect(self) -> Iterator[Metric]:
-        """Yields the metrics."""
+        """Yields the metrics, computed at each scrape."""
         sessions, admission = self._sessions, self._admission
         yield version()
         yield gauge("slots", "Sessions that the server can hold.", sessions.capacity)
@@ -68,7 +68,7 @@ class ServerMetrics(Collector):
         yield counters("grpc_bytes", "Bytes of messages over gRPC.", "direction", both)
 
     def _served(self) -> Iterator[Metric]:
-        """Yields what sessions served: ended ones as counted at their end, open ones by their scoreboards."""
+        """Yields totals over all sessions: ended ones as counted at their end, open ones by their scoreboards."""
         served = deepcopy(self._sessions.served)
         for session in self._sessions:
             served.add(session)
@@ -86,7 +86,7 @@ class ServerMetrics(Collector):
 
 
 def _plain(served: Served) -> dict[str, tuple[str, float]]:
-    """Returns counters without labels, each with its text, by name."""
+    """Returns the text and value of each counter without labels, by name."""
     codec = max(0.0, served.serving - served.stepping - served.replying)
     return {
         "requests": ("Requests that sessions served, steps among them.", served.requests),
@@ -120,7 +120,7 @@ def _plain(served: Served) -> dict[str, tuple[str, float]]:
 
 
 def _episodes(served: Served) -> Iterator[Metric]:
-    """Yields the episodes that ended, each once: those that a recovery replays do not count again."""
+    """Yields counts of finished episodes; episodes that a recovery replays do not count again."""
     by_id = served.episodes.items()
     yield summaries(
         "episode_return",
