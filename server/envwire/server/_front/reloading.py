@@ -69,9 +69,7 @@ class Reloading:
 
     async def _reload(self) -> None:
         edited = ", ".join(map(os.path.relpath, self._files.edited())) or "another file"
-        files = SourceFiles(
-            self._loaded.files
-        )  # state from before the reload, so that an edit during it is noticed
+        files = SourceFiles(self._loaded.files)  # notices edits during the reload
         try:
             loaded = await self._forkserver.reload()
         except (ForkserverError, OSError) as error:

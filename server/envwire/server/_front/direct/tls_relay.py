@@ -106,6 +106,6 @@ def _subject(certificate: bytes | None) -> str:
         return ""
     from cryptography.x509 import (
         load_der_x509_certificate,
-    )  # slow: a tenth of a server's import time
+    )  # a tenth of a server's import time
 
     return load_der_x509_certificate(certificate).subject.rfc4514_string()

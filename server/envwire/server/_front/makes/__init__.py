@@ -1,1 +1,1 @@
-"""Makes: admission, queue, request ids, and the answer."""
+"""Makes: admission, queue, request ids, the warm pool, and the answer."""

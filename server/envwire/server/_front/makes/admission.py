@@ -1,4 +1,4 @@
-"""Admission: decides which Makes get a session. Cheap checks come first; the last one takes a slot."""
+"""Admission: decides which Makes get a session. Cheap checks come first; the last one reserves a slot."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Admission:
     Args:
         config: The server's settings.
         clock: Monotonic time, in seconds.
-        sessions: Whose slots are given.
-        groups: What the server makes.
-        tickets: What clients show that a gateway sent.
+        sessions: The sessions, which hold the slots.
+        groups: The environments that the server makes.
+        tickets: Checks the tickets of clients that a gateway sent.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Admission:
         self.draining = False
 
     def check(self, request: pb.MakeRequest, client: Client) -> MakeOrder | SessionRecord:
-        """Returns the order to make an environment, or the session to copy.
+        """Checks a Make; returns the order to make an environment, or the session to copy.
 
         Raises:
             FaultError: The Make is not allowed.
@@ -57,16 +57,16 @@ class Admission:
         check_bounds(request)
         if client.ticket is not None:
             self._tickets.check(client.ticket, request)
-        if request.HasField("copy_of"):  # the environment was checked when it was made
+        if request.HasField("copy_of"):  # its environment was checked when it was made
             source = request.copy_of
             return self._sessions.find(source.session_id, source.secret)
         self._check_served(request)
         return self._groups.of(request.env_id).allow_list.check(request)
 
     def counted(self, client: Client) -> Client:
-        """Returns a client under the name that the slots which it was promised count for.
+        """Returns a client under the name that its reserved slots count for.
 
-        A Make through a gateway to a server that knows no tokens comes from the gateway's address.
+        On a server without tokens, a Make through a gateway would otherwise count for the gateway's address.
         """
         principal = self._sessions.reservations.principal(client.reservation)
         if not principal or client.ticket is not None or client.name.startswith(BY_TOKEN):
@@ -75,11 +75,11 @@ class Admission:
 
     @property
     def waiting(self) -> int:
-        """How many Makes wait for a free slot."""
+        """Number of Makes that wait for a free slot."""
         return len(self._queue)
 
     async def reserve(self, client: Client, group: str) -> None:
-        """Takes a slot of a group for a client, waiting for a free one when the operator has a queue.
+        """Reserves a slot of a group for a client, waiting for a free one if the operator configured a queue.
 
         Raises:
             FaultError: RATE_LIMITED, CLIENT_LIMIT_REACHED, CAPACITY_REACHED or DRAINING.
@@ -91,7 +91,7 @@ class Admission:
         await self._queue.reserve(client.name, client.reservation, group)
 
     def close(self) -> None:
-        """Refuses all Makes from now on, those in the queue included."""
+        """Refuses all Makes from now on, including those in the queue."""
         self.draining = True
         self._queue.reject_all(_draining())
 

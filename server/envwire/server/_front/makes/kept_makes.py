@@ -1,8 +1,7 @@
-"""Makes by request id: a repeat joins the Make in progress, or gets the answer of a finished one.
+"""Makes by request id: a repeated Make joins the one in progress, or gets its answer if it has finished.
 
-A client that lost the answer to a Make cannot tell whether there is a session. It sends the same Make again under the
-same id, and gets the one session that there is. An answer is kept until its session serves a request, or ends; a
-failure is not kept.
+A client that lost the answer to a Make cannot know whether a session exists. It sends the same Make again under the
+same id and gets that session. An answer is kept until its session serves a request or ends; failures are not kept.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from envwire.v1 import environment_pb2 as pb
 
 #: Length of an id, in bytes: 128 random bits cannot be guessed.
 ID_BYTES = 16
-#: Answers that are kept at once, in bytes. Beyond that the oldest go; a repeat of theirs makes another session.
+#: Largest total size of kept answers. Beyond it the oldest are dropped, and repeating their Make makes a new session.
 KEPT_BYTES = 64 * 1024 * 1024
 
 _Making = Callable[[], Coroutine[Any, Any, pb.InteractResponse]]
@@ -28,13 +27,13 @@ _Making = Callable[[], Coroutine[Any, Any, pb.InteractResponse]]
 
 @dataclass(eq=False)
 class _Make:
-    """A Make, under way or done.
+    """A Make, in progress or finished.
 
     Attributes:
         content: Digest of the request.
         task: Makes the session; its result is the answer.
         waiting: How many calls wait for it.
-        size: Bytes of the answer; 0 before there is one.
+        size: Size of the answer in bytes; 0 while in progress.
     """
 
     content: bytes
@@ -44,11 +43,11 @@ class _Make:
 
 
 class KeptMakes:
-    """The Makes of one server that have an id.
+    """The Makes of one server that have a request id.
 
     Args:
-        is_fresh: Tells by its id whether a session lives and has served nothing so far.
-        kept_bytes: How many bytes of answers are kept.
+        is_fresh: Returns, given a session's id, whether it is live and has served no request yet.
+        kept_bytes: Largest total size of kept answers, in bytes.
     """
 
     def __init__(self, is_fresh: Callable[[str], bool], kept_bytes: int = KEPT_BYTES) -> None:
@@ -62,16 +61,16 @@ class KeptMakes:
     async def once(
         self, owner: str, request: pb.MakeRequest, making: _Making
     ) -> pb.InteractResponse:
-        """Makes a session, unless the same client asked for it before under the same id.
+        """Makes a session, unless the same client has sent the same Make under the same id.
 
         Args:
             owner: Name of the client.
-            request: What it asks for.
+            request: The Make.
             making: Makes the session.
 
         Raises:
-            FaultError: MALFORMED_REQUEST: not an id. REQUEST_ID_REUSED: it belongs to another Make. Or what `making`
-                raises.
+            FaultError: MALFORMED_REQUEST: the id is invalid. REQUEST_ID_REUSED: it belongs to another Make. Or an
+                error of `making`.
         """
         if not request.request_id:
             return await making()
@@ -95,7 +94,7 @@ class KeptMakes:
         except asyncio.CancelledError:
             if (
                 make.waiting == 1
-            ):  # no other call waits for it: a cancelled Make must not leave a session behind
+            ):  # nobody else waits: a cancelled Make must not leave a session behind
                 self._forget(key, make)
                 make.task.cancel()
             raise
@@ -103,7 +102,7 @@ class KeptMakes:
             make.waiting -= 1
 
     def _settle(self, key: tuple[str, bytes], make: _Make, task: asyncio.Task[Any]) -> None:
-        """Keeps the answer of a Make that is done, if it made something."""
+        """Keeps the answer of a finished Make if it made a session."""
         if task.cancelled() or task.exception() is not None or task.result().HasField("error"):
             self._forget(key, make)
             return
@@ -117,7 +116,7 @@ class KeptMakes:
                 self._forget(other, each)
 
     def sweep(self) -> None:
-        """Drops the answers for sessions that have served a request or ended: their clients have the answer."""
+        """Drops the answers for sessions that have served a request, whose clients have the answer, or have ended."""
         for key, make in list(self._makes.items()):
             if make.size and not self._is_fresh(make.task.result().make.session_id):
                 self._forget(key, make)

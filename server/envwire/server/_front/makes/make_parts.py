@@ -1,4 +1,4 @@
-"""Where the time of Makes goes."""
+"""Breakdown of the time of Makes."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from envwire.server._ipc.scoreboard import Counters
 
 @dataclass
 class MakeParts:
-    """Seconds of the Makes that succeeded and took no warm environment.
+    """Total seconds of successful Makes, without those that took a warm environment.
 
     Attributes:
         queue: Waiting for a free slot.
         process: Starting a process, or finding one with a free slot.
         environment: Making the environment.
-        codec: Writing down its spaces and specification.
-        wire: The rest, between the front and the process: the order to make, and its answer.
+        codec: Encoding its spaces and specification.
+        wire: The rest: sending the order to the process, and its answer back.
     """
 
     queue: float = 0.0
@@ -29,10 +29,10 @@ class MakeParts:
         """Adds a Make.
 
         Args:
-            queue: See above.
-            process: See above.
+            queue: Seconds of waiting for a free slot.
+            process: Seconds of starting or finding a process.
             asked: Seconds from the order to its answer.
-            counters: Those of the session.
+            counters: The session's counters.
         """
         environment, codec = counters.making / 1e9, counters.describing / 1e9
         self.queue += queue

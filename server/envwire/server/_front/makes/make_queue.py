@@ -11,11 +11,11 @@ from envwire.server._ipc.fault_replies import afresh
 
 
 class Wanted(NamedTuple):
-    """A slot that is waited for.
+    """A request for a slot.
 
     Attributes:
         owner: Name of the client.
-        group: Whose slot.
+        group: Group of the environment.
     """
 
     owner: str
@@ -26,9 +26,9 @@ class Queue:
     """Reserves slots; a Make that finds none waits until one is free.
 
     Args:
-        sessions: Whose slots.
-        length: How many may wait at once; 0 for none.
-        timeout: Seconds that one may wait.
+        sessions: The sessions, which hold the slots.
+        length: How many Makes may wait at once; 0 for none.
+        timeout: Longest wait, in seconds.
     """
 
     def __init__(self, sessions: Sessions, length: int, timeout: float) -> None:
@@ -42,15 +42,15 @@ class Queue:
         return len(self._line)
 
     async def reserve(self, owner: str, reservation: bytes = b"", group: str = "") -> None:
-        """Reserves a slot (see `Sessions.reserve`), waiting for one if there is room to wait.
+        """Reserves a slot (see `Sessions.reserve`), waiting for one if the queue has room.
 
         Args:
             owner: Name of the client.
-            reservation: Names slots that may be kept for it.
-            group: Whose slot it is to be.
+            reservation: Id of slots that may be reserved for it.
+            group: Group of the environment.
 
         Raises:
-            FaultError: CLIENT_LIMIT_REACHED; CAPACITY_REACHED: there is no room, or the time is up.
+            FaultError: CLIENT_LIMIT_REACHED; CAPACITY_REACHED: the queue is full, or the time is up.
         """
         self._sessions.check_share(owner, sum(turn.want.owner == owner for turn in self._line))
         if self._sessions.reservations.has(reservation) or not self._must_wait(group):
@@ -62,7 +62,7 @@ class Queue:
             raise self._sessions.no_slot(waiting, group)
 
     def _must_wait(self, group: str) -> bool:
-        """Whether a group has no slot for a newcomer. Makes that wait for another group's alone are no matter."""
+        """Whether a group has no slot for a new Make. Makes that wait only for another group do not matter."""
         waited_for = any(turn.want.group == group for turn in self._line)
         return waited_for or self._sessions.full or self._sessions.group_slots.full(group)
 
@@ -71,7 +71,7 @@ class Queue:
         return self._sessions.no_slot(waited, want.group)
 
     def _advance(self) -> None:
-        """Gives slots that are free to those that have waited longest."""
+        """Gives free slots to the Makes that have waited longest."""
         for turn in self._line:
             if self._sessions.full:
                 return
@@ -85,6 +85,6 @@ class Queue:
                 turn.come.set_result(None)
 
     def reject_all(self, fault: FaultError) -> None:
-        """Ends every wait with an error."""
+        """Fails all waiting Makes with an error."""
         for turn in self._line:
             turn.come.set_exception(afresh(fault))

@@ -38,10 +38,10 @@ class SessionMaker:
     Args:
         config: The server's settings.
         clock: Monotonic time, in seconds.
-        admission: Tells what may be made.
-        sessions: Where new sessions are entered.
-        groups: Where their processes are from.
-        warm_pool: Has environments that are made already.
+        admission: Checks Makes and reserves slots.
+        sessions: The table of sessions.
+        groups: Provide the processes.
+        warm_pool: The pool of environments made ahead.
     """
 
     def __init__(
@@ -62,10 +62,10 @@ class SessionMaker:
         self._backlog = Backlog(config.max_pending_bytes, config.max_pending_bytes_per_client)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
-        """Makes a session and returns the answer: what its process says, and how to reach it.
+        """Makes a session and returns the answer: the process's own, and how to reach the session.
 
         Raises:
-            FaultError: It is not admitted, there is no process for it, or the process is lost.
+            FaultError: The Make is not admitted, no process could be started, or the process was lost.
         """
         with self._sessions.tally.making() as count:
             reply = await self._make(request, client)
@@ -101,7 +101,7 @@ class SessionMaker:
         return reply
 
     def _group(self, order: MakeOrder | SessionRecord, env_id: str) -> Group:
-        """Returns the group of an environment; a copy is in that of its source."""
+        """Returns the group of an environment; a copy belongs to the group of its source."""
         return (
             self._groups.of(env_id) if isinstance(order, MakeOrder) else self._groups[order.group]
         )
@@ -114,7 +114,7 @@ class SessionMaker:
         group: Group,
         warm: WarmEnvironment | None,
     ) -> SessionRecord:
-        """Enters a session in the slot that was reserved for it."""
+        """Adds a session in the slot that was reserved for it."""
         asked = to_seconds(request.lease)
         lease = min(asked, self._config.max_lease) if asked > 0 else self._config.lease
         timeout = group.config.make_timeout
@@ -162,10 +162,10 @@ class SessionMaker:
 
 
 async def _place(order: MakeOrder | SessionRecord, group: Group, client: Client) -> Process:
-    """Returns a process with a free slot: for a copy, one forked from that of its source.
+    """Returns a process with a free slot; for a copy, one forked from the source's process.
 
     Raises:
-        FaultError: UNSUPPORTED: it cannot be forked.
+        FaultError: UNSUPPORTED: the source cannot be forked.
         ForkserverError: No process could be forked.
         OSError: Too many files are open.
     """
@@ -175,7 +175,7 @@ async def _place(order: MakeOrder | SessionRecord, group: Group, client: Client)
 
 
 def _read_made(raw: bytes) -> pb.InteractResponse | None:
-    """Returns a process's answer to a Make; None when it is not a valid one."""
+    """Parses a process's answer to a Make; None if it is invalid."""
     try:
         reply = pb.InteractResponse.FromString(raw)
     except DecodeError:
@@ -184,7 +184,7 @@ def _read_made(raw: bytes) -> pb.InteractResponse | None:
 
 
 def _no_process(error: Exception) -> FaultError:
-    """Returns the error of a missing process: the machine's limits are reached, or the fork server keeps ending."""
+    """Returns the error if no process could be started: the machine is at its limits, or the fork server dies."""
     who = "raises the server's limits of files and processes, or lowers --max-sessions"
     if not isinstance(error, (OSError, ForkError)):
         who = "finds in the server's log why the process that forks the sessions ended"

@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from envwire.codec import FaultError, Reason
 
-#: Beyond this number of clients, those with a full bucket are forgotten: a new bucket is full as well.
+#: Beyond this number of clients, those with a full bucket are dropped, since a new bucket is full as well.
 _SWEEP_AT = 4096
 
 
 class Rate:
-    """Limits how many environments each client makes per minute; a burst may use a whole minute's share.
+    """Limits how many environments each client makes per minute; a burst may use a whole minute's allowance.
 
     Args:
-        per_minute: How many; 0 for no limit.
+        per_minute: Environments per minute; 0 for no limit.
         clock: Monotonic time, in seconds.
     """
 
@@ -24,7 +24,7 @@ class Rate:
         self._full_at: dict[str, float] = {}
 
     def wait(self, client: str) -> float:
-        """Takes one from the client's bucket and returns 0; or returns the seconds until there is one to take."""
+        """Takes one token from the client's bucket and returns 0, or returns the seconds until there is one."""
         if not self._per_minute:
             return 0.0
         now, each = self._clock(), 60.0 / self._per_minute
@@ -38,7 +38,7 @@ class Rate:
         return 0.0
 
     def check_make(self, client: str) -> None:
-        """Counts an environment that a client asks for.
+        """Counts a client's Make.
 
         Raises:
             FaultError: RATE_LIMITED.

@@ -1,7 +1,7 @@
-"""Bounds the size of requests that the front parses itself, since all clients wait while it does.
+"""Bounds the size of requests that the front parses itself, since all clients wait meanwhile.
 
 A session's request may be as large as any message, since an action may be an image; the front parses only its header,
-which comes first. A Make has to be small: parsing 16 MB of empty wrappers took 27.6 s.
+which comes first. A Make must be small: parsing 16 MB of empty wrappers took 27.6 s.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from envwire.codec import FaultError, Reason
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.wire.envelope import REQUESTS, Addressed, detached
 
-#: Fields that a large request may consist of; an InteractRequest has one.
+#: Most fields of a large request; an InteractRequest has one.
 _MAX_FIELDS = 16
-#: Most bytes of a header; one of this server has less than 100.
+#: Largest header in bytes; this server's have less than 100.
 _MAX_HEADER_BYTES = 4096
 
 
 def addressed(raw: bytes) -> Addressed | None:
-    """Takes the header off a session's request without parsing the rest.
+    """Splits off the header of a session's request without parsing the rest.
 
     Args:
         raw: An InteractRequest.
 
     Returns:
-        Its parts; None where it is to be parsed: it belongs to no session, or its header does not stand first.
+        Its parts; None if it must be parsed, since it belongs to no session or its header does not come first.
     """
     parts = detached(raw) if REQUESTS.kind(raw) in SESSION_REQUESTS else None
     return parts if parts is not None and len(parts.header) <= _MAX_HEADER_BYTES else None
 
 
 def check_size(raw: bytes, limit: int) -> None:
-    """Refuses an InteractRequest that is too large to be parsed here, without parsing it; `addressed` is asked first.
+    """Refuses an InteractRequest that is too large to be parsed here, without parsing it; call `addressed` first.
 
     Args:
         raw: The request.
-        limit: The most bytes of one that belongs to no session, or whose header does not stand first.
+        limit: Largest request in bytes that belongs to no session, or whose header does not come first.
 
     Raises:
         FaultError: MESSAGE_TOO_LARGE or MALFORMED_REQUEST.

@@ -15,11 +15,11 @@ Given = TypeVar("Given")
 
 @dataclass(eq=False)
 class Turn(Generic[Want, Given]):
-    """One waiter.
+    """One place in the line.
 
     Attributes:
         want: What it waits for.
-        come: Its result, or the error that ends its wait.
+        come: Future of its result or error.
     """
 
     want: Want
@@ -29,10 +29,10 @@ class Turn(Generic[Want, Given]):
 
 
 class WaitingLine(Generic[Want, Given]):
-    """Holds turns until they get a result, an error, or have waited too long.
+    """Holds turns until they get a result or an error, or have waited too long.
 
     Args:
-        give_back: Takes back the result of a turn that was cancelled after it got one.
+        give_back: Returns the result of a turn that was cancelled after it got one.
     """
 
     def __init__(self, give_back: Callable[[Want, Given], None]) -> None:
@@ -43,21 +43,21 @@ class WaitingLine(Generic[Want, Given]):
         return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[Turn[Want, Given]]:
-        """Iterates over the turns that still wait, the longest first; they may be served meanwhile."""
+        """Iterates over the waiting turns, oldest first; they may be served during the iteration."""
         return (turn for turn in tuple(self._turns) if not turn.come.done())
 
     async def wait(
         self, want: Want, seconds: float, refusal: Callable[[Want], FaultError]
     ) -> Given:
-        """Waits behind all the others.
+        """Waits at the end of the line.
 
         Args:
             want: What to wait for.
-            seconds: How long.
-            refusal: Makes the error of a turn that has waited so long.
+            seconds: Longest wait.
+            refusal: Returns the error of a turn that has waited too long.
 
         Raises:
-            FaultError: Its turn ended with an error, or it has waited too long.
+            FaultError: The turn ended with an error, or has waited too long.
         """
         turn = Turn[Want, Given](want)
         self._turns.append(turn)

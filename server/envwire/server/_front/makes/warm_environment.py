@@ -1,4 +1,4 @@
-"""An environment that was made before a client asked for it, in a process that has served nobody."""
+"""An environment that was made before a client asked for it, in a process that has served no client."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class NotMadeError(Exception):
 
 
 class WarmEnvironment:
-    """The environment, until a client takes it. `make` makes it.
+    """An environment made ahead by `make`, until a client takes it.
 
     Args:
         env_id: Its id.
-        process: Its process, in which it takes a slot.
+        process: Its process, in which it occupies a slot.
         on_lost: Called when the process is gone.
 
     Attributes:
@@ -40,7 +40,7 @@ class WarmEnvironment:
         """Makes the environment.
 
         Raises:
-            NotMadeError: It raised, took too long, or its process is gone.
+            NotMadeError: The environment raised or took too long, or its process is gone.
         """
         try:
             self.reply = await asyncio.wait_for(self.link.make(order), timeout)
@@ -54,26 +54,26 @@ class WarmEnvironment:
             raise NotMadeError(reply.error.message)
 
     def close(self) -> None:
-        """Ends it, which closes the environment."""
+        """Ends its session, which closes the environment."""
         self.process.end(self.link)
 
     @property
     def label(self) -> str:
-        """Names it in the operator's log."""
+        """Name of the environment in the operator's log."""
         return f"a warm environment ({self._env_id})"
 
     @property
     def log_fields(self) -> dict[str, str]:
-        """Names it in a log of JSON objects."""
+        """Its fields in a JSON log."""
         return {"session": "", "client": "", "env_id": self._env_id}
 
     def on_reply(self) -> None:
-        """Does nothing: `make` reads the reply."""
+        """Does nothing, since `make` reads the reply."""
 
     def on_closed(self) -> None:
-        """Counts what is over as lost."""
+        """Treats an ended session as lost."""
         self._on_lost(self)
 
     def on_lost(self) -> None:
-        """Tells that the process is gone."""
+        """Reports that the process is gone."""
         self._on_lost(self)

@@ -1,6 +1,6 @@
 """The pool of environments that are made before clients ask for them, while slots are free.
 
-A client gets one only if it asks for exactly what the operator wrote, so it cannot tell it from one made at once.
+A client gets one only if its Make equals the operator's item, so it cannot be told apart from one made on demand.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from envwire.v1 import environment_pb2 as pb
 
 _log = logging.getLogger("envwire.server")
 
-#: Pause before an environment that died, or could not be made, is made again: doubled each time.
+#: Bounds of the pause after an environment died or could not be made, in seconds; it doubles each time.
 _FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
 
 
@@ -35,11 +35,11 @@ class _Stock:
 
     Attributes:
         group: The group of the id.
-        item: What the operator wrote.
-        order: Makes one.
-        ready: Those that are made.
-        pause: Before the next one, after a failure; 0 after none.
-        not_before: When the next one may be made.
+        item: The operator's item.
+        order: The order to make one.
+        ready: Environments that are ready.
+        pause: Seconds to wait after a failure; 0 after a success.
+        not_before: Earliest time to make the next one.
     """
 
     group: Group
@@ -51,17 +51,17 @@ class _Stock:
 
 
 class WarmPool:
-    """The environments of one server that are made ahead, one at a time.
+    """Makes the environments of one server ahead, one at a time.
 
-    They are in slots that nobody has: as sessions take these, environments of the pool are closed.
+    They occupy free slots: as sessions take these, environments of the pool are closed.
 
     Args:
-        groups: What the server makes.
-        sessions: Whose slots they are.
+        groups: The environments that the server makes.
+        sessions: The sessions, which hold the slots.
         clock: Monotonic time, in seconds.
 
     Raises:
-        ValueError: An environment is not served by its group, or its keyword arguments are not allowed.
+        ValueError: An environment is not served, or its keyword arguments are not allowed.
     """
 
     def __init__(self, groups: Groups, sessions: Sessions, clock: Callable[[], float]) -> None:
@@ -78,18 +78,18 @@ class WarmPool:
         self._loaded = groups.loaded
 
     def ready(self) -> Counter[str]:
-        """Returns how many environments are ready, by id."""
+        """Returns the number of ready environments, by id."""
         count = Counter[str]()
         for stock in self._stocks.values():
             count[stock.item.env_id] += len(stock.ready)
         return count
 
     def take(self, request: pb.MakeRequest, client: str) -> WarmEnvironment | None:
-        """Returns an environment that is what a Make asks for, if there is one; it is the client's from now on.
+        """Returns a ready environment that matches a Make, if there is one; it belongs to the client from now on.
 
         Args:
-            request: What the client asks for.
-            client: Its name.
+            request: The client's Make.
+            client: The client's name.
         """
         stock = self._stocks.get(_identity(request, self._loaded)) if self._stocks else None
         while stock is not None and stock.ready:
@@ -101,7 +101,7 @@ class WarmPool:
         return None
 
     def sweep(self) -> None:
-        """Closes what sessions need the slots of, and begins to make what is missing."""
+        """Closes environments whose slots sessions need, and begins to make missing ones."""
         for stock in reversed(self._stocks.values()):
             while stock.ready and self._room(stock.group) < 0:
                 stock.ready.pop().close()
@@ -109,7 +109,7 @@ class WarmPool:
             self._filling = asyncio.ensure_future(self._fill())
 
     def _room(self, group: Group) -> int:
-        """Returns how many more the pool may have of a group; less than 0 where it has too many."""
+        """Returns how many more environments of a group the pool may hold; negative if it has too many."""
         ready = Counter[str]()
         for stock in self._stocks.values():
             ready[stock.group.name] += len(stock.ready)
@@ -117,7 +117,7 @@ class WarmPool:
         return int(min(self._sessions.free - ready.total(), of_group))
 
     def _next(self) -> _Stock | None:
-        """Returns what is to be made next, if anything is."""
+        """Returns the stock to fill next, if any."""
         for stock in self._stocks.values():
             missing = len(stock.ready) < stock.item.count and stock.not_before <= self._clock()
             if missing and not self._closed and self._room(stock.group) > 0:
@@ -131,7 +131,7 @@ class WarmPool:
     async def _add(self, stock: _Stock) -> None:
         try:
             stock.ready.append(await self._make(stock))
-        except Exception as error:  # whatever it is, the next attempt is not to follow at once
+        except Exception as error:  # after any error the next attempt must wait
             self._back_off(stock, f"was not made: {error}")
 
     async def _make(self, stock: _Stock) -> WarmEnvironment:
@@ -157,7 +157,7 @@ class WarmPool:
         _log.warning(text, stock.item.env_id, what, stock.pause, extra=fields)
 
     def close(self) -> None:
-        """Closes all environments and makes no more."""
+        """Closes all environments and stops making new ones."""
         self._closed = True
         if self._filling is not None:
             self._filling.cancel()
@@ -176,10 +176,10 @@ class WarmPool:
 
 
 def _stock(group: Group, item: WarmItem) -> tuple[bytes, _Stock]:
-    """Returns what an item asks for, by its identity.
+    """Returns an item's identity and its stock.
 
     Raises:
-        ValueError: The group does not serve it, or its keyword arguments are not allowed.
+        ValueError: The group does not serve the environment, or its keyword arguments are not allowed.
     """
     kwargs = dict(item.kwargs)
     request = pb.MakeRequest(env_id=item.env_id, render_mode=kwargs.pop("render_mode", None))
@@ -196,7 +196,7 @@ def _stock(group: Group, item: WarmItem) -> tuple[bytes, _Stock]:
 
 
 def _identity(request: pb.MakeRequest, loaded: Loaded) -> bytes:
-    """Returns what is equal for two Makes of the same environment: library, id, keyword arguments, wrappers."""
+    """Returns a key that is equal for Makes of the same environment: library, id, keyword arguments, wrappers."""
     plain = pb.MakeRequest()
     plain.CopyFrom(request)
     for name in ("lease", "request_id", "prefer"):

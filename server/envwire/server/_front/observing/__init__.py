@@ -1,1 +1,1 @@
-"""What watchers see of a server: its sessions, what happened to them, and pictures of their environments."""
+"""Observation of a server by watchers: its sessions, their history, and pictures of their environments."""

@@ -1,4 +1,4 @@
-"""Counts watchers, and turns those away that are too many."""
+"""Limits the number of simultaneous watchers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Audience:
     """Watchers of one kind.
 
     Args:
-        most: How many there may be.
+        most: Largest number of watchers.
     """
 
     def __init__(self, most: int) -> None:
@@ -24,7 +24,7 @@ class Audience:
         """Counts a watcher while it watches.
 
         Raises:
-            FaultError: CAPACITY_REACHED: there are so many already.
+            FaultError: CAPACITY_REACHED: there are too many watchers.
         """
         if self._count >= self._most:
             raise FaultError(

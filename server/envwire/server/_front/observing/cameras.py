@@ -1,4 +1,4 @@
-"""Pictures of sessions, taken while somebody watches, twice a second at most and for all watchers at once."""
+"""Takes pictures of sessions while somebody watches: at most two per second, shared by all watchers."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from envwire.codec import FaultError
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.pictures import Picture
 
-#: Time between two pictures. One that takes long to render gets more: rendering has a tenth of a session's time.
+#: Seconds between two pictures, or if longer, this multiple of the rendering time, so that rendering takes a tenth of a
+#: session's time.
 _PAUSE_SECONDS, _SHARE = 0.5, 10
-#: Longest pause, whatever a process says that a picture took.
+#: Longest pause in seconds, whatever rendering time a process reports.
 _LONGEST_SECONDS = 60.0
 
 
 class _Camera:
-    """Takes pictures of one session for all who watch it."""
+    """Takes pictures of one session for all its watchers."""
 
     def __init__(self, session: SessionRecord) -> None:
         self.watchers = 0
@@ -30,7 +31,7 @@ class _Camera:
                 picture = await session.render()
             except FaultError as fault:
                 self._next.set_exception(fault)
-                self._next.exception()  # it is nobody's fault when nobody waits
+                self._next.exception()  # marks it as retrieved: maybe nobody waits
                 return
             taken, self._next = self._next, asyncio.get_running_loop().create_future()
             taken.set_result(picture)
@@ -43,13 +44,13 @@ class _Camera:
 
 
 class Cameras:
-    """The cameras of the sessions that are watched."""
+    """The cameras of all watched sessions."""
 
     def __init__(self) -> None:
         self._cameras: dict[str, _Camera] = {}
 
     async def watch(self, session: SessionRecord) -> AsyncGenerator[Picture]:
-        """Yields pictures of a session; whoever takes one late misses some.
+        """Yields pictures of a session; a slow watcher misses some.
 
         Raises:
             FaultError: The session has ended.

@@ -1,4 +1,4 @@
-"""Sessions that have ended, as watchers see them: how, after what, and what their processes printed last."""
+"""Ended sessions for watchers: why they ended, their counters and the last output of their processes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
 
-#: Ended sessions that are remembered: some 2.5 kB each without output. The last ones are remembered with output (4 kB
-#: of text), episodes and last picture (300 kB at most) as well.
+#: Number of ended sessions to keep, of some 2.5 kB each, and number of the latest ones to keep with output (4 kB of
+#: text), episodes and last picture (at most 300 kB) as well.
 KEPT, _IN_DETAIL = 1000, 64
 
 
@@ -21,14 +21,14 @@ class Ended:
     """A session that has ended.
 
     Attributes:
-        number: Counts the ended sessions of the server.
-        began: When it began, by the server's clock.
-        ended: When it ended.
-        steps: Steps that were seen; those after the last look at a process that died are not.
-        exit_status: Of its process, as text; empty for unknown.
-        picture: The last one that was taken.
-        last: Its counters.
-        episodes: The last that ended.
+        number: Its number among the server's ended sessions.
+        began: When it began, by the server's clock, in seconds.
+        ended: When it ended, likewise.
+        steps: Number of known steps; those after the last look at a process that died are missing.
+        exit_status: Exit status of its process, as text; empty if unknown.
+        picture: The last picture that was taken.
+        last: Its final counters.
+        episodes: Its last episodes.
     """
 
     number: int
@@ -49,7 +49,7 @@ class Ended:
 
 
 class History:
-    """The last sessions that ended."""
+    """The latest ended sessions."""
 
     def __init__(self) -> None:
         self._ended: OrderedDict[str, Ended] = OrderedDict()
@@ -57,7 +57,7 @@ class History:
         self.count = 0
 
     def note(self, session: SessionRecord, now: float) -> None:
-        """Notes a session that has just ended.
+        """Adds a session that has just ended.
 
         Args:
             session: The session.
@@ -92,11 +92,11 @@ class History:
             poorer.output, poorer.picture, poorer.episodes = "", None, []
 
     def get(self, session_id: str) -> Ended | None:
-        """Returns a session that has ended; None when it is not known."""
+        """Returns an ended session; None if it is not kept."""
         return self._ended.get(session_id)
 
     def since(self, number: int) -> Iterator[Ended]:
-        """Returns the sessions that ended after the one of this number, as far as they are remembered."""
+        """Returns the kept sessions that ended after the one with this number."""
         wanted = min(self.count - number, len(self._ended))
         newest = iter(reversed(self._ended.values()))
         return reversed([next(newest) for _ in range(wanted)])

@@ -1,4 +1,4 @@
-"""What one watcher is told: everything in the first round, then what has changed."""
+"""The status messages for one watcher: everything in the first round, then only changes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.scoreboard import Counters
 from envwire.server._ipc.scoreboard_row import loss_reason
 
-#: Sessions and ends of one message, some 100 kB. Between two messages the front serves others.
+#: Most sessions and ends in one message, some 100 kB. Between two messages the front serves others.
 MOST = 500
-#: Of a uint32: the process writes 64 bits.
+#: Largest uint32; the process writes 64 bits.
 _LARGEST = 2**32 - 1
 
 
@@ -24,7 +24,7 @@ class Rounds:
 
     Args:
         sessions: The server's sessions.
-        history: Those that have ended.
+        history: Its ended sessions.
         status: Describes the server.
         began: When the server began, by its clock.
         frames: Whether the operator allows pictures.
@@ -50,7 +50,7 @@ class Rounds:
         """Returns the messages of the next round.
 
         Args:
-            sees: Whether the watcher may see the sessions of a client.
+            sees: Returns whether the watcher may see the sessions of a client.
         """
         status: pb.ServerStatus | None = self._status()
         changed = self._changed(sees)
@@ -82,7 +82,7 @@ class Rounds:
 
 
 def _mark(session: SessionRecord) -> tuple[int, int, int, bool]:
-    """Returns what differs once a session has changed."""
+    """Returns a value that changes whenever a session does."""
     return _state(session), session.requests, session.steps, session.attendance.attached
 
 
@@ -106,7 +106,7 @@ def session_status(session: SessionRecord, began: float, frames: bool) -> pb.Ses
 
 
 def session_counters(seen: Counters) -> pb.SessionStatus:
-    """Describes what a session did, as its process counted it."""
+    """Describes a session's counters, as reported by its process."""
     return pb.SessionStatus(
         requests=seen.requests,
         steps=seen.steps,

@@ -1,4 +1,4 @@
-"""Serves envwire.observe.v1: what a server does, what became of a session, and pictures of it."""
+"""Serves envwire.observe.v1: the status of a server, details of a session, and pictures of it."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from envwire.server._ipc.pictures import Picture
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 
-#: Watchers of the server, and of pictures. Each holds one message at most: 100 kB, or a picture of 300 kB.
+#: Most watchers of the server, and of pictures. Each holds at most one message: 100 kB, or a picture of 300 kB.
 MAX_WATCHERS: Final = 32
 MAX_PICTURE_WATCHERS: Final = 64
 _PERIOD_SECONDS, _SHORTEST, _LONGEST = 1.0, 0.2, 60.0
-#: A round may take this part of the front's time; where there are many sessions, the period is longer.
+#: A round may take one part in this many of the front's time; with many sessions the period grows.
 _SHARE = 20
 
-#: Tells who the caller is now: its token may have been revoked since it called.
+#: Identifies the caller anew, since its token may have been revoked during the call.
 Identify = Callable[[], Client]
 
 
@@ -51,7 +51,7 @@ class ObserveService:
         config: The server's settings.
         sessions: Its sessions.
         clock: Monotonic time, in seconds.
-        admission: Tells how many clients wait for a free slot, and whether the server drains.
+        admission: Knows how many clients wait for a free slot, and whether the server drains.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class ObserveService:
         self._picture_watchers = Audience(MAX_PICTURE_WATCHERS)
 
     async def watch(self, raw: bytes, identify: Identify) -> AsyncGenerator[pb.WatchResponse]:
-        """Tells what the server does, round after round."""
+        """Yields the server's status, round after round."""
         period = _period(pb.WatchRequest.FromString(raw))
         rounds = Rounds(
             self._sessions, self._history, self._status, self._began, self._config.frames
@@ -92,7 +92,7 @@ class ObserveService:
                 await asyncio.sleep(max(period, _SHARE * spent))
 
     async def describe_session(self, raw: bytes, client: Client) -> pb.DescribeSessionResponse:
-        """Tells what is known of a session."""
+        """Returns all details of a session."""
         session_id = pb.DescribeSessionRequest.FromString(raw).session_id
         found = self._find(session_id)
         everybody = self._check_theirs(client, found)
@@ -124,7 +124,7 @@ class ObserveService:
     async def watch_frames(
         self, raw: bytes, identify: Identify
     ) -> AsyncGenerator[pb.WatchFramesResponse]:
-        """Sends pictures of a session."""
+        """Yields pictures of a session."""
         session = self._find(pb.WatchFramesRequest.FromString(raw).session_id)
         self._check_theirs(identify(), session)
         self._check_pictures(session)
@@ -151,7 +151,7 @@ class ObserveService:
         return found
 
     def _check_theirs(self, client: Client, session: SessionRecord | Ended) -> bool:
-        """Checks that a client may look into a session; returns whether it may look into all.
+        """Checks that a client may watch a session; returns whether it may watch all sessions.
 
         Raises:
             FaultError: SCOPE_MISSING.
@@ -195,7 +195,7 @@ class ObserveService:
 
 
 def _sees(client: Client) -> Callable[[str], bool]:
-    """Returns whose sessions a client sees: its own, and with scope inspect or admin those of all."""
+    """Returns a filter for the sessions that a client sees: its own, or with scope inspect or admin, all."""
     if client.scopes & {Scope.INSPECT, Scope.ADMIN}:
         return lambda _: True
     return client.owns
@@ -211,7 +211,7 @@ def _frame(picture: Picture) -> pb.Frame:
 
 
 def _memory() -> int:
-    """Returns the memory of this process in bytes; where the system does not tell, the most that it had."""
+    """Returns the memory of this process in bytes; its peak if the system does not report the current value."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     except OSError:

@@ -1,4 +1,4 @@
-"""What happened to a session, in order: what the front saw of it, and what its process counted on direct channels."""
+"""The history of a session in order: events in the front, and what its process counted on direct channels."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.scoreboard import Counters
 from envwire.server._ipc.scoreboard_row import loss_reason
 
-#: When, in seconds of the server's clock, and what.
+#: Time in seconds of the server's clock, and description.
 Moment = tuple[float, str]
 
 
 def timeline(session: SessionRecord) -> tuple[Moment, ...]:
-    """Returns what happened to a session so far, the oldest first."""
+    """Returns the events of a session so far, oldest first."""
     return tuple(sorted([*session.events, *_counted(session.counters)]))
 
 
 def _counted(seen: Counters) -> list[Moment]:
-    """Returns the repeats and the replay, each with the time of the last one."""
+    """Returns the repeated requests and the replay, each with the time of the last one."""
     moments: list[Moment] = []
     if seen.repeated:
         moments.append((seen.repeated_at / 1e9, f"{seen.repeated} requests came again so far"))

@@ -1,1 +1,1 @@
-"""What the front knows of each session: its life as a table, its record, its backlog, and the table of all of them."""
+"""The front's state of sessions: their life cycle as a table, the record of each, its backlog, and the table of all."""

@@ -1,4 +1,4 @@
-"""Whether a session's client is here, and what the session's lease and the deadline of its request count from."""
+"""Presence of a session's client, and the times from which its lease and its request's deadline count."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ class Attendance:
 
     Args:
         process: The session's process.
-        link: The session in it.
+        link: The session's link to that process.
         clock: Monotonic time, in seconds.
         lease: Seconds that the session lives without an open stream or direct channel and without a request.
-        timeout: Seconds that the present request may take.
+        timeout: Seconds that the current request may take.
 
     Attributes:
         lease: The same.
         timeout: The same; it changes when the environment is made.
-        lease_runs_from: When the lease began to run anew: at the last request, reply or renewal, or look at a connected
-            client.
-        busy_since: When the request that the front waits for began; None when it waits for none.
-        streams: Open streams that used the session.
-        waited: Seconds in which the front waited for replies of the process.
+        lease_runs_from: When the lease last restarted: at a request, reply or renewal, or a check that found the client
+            connected.
+        busy_since: When the request that the front waits for began; None if it waits for none.
+        streams: Number of open streams that used the session.
+        waited: Total seconds for which the front waited for replies of the process.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class Attendance:
         self.lease_runs_from = self._clock()
 
     def asked(self) -> None:
-        """Notes that the process was asked for something."""
+        """Records that a request was sent to the process."""
         self.lease_runs_from = self._clock()
         if self.busy_since is None:
             self.busy_since = self.lease_runs_from
 
     def answered(self, more: bool) -> None:
-        """Notes a reply of the process.
+        """Records a reply of the process.
 
         Args:
-            more: Whether it owes another one.
+            more: Whether another reply is pending.
         """
         self.lease_runs_from = self._clock()
         if self.busy_since is not None:
@@ -70,7 +70,7 @@ class Attendance:
         self.busy_since = self.lease_runs_from if more else None
 
     def connect(self, presence: Presence) -> None:
-        """Takes over a direct channel in place of the last one."""
+        """Watches a new direct channel, which replaces the last one."""
         self.disconnect()
         self._presence = presence
 
@@ -80,17 +80,17 @@ class Attendance:
             self._presence.close()
 
     def look(self) -> bool:
-        """Notes what the session served on direct channels, which the front does not see, from the scoreboard.
+        """Updates from the scoreboard what the session served on direct channels, which bypass the front.
 
-        Without a client at its other end nothing of it is believed: an environment can write into its scoreboard.
+        The scoreboard counts only while the client is connected, because an environment can write to it.
 
         Returns:
-            Whether the process is to be asked for a sign of life: one that was stopped, or hangs in the kernel, stays
-            connected.
+            Whether the process must be probed for a sign of life: a process that was stopped or hangs in the kernel
+            stays connected.
         """
         now = self._clock()
         if self.busy_since is not None and self._process.busy_with_others(self._link):
-            self.busy_since = now  # a request has its time from when the process can turn to it
+            self.busy_since = now  # its time starts once the process is free to serve it
         if self._presence is None or not self._presence.lasts():
             return False
         unread = self._presence.unread and not self._process.busy_with_others(self._link)
@@ -107,22 +107,22 @@ class Attendance:
 
     @property
     def attached(self) -> bool:
-        """Whether the client is here: by a stream, a direct channel or a request."""
+        """Whether the client is present, by a stream, a direct channel or a request."""
         direct = self._presence is not None and self._presence.lasted
         return direct or self.streams > 0 or self.busy
 
     @property
     def busy(self) -> bool:
-        """Whether the session serves a request."""
+        """Whether the session is serving a request."""
         return self.busy_since is not None or self._served_for() > 0
 
     def overdue(self, now: float) -> bool:
-        """Whether the present request has taken longer than it may."""
+        """Returns whether the current request has exceeded its deadline."""
         asked = 0.0 if self.busy_since is None else now - self.busy_since
         return max(asked, self._served_for()) > self.timeout
 
     def expired(self, now: float) -> bool:
-        """Whether the lease has run out: no request, stream or direct channel for that long."""
+        """Returns whether the lease has run out: no request, stream or direct channel for that long."""
         return (
             self.streams == 0
             and self.busy_since is None

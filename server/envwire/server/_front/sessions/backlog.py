@@ -1,7 +1,7 @@
-"""Bounds the requests, and their bytes, that the front holds for sessions which have not answered yet.
+"""Bounds the number and bytes of requests that the front holds for sessions that have not answered yet.
 
-A client sends its next request when the last is answered, or the same one once more when it lost the answer. What goes
-beyond that is bounded, by session and by client: 60 requests of 30 MiB to a session that hung took 5.2 GB.
+A client sends its next request once the last is answered, or repeats the last one if it lost the answer. Requests
+beyond that are bounded by session and by client: 60 requests of 30 MiB to a hanging session took 5.2 GB.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
 
-#: Requests that may wait for one session; more are refused.
+#: Most requests that may wait for one session; more are refused.
 MAX_PENDING = 64
-#: The bytes of smaller requests do not count.
+#: Smaller requests do not count towards the limits in bytes.
 COUNTED_FROM = 1 << 16
-#: Requests of one session that may wait whatever their size: one, and its repetition.
+#: Requests per session that may wait regardless of size: one, and its repetition.
 _ALWAYS = 2
 
 
 @dataclass
 class Backlog:
-    """Bytes of requests that wait for an answer, for all clients.
+    """Limits of the bytes of waiting requests, for all clients.
 
     Attributes:
-        per_session: Bytes that may wait for one session.
-        per_client: Bytes that may wait for all sessions of one client.
-        held: Bytes that wait, by client.
+        per_session: Most bytes that may wait for one session.
+        per_client: Most bytes that may wait for all sessions of one client.
+        held: Bytes that are waiting, by client.
     """
 
     per_session: int
@@ -38,7 +38,7 @@ class SessionBacklog:
     """Requests of one session that wait for an answer, in order.
 
     Args:
-        backlog: That of all clients; None for no bounds of bytes.
+        backlog: The limits of all clients; None for no limits in bytes.
     """
 
     def __init__(self, backlog: Backlog | None) -> None:
@@ -47,11 +47,11 @@ class SessionBacklog:
         self._owner = ""
 
     def take(self, owner: str, size: int) -> None:
-        """Adds a request, if the bounds allow it.
+        """Adds a request, if the limits allow it.
 
         Args:
             owner: Name of the client.
-            size: Bytes of the request.
+            size: Size of the request in bytes.
 
         Raises:
             FaultError: CAPACITY_REACHED.
@@ -78,13 +78,13 @@ class SessionBacklog:
             raise _too_much(f"of {owner}", backlog.per_client, option)
 
     def give_back(self) -> bool:
-        """Removes the oldest request, which was answered; returns whether others wait."""
+        """Removes the oldest request, which was answered; returns whether others are waiting."""
         if size := self._sizes.popleft():
             self._release(size)
         return bool(self._sizes)
 
     def clear(self) -> None:
-        """Removes all requests: they will not be answered."""
+        """Removes all requests, since they will not be answered."""
         self._release(sum(self._sizes))
         self._sizes.clear()
 

@@ -1,4 +1,4 @@
-"""End reasons: the text and metadata that a client gets for each event that ends a session."""
+"""End reasons: the text and metadata that clients get for each event that ends a session."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envwire.server._front.sessions.life import ENDS, Event
 
 
 class _Text(NamedTuple):
-    """A message, and which of the facts in it are metadata as well."""
+    """A message, and the facts in it that are also sent as metadata."""
 
     message: str
     metadata: tuple[str, ...] = ("session_id",)
@@ -54,11 +54,11 @@ _TEXTS: dict[Event, _Text] = {
 
 
 def describe_end(event: Event, facts: Mapping[str, str]) -> FaultError:
-    """Returns what a client is told of a session that an event ended.
+    """Returns the error that a client gets for a session that an event ended.
 
     Args:
         event: The event.
-        facts: What is known of the session, by name.
+        facts: Facts about the session, by name.
     """
     message, metadata = _TEXTS[event]
     return FaultError(

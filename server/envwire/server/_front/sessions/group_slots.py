@@ -1,4 +1,4 @@
-"""How many slots of a server each group may take, and how many it has."""
+"""Limits and counts of the slots that each group of a server takes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 
 class GroupSlots:
-    """Counts the sessions of each group, those being made included.
+    """Counts the sessions of each group, including those being made.
 
     Attributes:
-        limits: How many a group may have at once, by its name; a group that is not named, as many as the server.
+        limits: Largest number of sessions by name of the group; other groups have only the server's limit.
     """
 
     def __init__(self) -> None:
@@ -19,17 +19,17 @@ class GroupSlots:
         self._taken: Counter[str] = Counter()
 
     def free(self, group: str) -> float:
-        """Returns how many more a group may have; infinitely many where the server alone limits them."""
+        """Returns how many more sessions a group may have; infinity if only the server's limit applies."""
         return self.limits.get(group, math.inf) - self._taken[group]
 
     def full(self, group: str) -> bool:
-        """Returns whether a group has as many as it may."""
+        """Returns whether a group is at its limit."""
         return self.free(group) <= 0
 
     def take(self, group: str) -> None:
-        """Counts one more."""
+        """Counts one more session of a group."""
         self._taken[group] += 1
 
     def give_back(self, group: str) -> None:
-        """Counts one less."""
+        """Counts one session less of a group."""
         self._taken[group] -= 1

@@ -1,7 +1,7 @@
-"""The life of a session on the server: states, events and the meaning of each end, as tables.
+"""The life cycle of a session in the front: states, events and the meaning of each end, as tables.
 
-Every change of state in the front goes through these tables. The states of an episode are kept in the session's
-process (`_session.states`).
+Every state change in the front goes through these tables. The states of an episode are kept in the session process
+(`_session.states`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from envwire.codec import Reason
 
 
 class Life(Enum):
-    """Where a session stands."""
+    """State of a session."""
 
     MAKING = "its environment is being made"
     LIVE = "its requests are served"
@@ -24,7 +24,7 @@ class Life(Enum):
 
 
 class Event(Enum):
-    """What changes a session's state."""
+    """An event that changes a session's state."""
 
     MADE = "made"
     CLOSE = "close"
@@ -38,12 +38,12 @@ class Event(Enum):
 
 
 class End(NamedTuple):
-    """What an event means that ends a session.
+    """The meaning of an event that ends a session.
 
     Attributes:
-        life: Where the session stands then.
-        reason: What its client is told from then on.
-        kills: Whether its process is killed; else the environment is closed.
+        life: The session's state afterwards.
+        reason: The reason that its client gets from then on.
+        kills: Whether its process is killed; otherwise the environment is closed.
     """
 
     life: Life
@@ -69,5 +69,5 @@ TRANSITIONS: dict[tuple[Life, Event], Life] = {
     **{(life, event): end.life for life in ALIVE for event, end in ENDS.items()},
 }
 
-#: What clients are told of sessions that ended.
+#: The reasons that clients get for ended sessions.
 END_REASONS = frozenset(end.reason for end in ENDS.values())

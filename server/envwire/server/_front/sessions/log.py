@@ -1,4 +1,4 @@
-"""Log lines about sessions, for the operator: made, refused, ended, and why."""
+"""Log lines about sessions for the operator: made, refused, ended, and why."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _LEVELS = {Life.LOST: logging.WARNING, Life.EXPIRED: logging.WARNING}
 
 
 def log_made(session: SessionRecord, made: pb.MakeResponse) -> None:
-    """Notes a session that was made."""
+    """Logs a session that was made."""
     recorded = f", recorded as {made.recording!r}" if made.recording else ""
     process = session.process.pid
     _tell(logging.INFO, session, f"made in process {process}{recorded}", process=process)
 
 
 def log_not_made(session: SessionRecord, reply: pb.InteractResponse) -> None:
-    """Notes an environment that could not be made. What it raised is its own words, like its output."""
+    """Logs an environment that could not be made; its exception is marked as the environment's text, like output."""
     reason = reason_of(reply.error)
     stream = "environment" if reason is Reason.ENVIRONMENT_RAISED else "server"
     text = f"not made: {reply.error.message}"
@@ -33,7 +33,7 @@ def log_not_made(session: SessionRecord, reply: pb.InteractResponse) -> None:
 
 
 def log_end(session: SessionRecord) -> None:
-    """Notes a session that ended; of one that was lost, what its process printed last."""
+    """Logs a session that ended, and for a lost one the last output of its process."""
     reason = session.end_reason
     if reason is None:
         return
@@ -44,6 +44,6 @@ def log_end(session: SessionRecord) -> None:
 
 
 def _tell(level: int, session: SessionRecord, text: str, output: str = "", **fields: Any) -> None:
-    """Logs a line; the output of an environment is part of it in a log of text alone, where JSON has its own lines."""
+    """Logs a line. An environment's output is part of it only in a text log; in JSON it has lines of its own."""
     said = extra(message=text, **session.log_fields, **fields)
     _log.log(level, "%s: %s%s", session.label, text, output, extra=said)

@@ -26,7 +26,7 @@ from envwire.server._processes.process import AdmitError, LinkLostError, Process
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import session_header
 
-#: A request that no session serves: its refusal is a sign of life and changes nothing.
+#: A request that every session refuses; the refusal is a sign of life and has no side effect.
 _PROBE = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest()).SerializeToString()
 
 
@@ -38,19 +38,19 @@ class SessionRecord:
         clock: Monotonic time, in seconds.
         began: When it took its slot.
         attendance: Its client's presence, its lease and the deadline of its request.
-        warm: Its slot in the process, where its environment is made already.
-        backlog: Bounds the bytes of its requests that wait; None for no bounds.
-        life: Where it stands.
-        id: Its name; see `Sessions.new_id`.
+        warm: Its link, if its environment was made ahead.
+        backlog: Limits the bytes of its waiting requests; None for no limits.
+        life: Its state.
+        id: Its id; see `Sessions.new_id`.
         owner: Name of the client that made it.
         group: The group of its environment.
         env_id: The id of its environment.
-        what: The same, or the session that it is a copy of.
-        as_arrays: Whether the environments of a vector step as arrays, and not one after another.
+        what: The same, or the session that it is a copy of, for texts.
+        as_arrays: Whether a vector environment steps its members as arrays instead of one after another.
         renders: Whether pictures can be taken of its environment.
-        picture: The last one that was taken for a watcher.
-        events: What happened to it lately, and when, by the clock; watchers are told.
-        header: What every request of the owner begins with.
+        picture: The last picture that was taken for a watcher.
+        events: Its latest events with their times by the clock, for watchers.
+        header: The bytes with which every request of the owner begins.
     """
 
     lease: InitVar[float]
@@ -85,7 +85,7 @@ class SessionRecord:
         self.attendance = Attendance(self.process, self._link, self.clock, lease, timeout)
 
     async def make(self, order: MakeOrder) -> bytes:
-        """Has the process make the environment; returns its reply.
+        """Orders the process to make the environment; returns its reply.
 
         Raises:
             FaultError: The session ended before it replied.
@@ -93,7 +93,7 @@ class SessionRecord:
         return await self._ask(self._link.make, order)
 
     async def copy(self) -> bytes:
-        """Has the process serve the environment that it was forked with; returns its reply.
+        """Orders the process to serve the environment that it was forked with; returns its reply.
 
         Raises:
             FaultError: The session ended before it replied.
@@ -101,7 +101,7 @@ class SessionRecord:
         return await self._ask(self._link.copy)
 
     def ask(self, message: bytes) -> Coroutine[Any, Any, bytes]:
-        """Has the process serve a request of the client; returns its reply.
+        """Sends a client's request to the process; returns its reply.
 
         Args:
             message: The request, without a header.
@@ -122,26 +122,26 @@ class SessionRecord:
         except LinkLostError:
             raise await self.why_ended() from None
         finally:
-            # The error keeps this frame, the frame the future, the future the error: the request must not be in there.
+            # The error, this frame and the future form a reference cycle, which must not keep the request alive.
             del request
 
     def on_reply(self) -> None:
-        """Notes that the process replied, whether or not the client still waits."""
+        """Records that the process replied, whether or not the client still waits."""
         self.attendance.answered(more=self._pending.give_back())
 
     async def admit(
         self, connection: socket.socket, client: socket.socket, shares_memory: bool
     ) -> None:
-        """Hands a client's connection over to the process: a direct channel.
+        """Hands a client's connection over to the process, as its direct channel.
 
         Args:
-            connection: The connection, which stays the caller's to close here.
-            client: What ends with the client: the connection itself, or what TLS runs over; it stays the caller's too.
-            shares_memory: Whether the client takes large frames from shared memory.
+            connection: The connection; the caller keeps ownership of this descriptor.
+            client: The client's own socket: the connection itself, or the one that TLS runs over. Likewise.
+            shares_memory: Whether the client reads large frames from shared memory.
 
         Raises:
             FaultError: The session has ended.
-            OSError: The client has left, or no more files can be opened.
+            OSError: The client has disconnected, or no more files can be opened.
         """
         self._check_alive()
         self.attendance.touch()
@@ -155,63 +155,63 @@ class SessionRecord:
         self._note("direct channel opened")
 
     def look(self) -> None:
-        """Looks at what the front is not told, and asks a process that has been silent for a sign of life."""
+        """Updates what happened on the direct channel, and probes a process that has been silent."""
         if not self.attendance.look():
             return
         with contextlib.suppress(LinkLostError):
-            self._link.relay(_PROBE).cancel()  # that it replies is reply enough
+            self._link.relay(_PROBE).cancel()  # only the arrival of a reply matters
             self._pending.take(self.owner, len(_PROBE))
             self.attendance.asked()
 
     @property
     def counters(self) -> Counters:
-        """All that is counted of it, in one look."""
+        """A snapshot of its counters."""
         return self.process.scoreboard.counters(self._link.slot)
 
     @property
     def episodes(self) -> list[Episode]:
-        """Its last episodes, the oldest first."""
+        """Its last episodes, oldest first."""
         return self.process.scoreboard.episodes(self._link.slot)
 
     @property
     def requests(self) -> int:
-        """The requests served."""
+        """Number of requests served."""
         return self.process.scoreboard.served(self._link.slot)
 
     @property
     def steps(self) -> int:
-        """The steps that its environment took."""
+        """Number of steps that its environment took."""
         return self.process.scoreboard.steps(self._link.slot)
 
     @property
     def output(self) -> str:
-        """What its process printed last."""
+        """The last output of its process."""
         return self.process.output.text()
 
     def attach(self) -> None:
-        """Notes an open stream."""
+        """Counts an open stream."""
         self._note("stream opened")
         self.attendance.streams += 1
 
     def detach(self) -> None:
-        """Notes the end of a stream; from now on the lease runs."""
+        """Counts the end of a stream; without any stream the lease runs."""
         self.attendance.streams -= 1
         self._note("stream closed")
         self.attendance.touch()
 
     @property
     def label(self) -> str:
-        """Names the session in the operator's log."""
+        """Name of the session in the operator's log."""
         return f"session {self.id} ({self.what} for {self.owner})"
 
     @property
     def log_fields(self) -> dict[str, str]:
-        """Names the session in a log of JSON objects."""
+        """The session's fields in a JSON log."""
         return {"session": self.id, "client": self.owner, "env_id": self.env_id}
 
     @property
     def end_reason(self) -> FaultError | None:
-        """Why it ended; None while it lives."""
+        """Why the session ended; None while it is live."""
         return self._ended.result() if self._ended.done() else None
 
     async def render(self) -> Picture:
@@ -236,13 +236,13 @@ class SessionRecord:
             raise afresh(self._ended.result())
 
     def on_made(self, step_timeout: float) -> None:
-        """Notes that its environment is made.
+        """Records that its environment is made.
 
         Args:
             step_timeout: Seconds that each request may take from now on.
 
         Raises:
-            FaultError: The session has ended meanwhile.
+            FaultError: The session ended meanwhile.
         """
         self._check_alive()
         self.life = TRANSITIONS[self.life, Event.MADE]
@@ -250,11 +250,11 @@ class SessionRecord:
         self.attendance.timeout = step_timeout
 
     def end(self, event: Event, **facts: str) -> None:
-        """Ends the session, as the event says; one that has ended stays as it is.
+        """Ends the session as the event's entry in the table says; does nothing if it has ended already.
 
         Args:
             event: Why it ends.
-            facts: What its client is told beside what is known here.
+            facts: Further facts for its client's error.
         """
         life = TRANSITIONS.get((self.life, event))
         if life is None:
@@ -281,12 +281,12 @@ class SessionRecord:
         }
 
     def on_closed(self) -> None:
-        """Notes that its client closed it on a direct channel."""
+        """Records that its client closed it on a direct channel."""
         self.end(Event.CLOSE)
 
     def on_lost(self) -> None:
-        """Notes that the process is gone. The reason is known a moment later, when its exit status is read."""
-        self.attendance.disconnect()  # it shall see the end of its connection now
+        """Records that the process is gone. The reason is known a moment later, when the exit status is read."""
+        self.attendance.disconnect()  # so that the client sees the end at once
         if not self._ended.done():
             self._losing = asyncio.ensure_future(self._lose())
 
@@ -296,5 +296,5 @@ class SessionRecord:
         self.end(Event.DIE, how=describe_exit(status), exit_status=known)
 
     async def why_ended(self) -> FaultError:
-        """Waits for the end of a session whose process is gone, and returns the reason."""
+        """Waits until the end reason of a session whose process is gone is known, and returns it."""
         return afresh(await asyncio.shield(self._ended))

@@ -1,4 +1,4 @@
-"""Free slots that are kept for the Makes of an allocation, for a few seconds."""
+"""Reservations: free slots that are held for the Makes of an allocation, for a few seconds."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from envwire.codec import FaultError, Reason
 
-#: A gateway that died between reserving and committing must not block slots for long.
+#: Longest reservation, so that a gateway that died between reserving and committing does not block slots for long.
 LONGEST_SECONDS = 60.0
-#: Reservations of one server at once; each keeps at least one slot.
+#: Most reservations of one server at once.
 _MOST = 100_000
-#: For how long slots that were given back are remembered: longer than the ticket of any Make that names them is good.
+#: How long released reservations are remembered, in seconds: longer than any ticket of their Makes is valid.
 LAPSED_SECONDS = 120.0
 
 
 @dataclass
 class _Reservation:
-    """Slots that are kept until a time, and the client that they count for."""
+    """Slots held until a time, and the client whose quota they count against."""
 
     slots: int
     until: float
@@ -32,15 +32,14 @@ class Reservations:
         clock: Monotonic time, in seconds.
 
     Attributes:
-        slots: How many slots are kept in all.
-        holders: How many are kept for each client that they count for.
+        slots: Total number of reserved slots.
+        holders: Number of reserved slots by the client that they count for.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._kept: dict[bytes, _Reservation] = {}
-        #: Those that counted for a client and were not used in time, or had no slots, and until when they are
-        #: remembered.
+        #: Reservations for a client that expired unused or had no slots, and until when they are remembered.
         self._lapsed: dict[bytes, float] = {}
         self.slots = 0
         self.holders: Counter[str] = Counter()
@@ -48,13 +47,13 @@ class Reservations:
     def reserve(
         self, name: bytes, count: int, seconds: float, free: int, principal: str = ""
     ) -> bool:
-        """Keeps slots; returns False when fewer are free, or the name is taken.
+        """Reserves slots; returns False if too few are free or the name is in use.
 
         Args:
-            name: Names the reservation.
-            count: How many; with 0 for a client, Makes that name it get no slot: none would count.
-            seconds: How long.
-            free: How many slots of the server nobody has.
+            name: Id of the reservation.
+            count: Number of slots. With 0 and a client, Makes that name it get no slot, since it would not count.
+            seconds: How long to hold them.
+            free: Number of the server's free slots.
             principal: The client that they count for; empty for none.
         """
         if principal and not count and len(self._lapsed) < _MOST:
@@ -68,12 +67,12 @@ class Reservations:
         return True
 
     def extend(self, name: bytes, seconds: float) -> None:
-        """Keeps what is left of a reservation for so long from now on."""
+        """Extends a reservation to the given number of seconds from now."""
         if kept := self._kept.get(name):
             kept.until = self._until(seconds)
 
     def release(self, name: bytes) -> bool:
-        """Gives slots back; returns whether there were any."""
+        """Releases the slots of a reservation; returns whether there were any."""
         kept = self._kept.pop(name, None)
         if kept is not None:
             self._count(kept.principal, -kept.slots)
@@ -95,7 +94,7 @@ class Reservations:
         return True
 
     def check_lapsed(self, name: bytes) -> None:
-        """Refuses a Make whose slots counted for a client and were given back: another slot would not count.
+        """Refuses a Make whose reservation for a client has lapsed, since another slot would not count for it.
 
         Raises:
             FaultError: CAPACITY_REACHED.
@@ -109,7 +108,7 @@ class Reservations:
             )
 
     def sweep(self) -> bool:
-        """Gives back the slots whose time is over; returns whether there were any."""
+        """Releases expired reservations; returns whether there were any."""
         now = self._clock()
         while self._lapsed and next(iter(self._lapsed.values())) <= now:
             del self._lapsed[next(iter(self._lapsed))]

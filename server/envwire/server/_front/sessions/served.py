@@ -1,4 +1,4 @@
-"""What sessions served: sums over the scoreboards' rows of many of them."""
+"""Totals of what sessions served, summed over the counters of many sessions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envwire.server._ipc.scoreboard_row import loss_reason
 
 @dataclass
 class EpisodeSums:
-    """Episodes of one environment id that have ended: how many, their steps and their returns."""
+    """Finished episodes of one environment id: their number, and the sums of their steps and returns."""
 
     episodes: int = 0
     lengths: int = 0
@@ -21,21 +21,21 @@ class EpisodeSums:
 
 @dataclass
 class Served:
-    """What sessions served. Times are in seconds.
+    """Totals over sessions. Times are in seconds.
 
     Attributes:
-        requests: How many requests.
-        steps: How many steps of environments.
-        serving: Time spent on them in the sessions' processes.
-        stepping: Time of that in the environments' steps.
-        replying: Time of `serving` in which answers were handed to the operating system.
-        relaying: Time in which the front waited for answers to requests over gRPC.
+        requests: Number of requests.
+        steps: Number of environment steps.
+        serving: Time spent on requests in the session processes.
+        stepping: Part of `serving` spent in the environments' steps.
+        replying: Part of `serving` spent handing answers to the operating system.
+        relaying: Time for which the front waited for answers to requests over gRPC.
         received: Bytes of requests on direct channels.
         sent: Bytes of their answers.
-        repeated: Requests that came again.
-        replayed: Requests that were served to recover environments.
-        recoveries: Sessions that replaced a lost one, by the reason of the loss.
-        episodes: Episodes by the id of their environment.
+        repeated: Number of repeated requests.
+        replayed: Number of requests served to recover environments.
+        recoveries: Number of sessions that replaced a lost one, by the reason of the loss.
+        episodes: Finished episodes, by the id of their environment.
     """
 
     requests: int = 0
@@ -52,7 +52,7 @@ class Served:
     episodes: dict[str, EpisodeSums] = field(default_factory=dict[str, EpisodeSums])
 
     def add(self, session: SessionRecord) -> None:
-        """Adds what one session served. Its process may have written anything."""
+        """Adds a session's counters, which are not trusted: its process may have written anything."""
         seen = session.counters
         self.requests += seen.requests
         self.steps += seen.steps

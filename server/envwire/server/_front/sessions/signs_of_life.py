@@ -1,17 +1,17 @@
-"""Signs of life of a session process behind a direct channel, where the front does not see its answers."""
+"""Signs of life of a session process behind a direct channel, whose answers the front does not see."""
 
 from __future__ import annotations
 
-#: Time after which a process that reads nothing is asked for a sign of life; one that waits for a client that does not
-#: read its replies gives it.
+#: Seconds after which a process that leaves requests unread is probed. A process that merely waits for a client to read
+#: its replies answers the probe.
 UNREAD_SECONDS = 0.5
 
 
 class SignsOfLife:
-    """Tells when a process is to be asked for a sign of life.
+    """Decides when a process must be probed for a sign of life.
 
     Args:
-        now: Monotonic time, in seconds, here as everywhere.
+        now: Monotonic time, in seconds, as in all calls.
     """
 
     def __init__(self, now: float) -> None:
@@ -20,16 +20,16 @@ class SignsOfLife:
         self._unread_since: float | None = None
 
     def heard(self, now: float) -> None:
-        """Notes that it gave one."""
+        """Records a sign of life."""
         self._heard_at = now
 
     def look(self, served: int, unread: bool, now: float) -> None:
-        """Takes over what can be seen.
+        """Updates what the front can observe.
 
         Args:
-            served: How many requests it has served.
-            unread: Whether there is something that it might read.
-            now: Of this look.
+            served: Number of requests that the process has served.
+            unread: Whether there are bytes for it to read.
+            now: The time.
         """
         if served != self._served:
             self._served, self._heard_at = served, now
@@ -39,13 +39,13 @@ class SignsOfLife:
             self._unread_since = now
 
     def are_due(self, now: float, timeout: float) -> bool:
-        """Whether it has said nothing for as long as a request may take, or does not read what there is to read."""
+        """Returns whether it was silent for longer than a request may take, or leaves requests unread."""
         silent = now - self._heard_at
         unread = 0.0 if self._unread_since is None else now - self._unread_since
         return silent > timeout or min(unread, silent) > UNREAD_SECONDS
 
     def discount_stall(self, seconds: float) -> None:
-        """Lets a time not count in which the front itself stood still."""
+        """Excludes time during which the front's own event loop was stalled."""
         self._heard_at += seconds
         if self._unread_since is not None:
             self._unread_since += seconds

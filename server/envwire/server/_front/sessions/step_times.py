@@ -1,4 +1,4 @@
-"""What a step of each environment takes, for clients that choose how many environments step together."""
+"""Step time of each environment, for clients that choose how many environments to step together."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Iterable
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.v1 import environment_pb2 as pb
 
-#: Modules of environments that are known to be cheap before there was a session of them, and what a step of most of
-#: them takes on one core of a Xeon at 2.5 GHz: 3 to 15 us, with the wrappers of `make`. Acrobot takes 24 and 47.
+#: Modules of environments known to be cheap before any session of them was measured. A step of most of them takes 3 to
+#: 15 us on one core of a 2.5 GHz Xeon, with the wrappers of `make`. Acrobot takes 24 and 47.
 _CHEAP = ("envwire.envs.envs.", "gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
 _CHEAP_SECONDS = 8e-6
-#: Steps after which a session's mean counts: the first takes a hundred times as long as the others.
+#: Steps after which a session's mean counts, since the first step takes a hundred times as long as the others.
 _ENOUGH = 200
 
 
 class StepTimes:
-    """Time of a step by environment: the smallest mean of a session, since other programs only add to the time.
+    """Step time by environment: the smallest mean of all sessions, since other programs can only add to the time.
 
     Args:
         listed: The environments that the server makes.
@@ -32,11 +32,11 @@ class StepTimes:
         }
 
     def of(self, env_id: str) -> float | None:
-        """Returns the seconds of a step; None where they are not known."""
+        """Returns the time of a step in seconds; None if unknown."""
         return self._measured.get(env_id, self._known.get(env_id))
 
     def look(self, sessions: Iterable[SessionRecord]) -> None:
-        """Takes the means of the sessions that there are."""
+        """Updates the times from the means of the current sessions."""
         for session in sessions:
             steps = session.steps
             if steps >= _ENOUGH and not session.as_arrays:

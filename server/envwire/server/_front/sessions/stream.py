@@ -12,17 +12,17 @@ class Stream:
         self._sessions: set[SessionRecord] = set()
 
     def use(self, session: SessionRecord) -> None:
-        """Notes that the stream used `session`, whose secret it showed."""
+        """Records that the stream used a session, whose secret it presented."""
         if session not in self._sessions:
             self._sessions = {used for used in self._sessions if used.end_reason is None}
             self._sessions.add(session)
             session.attach()
 
     def uses(self, session: SessionRecord) -> bool:
-        """Tells whether the stream used `session` before."""
+        """Returns whether the stream has used a session."""
         return session in self._sessions
 
     def end(self) -> None:
-        """Notes that the stream ended."""
+        """Records that the stream ended."""
         for session in self._sessions:
             session.detach()

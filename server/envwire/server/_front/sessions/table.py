@@ -1,4 +1,4 @@
-"""The table of a server's sessions: open ones, ended ones that are still explained, and limits per client."""
+"""The table of a server's sessions: live ones, ended ones with their reasons, and limits per client."""
 
 from __future__ import annotations
 
@@ -20,41 +20,41 @@ from envwire.server._front.tally import Tally
 from envwire.server._ipc.fault_replies import afresh
 from envwire.wire.envelope import STEP_REQUEST, cut_header, locate_header
 
-#: Ended sessions that are remembered, so that their clients learn why they ended: 1.4 kB each. The last ones are
-#: remembered with what they printed last: up to 16 kB each.
+#: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the
+#: latest ones to keep with their last output, of up to 16 kB each.
 _REMEMBERED, _WITH_OUTPUT = 4096, 256
-#: Sweeps run ten times a second. A longer pause means that the process was stopped or got no processor time.
+#: Sweeps run ten times a second. A pause of this many seconds means that the process was stopped or starved of CPU.
 _STOOD_STILL = 1.0
 
 
 @dataclass(frozen=True)
 class EndedSession:
-    """What is remembered of a session that ended: enough to tell its owner why."""
+    """Record of an ended session: enough to tell its owner why it ended."""
 
     secret: bytes = field(repr=False)
     end_reason: FaultError
 
 
 class Sessions:
-    """The sessions of one server by id.
+    """The sessions of one server, by id.
 
     Args:
-        capacity: How many may live at once.
+        capacity: How many may be live at once.
         clock: Monotonic time, in seconds.
         incarnation: Name of this run of the server.
-        per_client: How many may live at once for one client; 0 for as many as it likes.
+        per_client: How many one client may have at once; 0 for no limit.
 
     Attributes:
         incarnation: Name of this run of the server.
-        capacity: How many may live at once.
-        tally: What the server did since it started.
-        served: What sessions served that have ended.
-        make_parts: Where the time of Makes went.
-        holders: How many sessions each client has, those being made included, by its name.
-        reservations: Slots that are kept for Makes which name them.
-        group_slots: How many slots each group may take.
-        on_free: Called when a slot became free.
-        on_end: Called with a session that ended.
+        capacity: How many may be live at once.
+        tally: Counters of the server since its start.
+        served: Totals of ended sessions.
+        make_parts: Breakdown of the time of Makes.
+        holders: Number of sessions by client, including those being made.
+        reservations: Slots that are reserved for Makes which name them.
+        group_slots: Limits and counts of each group's slots.
+        on_free: Called when a slot becomes free.
+        on_end: Called with each session that ended.
     """
 
     def __init__(
@@ -78,30 +78,30 @@ class Sessions:
         self.on_end: Callable[[SessionRecord], None] = lambda _: None
 
     def __len__(self) -> int:
-        """Returns how many sessions there are, those being made included."""
+        """Returns the number of sessions, including those being made."""
         return len(self._live) + self._making
 
     def __iter__(self) -> Iterator[SessionRecord]:
         return iter(list(self._live.values()))
 
     def keep(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
-        """Keeps slots for Makes which name them (see `Reservations.reserve`)."""
+        """Reserves slots for Makes that name them (see `Reservations.reserve`)."""
         return self.reservations.reserve(name, count, seconds, self.free, principal)
 
     def reserve(self, owner: str = "", reservation: bytes = b"", group: str = "") -> None:
-        """Takes a slot for a session that is about to be made; `add` or `unreserve` settles it.
+        """Takes a slot for a session that is about to be made; `add` or `unreserve` must follow.
 
         Args:
             owner: Name of the client.
-            reservation: Names slots that may be kept for it.
-            group: Whose slot it is to be.
+            reservation: Id of slots that may be reserved for it.
+            group: Group of the environment.
 
         Raises:
             FaultError: CAPACITY_REACHED or CLIENT_LIMIT_REACHED.
         """
         self.check_share(owner)
         if self.group_slots.full(group):
-            if self.reservations.take(reservation):  # no other Make names the slot
+            if self.reservations.take(reservation):  # no other Make can use the slot
                 self.on_free()
             raise self.no_slot(group=group)
         if not self.reservations.take(reservation) and self.full:
@@ -117,11 +117,11 @@ class Sessions:
 
     @property
     def free(self) -> int:
-        """How many slots nobody has, and no reservation keeps."""
+        """Number of slots that are neither taken nor reserved."""
         return self.capacity - len(self) - self.reservations.slots
 
     def no_slot(self, more: str = "", group: str = "") -> FaultError:
-        """Returns the error of a server, or of a group that is full, with `more` added to its text."""
+        """Returns the error of a full server or group, with `more` added to its text."""
         number, whose, setting = self.capacity, "this server", "--max-sessions"
         if self.group_slots.full(group):
             number, whose = self.group_slots.limits[group], f"group {group!r} of this server"
@@ -135,7 +135,7 @@ class Sessions:
         )
 
     def check_share(self, owner: str, waiting: int = 0) -> None:
-        """Checks that a client may have one more session besides those that it holds and waits for.
+        """Checks that a client may have one more session in addition to those that it has and waits for.
 
         Raises:
             FaultError: CLIENT_LIMIT_REACHED.
@@ -150,7 +150,7 @@ class Sessions:
             )
 
     def unreserve(self, owner: str = "", group: str = "") -> None:
-        """Gives a reserved slot back."""
+        """Releases a slot that `reserve` took."""
         self._making -= 1
         self._give_back(owner)
         self.group_slots.give_back(group)
@@ -167,7 +167,7 @@ class Sessions:
         self._live[session.id] = session
 
     def end(self, session: SessionRecord) -> None:
-        """Frees the slot of a session that ended and remembers why it ended."""
+        """Frees the slot of a session that ended, and keeps its end reason."""
         if self._live.pop(session.id, None) is None:
             return
         self._give_back(session.owner)
@@ -190,10 +190,10 @@ class Sessions:
             self._with_output.popleft().output = ""
 
     def find(self, session_id: str, secret: bytes) -> SessionRecord:
-        """Returns a living session to its owner.
+        """Returns a live session to its owner.
 
         Raises:
-            FaultError: MALFORMED_REQUEST, UNKNOWN_SESSION, WRONG_SECRET, or why the session ended.
+            FaultError: MALFORMED_REQUEST, UNKNOWN_SESSION, WRONG_SECRET, or the session's end reason.
         """
         if not session_id:
             raise FaultError(
@@ -214,7 +214,7 @@ class Sessions:
         return session
 
     def terminate(self, session_id: str) -> None:
-        """Ends a session for the operator; one that has ended stays as it is.
+        """Ends a session for the operator; does nothing if it has ended already.
 
         Raises:
             FaultError: UNKNOWN_SESSION.
@@ -225,23 +225,23 @@ class Sessions:
             raise self._unknown(session_id)
 
     def get(self, session_id: str) -> SessionRecord | None:
-        """Returns a living session; None when there is none of this id."""
+        """Returns a live session; None if there is none with this id."""
         return self._live.get(session_id)
 
     def new_id(self) -> str:
-        """Returns an id for a session: 128 random bits, and the incarnation of this server."""
+        """Returns an id for a new session: 128 random bits, and the server's incarnation."""
         return f"{secrets.token_hex(16)}-{self.incarnation}"
 
     def is_fresh(self, session_id: str) -> bool:
-        """Tells whether a session lives and has served nothing so far."""
+        """Returns whether a session is live and has served no request yet."""
         session = self._live.get(session_id)
         return session is not None and session.requests == 0
 
     def recognise(self, raw: bytes) -> tuple[SessionRecord, bytes] | None:
-        """Returns the session of a step that shows its secret, and the step without its header; it is not parsed.
+        """Returns the session of a step with the right secret, and the step without its header, without parsing it.
 
-        The step is all there is: nothing follows it that could make another request of the message. Whatever follows
-        the header inside of it is for the session to read. None means only that the request has to be parsed.
+        The step is the whole message: no field follows it that could turn the message into another request. The session
+        reads what follows the header inside the step. None means only that the request must be parsed.
         """
         if not raw or raw[0] != STEP_REQUEST:
             return None
@@ -260,7 +260,7 @@ class Sessions:
         )
 
     def discount_stall(self, asleep: float) -> None:
-        """Excludes a stall of the front from all deadlines: requests that arrived meanwhile have not been read yet.
+        """Excludes a stall of the front from all deadlines, since requests that arrived meanwhile are still unread.
 
         Args:
             asleep: Seconds since the last sweep.
@@ -270,7 +270,7 @@ class Sessions:
                 session.attendance.discount_stall(asleep)
 
     def sweep(self) -> None:
-        """Ends sessions whose lease ran out or whose request takes too long."""
+        """Ends sessions whose lease ran out or whose request exceeds its deadline."""
         now = self._clock()
         if self.reservations.sweep():
             self.on_free()
@@ -282,10 +282,10 @@ class Sessions:
                 session.end(Event.EXPIRE)
 
     def evict(self, revoked: Callable[[str], bool]) -> None:
-        """Ends the sessions of clients that may no longer be here.
+        """Ends the sessions of revoked clients.
 
         Args:
-            revoked: Whether the client of this name may no longer use the server.
+            revoked: Returns whether the client of this name may no longer use the server.
         """
         for session in self:
             if revoked(session.owner):
