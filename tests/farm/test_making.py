@@ -158,3 +158,17 @@ def test_makes_wait_for_room_across_the_farm() -> None:
         )
         gateway.environments.Close(pb.CloseRequest(header=header(made[1]), sequence=1))
         assert waiting.result().address == made[1].address
+
+
+def test_a_gateway_that_relays_names_no_server() -> None:
+    with farm(2, "--relay") as (gateway, _):
+        made = gateway.make()
+        assert not made.address
+        assert not made.direct.addresses
+        assert gateway.locate(made.session_id) == "ALIVE"
+        with pytest.raises(grpc.RpcError, match="1 free slots"):
+            gateway.farm.Allocate(farm_pb2.AllocateRequest(count=1, env_id=ENV))
+        env = RemoteEnv(gateway.target, ENV)
+        env.reset(seed=1)
+        env.step(0)
+        env.close()

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from envwire.client import RemoteEnv, RemoteVectorEnv
+from envwire.client._session import resuming
 from envwire.farm.v1 import farm_pb2, farm_pb2_grpc
 from envwire.server import Server
 from envwire.v1 import environment_pb2 as pb
@@ -117,8 +118,9 @@ def test_sessions_of_a_server_that_is_killed_are_placed_anew(
 
 @pytest.mark.parametrize("envs", [0, 16])
 def test_stepping_goes_on_when_the_gateway_is_back(
-    two: tuple[Gateway, dict[str, Server]], envs: int
+    two: tuple[Gateway, dict[str, Server]], envs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(resuming, "_REFUSED_SECONDS", 0.0)  # the gateway is gone for longer
     gateway, _ = two
     local, remote = both(gateway, envs, on_lost="replay")
     steps(20, local, remote)

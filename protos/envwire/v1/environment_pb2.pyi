@@ -385,7 +385,9 @@ class MakeResponse(google.protobuf.message.Message):
 
     @property
     def capabilities(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """What can be done with this session besides, by name: "chunk", "replay", "save_state", "fork"."""
+        """What can be done with this session besides, by name: "chunk", "replay", "save_state", "fork". A gateway adds "relayed"
+        where it alone reaches the server.
+        """
 
     def __init__(
         self,

@@ -40,6 +40,13 @@ class GatewayConfig:
             LIMIT,
         ),
     ] = 0
+    relay: Annotated[
+        bool,
+        _gateway(
+            "For clients that reach no server: the gateway names no addresses to them, and relays all that they do, "
+            "which is slower."
+        ),
+    ] = False
     max_message_bytes: Annotated[
         int, _gateway("Largest message in either direction, in bytes.", POSITIVE)
     ] = 256 * 1024 * 1024

@@ -103,7 +103,7 @@ async def gateway(
         OSError: A file cannot be read, or the address cannot be bound.
     """
     access, incarnation = Access(config, clock, known), secrets.token_hex(8)
-    registry = Registry(clock())
+    registry = Registry(clock(), relays=config.relay)
     routes = Routes(registry, clock, partial(Link, config=config))
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
     tally = Tally(clock)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import NamedTuple
 
@@ -19,6 +20,8 @@ from envwire.v1 import environment_pb2 as pb
 
 #: How long to retry a server that refuses connections, if there are other servers.
 _REFUSED_ELSEWHERE_SECONDS = 0.2
+#: What a gateway adds to the capabilities of a session whose client reaches the server through the gateway only.
+_RELAYED = "relayed"
 
 
 class Made(NamedTuple):
@@ -36,8 +39,13 @@ class Made(NamedTuple):
 
     @property
     def relayed(self) -> bool:
-        """Whether the session is at an address other than the target, which is then a gateway to several servers."""
-        return self.answer.address not in {"", self.target}
+        """Whether the target is a gateway, through which alone the session is reached."""
+        return _RELAYED in self.answer.capabilities
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the session is not at the target, which then is a gateway to several servers."""
+        return self.relayed or self.answer.address not in {"", self.target}
 
 
 class SessionMaker:
@@ -70,7 +78,7 @@ class SessionMaker:
         """Returns what decides whether a silent server is lost; None if there is no other server."""
         if self._moves(strategy):
             return SilenceIsLoss()
-        if not strategy.moves or made.target is None or not made.relayed:
+        if not strategy.moves or made.target is None or not made.elsewhere:
             return None
         return GatewayVerdict(self._servers, made.target, made.answer)
 
@@ -120,7 +128,9 @@ class SessionMaker:
             driver.kill()
             note_making(error, request.env_id)
             raise
-        if strategy.moves and made.relayed:
+        if made.relayed and not moves:  # a gateway that is gone says nothing of the session
+            session.retries.refused_span = math.inf
+        elif strategy.moves and made.elsewhere:
             session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
         verdict = None if moves or not self._watch else self.verdict(strategy, made)
         if verdict is not None and isinstance(transport, Probeable):

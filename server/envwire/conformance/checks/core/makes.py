@@ -52,10 +52,14 @@ def the_address_can_be_dialled(scene: Scene) -> None:
     expect(not address or (host and port.isdigit()), f"HOST:PORT or nothing, not {address!r}")
 
 
+#: What a session can do; the last one is a gateway's to say.
+_NAMED = {"chunk", "replay", "save_state", "fork", "relayed"}
+
+
 @check("SESSION-26", level=Level.RECOMMENDED)
 def capabilities_of_a_session_are_known_names(scene: Scene) -> None:
     """The session's capabilities are all in the protocol."""
-    unknown = set(scene.make().made.capabilities) - {"chunk", "replay", "save_state", "fork"}
+    unknown = set(scene.make().made.capabilities) - _NAMED
     expect(not unknown, f"known capabilities, not {sorted(unknown)}")
 
 

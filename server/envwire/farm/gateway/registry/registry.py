@@ -35,6 +35,7 @@ class Registry:
 
     Args:
         now: Monotonic time, in seconds, as in all calls.
+        relays: Whether clients reach all servers through the gateway only, not just those behind tunnels.
 
     Attributes:
         on_room: Called when a server may have room that had none.
@@ -42,7 +43,8 @@ class Registry:
         on_cut: Called with each server whose registration broke: it is to be probed.
     """
 
-    def __init__(self, now: float) -> None:
+    def __init__(self, now: float, *, relays: bool = False) -> None:
+        self._relays = relays
         self._members: dict[str, Member] = {}
         self._by_run: dict[str, Member] = {}
         self._pools = Pools()
@@ -75,7 +77,9 @@ class Registry:
             TakenError: Its id or its incarnation is that of another server.
         """
         self.advance(now)
-        before, member = self._members.get(hello.server_id), Member(hello, address, now, owner)
+        relayed = self._relays or hello.tunnelled
+        before = self._members.get(hello.server_id)
+        member = Member(hello, address, now, owner, relayed=relayed)
         run = member.incarnation
         check_succession(member, before, self._by_run.get(run) or self._over.get(run), now)
         if before is not None and before.incarnation == run and not before.dead:

@@ -29,6 +29,7 @@ class Member:
         reported_at: Time of its last report, in seconds.
         owner: Name of the client that registered it.
         target: Where the gateway dials it, as gRPC names it: the address, or the end of its tunnel.
+        relayed: Whether clients reach it through the gateway only.
         active: Sessions that it reported, and those made through the gateway since.
         pending: Makes that it has not answered yet.
         counted: Those of them that its last report counts: they were sent before it came.
@@ -51,6 +52,7 @@ class Member:
     reported_at: float
     owner: str = ""
     target: str = ""
+    relayed: bool = False
     active: int = 0
     pending: int = 0
     counted: int = 0
@@ -73,7 +75,7 @@ class Member:
         self.served = frozenset((each.library, each.spec.id) for each in listed)
         self.ids = frozenset(env_id for _, env_id in self.served)
         labels = frozenset(self.hello.labels.items())
-        self.kind = self.served, labels, self.hello.fingerprint, self.hello.tunnelled
+        self.kind = self.served, labels, self.hello.fingerprint, self.relayed
         self.target = self.target or self.address
         self.capacity = self.hello.info.max_sessions
         self.incarnation = self.hello.info.incarnation
@@ -81,7 +83,7 @@ class Member:
     @property
     def client_address(self) -> str:
         """HOST:PORT at which clients go on; empty where they stay at the gateway."""
-        return "" if self.hello.tunnelled else self.address
+        return "" if self.relayed else self.address
 
     @property
     def load(self) -> int:

@@ -76,6 +76,7 @@ def redirect(made: pb.MakeResponse, member: Member) -> None:
     made.address = member.client_address
     if not made.address:
         made.ClearField("direct")
+        made.capabilities.append("relayed")
 
 
 async def _exchange(stream: Any, request: bytes, link: Link) -> bytes:

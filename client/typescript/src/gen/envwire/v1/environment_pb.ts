@@ -473,7 +473,8 @@ export type MakeResponse = Message<"envwire.v1.MakeResponse"> & {
   vector?: VectorInfo | undefined;
 
   /**
-   * What can be done with this session besides, by name: "chunk", "replay", "save_state", "fork".
+   * What can be done with this session besides, by name: "chunk", "replay", "save_state", "fork". A gateway adds "relayed"
+   * where it alone reaches the server.
    *
    * @generated from field: repeated string capabilities = 17;
    */
