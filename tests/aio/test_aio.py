@@ -472,6 +472,37 @@ def test_vectors(fragile: Server, sessions: int, on_lost: str) -> None:
     assert active(fragile.target) == 0
 
 
+@pytest.mark.parametrize("on_lost", ["raise", "truncate", "replay"])
+def test_a_vector_that_is_closed_makes_nothing_but_in_a_reset(
+    fragile: Server, on_lost: str
+) -> None:
+    actions = np.zeros(2, np.int64)
+
+    async def refused(envs: aio.RemoteVectorEnv) -> None:
+        for call in (
+            envs.step(actions),
+            envs.send(actions, [0, 1]),
+            envs.call("gravity"),
+            envs.set_attr("gravity", [1.0, 2.0]),
+        ):
+            with pytest.raises(SessionClosedError, match="reset"):
+                await call
+        with pytest.raises(NoAsyncCallError):
+            await envs.recv()
+        assert active(fragile.target) == 0
+
+    async def main() -> None:
+        envs = aio.RemoteVectorEnv(fragile.target, "CartPole-v1", 2, on_lost=on_lost)
+        await refused(envs)
+        for _ in range(2):
+            async with envs:
+                await envs.reset(seed=1)
+                await envs.step(actions)
+            await refused(envs)
+
+    go(main())
+
+
 def test_vectors_that_cannot_be_made_leave_nothing(fragile: Server) -> None:
     async def main() -> None:
         with pytest.raises(RuntimeError, match="no simulator"):

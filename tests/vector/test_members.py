@@ -139,6 +139,12 @@ def test_layout(
     assert lay_out(num_envs, sessions, batch, capacities) == expected
 
 
+@pytest.mark.parametrize(("num_envs", "batch"), [(0, 0), (-1, -1), (2, -1), (2, 5)])
+def test_there_is_an_environment_and_one_in_each_batch(num_envs: int, batch: int) -> None:
+    with pytest.raises(ValueError, match="num_envs"):
+        lay_out(num_envs, None, batch, [Capacity(1, 0)])
+
+
 def test_sessions_by_default_are_the_servers_processors(vector_server: Server) -> None:
     before = _sessions(vector_server)
     env = FAMILIES["envwire"].remote(vector_server.target, "tests/Wavering-v0", 64)

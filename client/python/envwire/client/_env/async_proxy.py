@@ -99,7 +99,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         strategy = STRATEGIES[on_lost](options, render_mode)
         self._handle = AsyncSessionHandle(maker, strategy, maker.label)
         self._random = MirroredRandom(self._family)
-        self._guard = CallGuard(self._family, self.__str__)
+        self._guard = CallGuard(self._family, self.__repr__)
         self._arguments = ProxyArguments(
             type(self), target, env_id, render_mode, wrappers, library, every, options
         )
@@ -127,7 +127,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
     def __await__(self) -> Generator[Any, None, Self]:
         return self.__aenter__().__await__()
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return str(self._handle)
 
     async def reset(
@@ -229,7 +229,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
                 await handle.run(catch_up(handle))
             clone = self._clone()
             clone._handle, clone._random = handle, self._random.copy()
-            clone._guard = CallGuard(self._family, clone.__str__)
+            clone._guard = CallGuard(self._family, clone.__repr__)
             return clone
 
     async def close(self) -> None:

@@ -60,6 +60,10 @@ def lay_out(
     Raises:
         ValueError: The numbers do not fit together.
     """
+    if num_envs < 1 or not 1 <= batch_size <= num_envs:
+        raise ValueError(
+            f"num_envs={num_envs}, batch_size={batch_size}: give at least one environment, and 1 to all of them a batch"
+        )
     count = sessions or _default_sessions(num_envs, batch_size, capacities)
     if not len(capacities) <= count <= num_envs:
         raise ValueError(

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from envwire.client._drivers.call_guard import CallGuard
+from envwire.client._errors.losses import not_live
 from envwire.client._recovery.async_handle import AsyncSessionHandle
 from envwire.client._session.attribute_operations import SetAttribute
 from envwire.client._session.operations import Render
@@ -102,8 +103,9 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         self._label = f"{type(self).__name__}({env_id}, num_envs={num_envs})"
         self._servers = VectorServers(target, options, request, self._family)
         self._shards = []
+        self._open = False
         self._pending = PendingSteps([], 0, self._family)
-        self._guard = CallGuard(self._family, self.__str__)
+        self._guard = CallGuard(self._family, self.__repr__)
 
     @classmethod
     async def make(cls, target: Targets, env_id: str, num_envs: int = 1, **settings: Any) -> Self:
@@ -142,13 +144,19 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         with self._guard:
             if not self._shards:
                 await self._make()
+            await all_of([shard.make() for shard in self._shards if shard.handle.vacant])
+            self._open = True
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self._label
+
+    def _check_open(self) -> None:
+        if not self._open:
+            raise not_live(self)
 
     async def reset(
         self,
@@ -165,13 +173,14 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
             own_options = cut_options(options, self.num_envs, self._bounds)
             parts = zip(self._shards, seeds, own_options, strict=True)
             results = await all_of([shard.reset(own, each) for shard, own, each in parts])
-            self._pending.received = list(self._shards)
+            self._pending.received, self._open = list(self._shards), True
         observations, *_, infos = self._joined(results)
         return observations, infos
 
     async def step(self, actions: Any) -> StepResult:
         """Steps every environment (see `VectorEnv.step`)."""
         with self._guard:
+            self._check_open()
             self._pending.check_none("step")
             own = self._cut(actions, self.num_envs, self._bounds)
             parts = zip(self._shards, own, strict=True)
@@ -180,6 +189,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
     async def send(self, actions: Any, env_id: Any = None) -> None:
         """Sends actions to some of the environments (see `RemoteVectorEnv.send`); `recv` returns the results."""
         with self._guard:
+            self._check_open()
             shards = self._pending.chosen(env_id)
             bounds = compact_bounds(shards)
             self._pending.begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
@@ -204,6 +214,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
 
     async def _each(self, ask: Callable[[AsyncShard], Awaitable[_T]]) -> list[_T]:
         with self._guard:
+            self._check_open()
             self._pending.check_none("this")
             return await all_of([ask(shard) for shard in self._shards])
 
@@ -227,6 +238,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         Raises:
             ValueError: The number of values is not the number of environments.
         """
+        self._check_open()
         own = [values] if self._native else cut_values(name, values, self._bounds)
         each = dict(zip(self._shards, own * len(self._shards), strict=False))
         await self._each(lambda shard: shard.handle.serve(SetAttribute(name, each[shard])))
@@ -235,6 +247,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         """Closes the environments on the servers and the connections to them. Closing twice is harmless."""
         await self._guard.wait_free()
         with self._guard:
+            self._open = False
             await self._close()
 
     async def _close(self) -> None:

@@ -28,7 +28,7 @@ class PendingSteps:
         self.received = list(shards)
         self._shards = shards
         count = sum(shard.size for shard in shards)
-        self._batch_shards = len(shards) * batch_size // count if count else 0
+        self._batch_shards = len(shards) * batch_size // count if count else 1
         self._error = family.error
         self._steps: dict[AsyncShard, asyncio.Task[StepResult]] = {}
 
