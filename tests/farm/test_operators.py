@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -264,6 +265,23 @@ def test_a_server_that_reports_and_obeys_nothing_has_to_register_again(guarded: 
         with pytest.raises(grpc.RpcError, match="no order was answered for 5 s"):
             list(fake.call)
         assert guarded.state("blind") != "FREE"
+
+
+def test_an_order_expires_for_a_server_that_was_stopped_until_nobody_waited(
+    guarded: Guarded,
+) -> None:
+    stopped = guarded.servers[0]
+    server_id = f"{socket.gethostname()}:{stopped.target.rpartition(':')[2]}"
+    os.kill(stopped.pid, signal.SIGSTOP)
+    try:
+        with pytest.raises(grpc.RpcError, match="did not answer"):
+            guarded.ask("DrainServer", pb.DrainServerRequest(server_id=server_id))
+        guarded.gateway.wait_until(lambda: guarded.state(server_id) == "DEAD")
+    finally:
+        os.kill(stopped.pid, signal.SIGCONT)
+    guarded.gateway.wait_until(lambda: guarded.state(server_id) == "FREE")
+    assert not guarded.sessions(server_id=server_id)
+    assert guarded.state(server_id) == "FREE", "it does not drain"
 
 
 def test_a_server_is_drained(guarded: Guarded) -> None:

@@ -317,10 +317,15 @@ class AdminOrder(google.protobuf.message.Message):
     END_SESSION_FIELD_NUMBER: builtins.int
     DRAIN_SERVER_FIELD_NUMBER: builtins.int
     PRINCIPAL_FIELD_NUMBER: builtins.int
+    EXPIRES_FIELD_NUMBER: builtins.int
     order_id: builtins.int
     """Pairs the order with its answer."""
     principal: builtins.str
     """Name of the client that asks, for the server's log."""
+    expires: builtins.int
+    """When the order expires, by the clock of RegisterResponse.ticket_clock: nobody waits for its answer any more. 0 for
+    never.
+    """
     @property
     def list_sessions(self) -> envwire.admin.v1.admin_pb2.ListSessionsRequest:
         """Lists sessions, in the order of their ids; its page_token is the id of the last session of the page before."""
@@ -341,9 +346,10 @@ class AdminOrder(google.protobuf.message.Message):
         end_session: envwire.admin.v1.admin_pb2.EndSessionRequest | None = ...,
         drain_server: envwire.admin.v1.admin_pb2.DrainServerRequest | None = ...,
         principal: builtins.str = ...,
+        expires: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["call", b"call", "drain_server", b"drain_server", "end_session", b"end_session", "list_sessions", b"list_sessions"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call", b"call", "drain_server", b"drain_server", "end_session", b"end_session", "list_sessions", b"list_sessions", "order_id", b"order_id", "principal", b"principal"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "drain_server", b"drain_server", "end_session", b"end_session", "expires", b"expires", "list_sessions", b"list_sessions", "order_id", b"order_id", "principal", b"principal"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["call", b"call"]) -> typing.Literal["list_sessions", "end_session", "drain_server"] | None: ...
 
 global___AdminOrder = AdminOrder

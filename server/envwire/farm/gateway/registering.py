@@ -131,7 +131,7 @@ class Registering:
 
     async def _carry(self, member: Member, context: Context) -> None:
         """Carries orders and reports, until these end."""
-        registration = Registration()
+        registration = Registration(self._clock)
         self._registrations.add(member, registration)
         ordering = asyncio.ensure_future(_send_orders(registration.outbox, context))
         try:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from itertools import count
 
 from envwire.farm.gateway.orders.outbox import Outbox
@@ -18,9 +20,11 @@ class OperatorCalls:
 
     Args:
         outbox: Carries orders to it.
+        clock: Monotonic time, in seconds, by which orders expire.
     """
 
-    def __init__(self, outbox: Outbox) -> None:
+    def __init__(self, outbox: Outbox, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._asked = Questions[int, pb.AdminAnswer](outbox, _ANSWER_SECONDS)
         self._numbers = count(1)
 
@@ -28,12 +32,13 @@ class OperatorCalls:
         """Forwards a call and returns the server's answer.
 
         Args:
-            order: The call; its number is assigned here.
+            order: The call; its number and when it expires are assigned here.
 
         Raises:
             UnansweredError: The server does not answer.
         """
         order.order_id = next(self._numbers)
+        order.expires = math.ceil(self._clock() + _ANSWER_SECONDS)
         return await self._asked.ask(order.order_id, pb.RegisterResponse(admin_order=order))
 
     def take_answer(self, answer: pb.AdminAnswer) -> None:

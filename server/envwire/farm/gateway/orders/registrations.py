@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
 from envwire.farm.gateway.orders.operator_calls import OperatorCalls
 from envwire.farm.gateway.orders.outbox import Outbox, UnansweredError
 from envwire.farm.gateway.orders.slots import SlotKeeper
@@ -13,16 +16,19 @@ from envwire.farm.v1 import farm_pb2 as pb
 class Registration:
     """An open registration.
 
+    Args:
+        clock: Monotonic time, in seconds, by which orders expire.
+
     Attributes:
         outbox: Queue of the orders that it carries.
         slots: Orders about slots.
         calls: Operators' calls.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.outbox = Outbox()
         self.slots = SlotKeeper(self.outbox)
-        self.calls = OperatorCalls(self.outbox)
+        self.calls = OperatorCalls(self.outbox, clock)
 
     def take_answer(self, report: pb.RegisterRequest) -> bool:
         """Delivers a server's message if it answers an order; returns whether it does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 
 from envwire.codec import FaultError, Reason, encode_fault
 from envwire.farm.v1 import farm_pb2
@@ -37,9 +38,11 @@ class AdminOrders:
     Args:
         service: The server's AdminService.
         gateway: The gateway, as a client.
+        now: Current time of the gateway's clock, in seconds; orders expire by that clock.
     """
 
-    def __init__(self, service: AdminService, gateway: Client) -> None:
+    def __init__(self, service: AdminService, gateway: Client, now: int) -> None:
+        self._ahead = time.monotonic() - now
         self._answers = dict(service.methods.values())
         self._gateway = gateway
 
@@ -56,6 +59,8 @@ class AdminOrders:
         kind = order.WhichOneof("call")
         if kind is None:
             raise FaultError(Reason.UNSUPPORTED, "this server does not know the call; update it")
+        if order.expires and time.monotonic() > order.expires + self._ahead:
+            raise FaultError(Reason.INVALID_VALUE, f"{kind} came too late: it has expired")
         client = self._gateway.name
         _log.info("%s orders %s for %s", client, kind, order.principal, extra=extra(client=client))
         self._gateway.check(kind)

@@ -168,7 +168,7 @@ class Joiner:
             beat = to_seconds(answer.heartbeat)
             writing = asyncio.Lock()
             client = gateway_client(gateway, shown_token=bool(self._metadata))
-            admin = AdminOrders(self._front.admin_service, client)
+            admin = AdminOrders(self._front.admin_service, client, answer.ticket_clock)
             obeying = asyncio.ensure_future(self._obey(call, writing, admin))
             tunnelling = asyncio.ensure_future(self._keep_tunnel(gateway, answer.tunnel_key))
             try:
