@@ -1,4 +1,4 @@
-"""How many servers a farm has: one is added when few slots are free, and one is drained when too many have been."""
+"""Scaling of a farm: adds a server when few slots are free, and drains one when too many stay free."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Scale:
     """The bounds of a farm that grows and shrinks.
 
     Attributes:
-        least: How many servers it has at least.
-        most: How many at most.
-        free: A server is added when fewer slots are free.
-        idle: A server is drained when twice as many slots have been free without it, for so many seconds.
+        least: Smallest number of servers.
+        most: Largest number of servers.
+        free: A server is added when fewer slots than this are free.
+        idle: A server is drained when twice `free` slots have been free without it for this many seconds.
 
     Raises:
         ValueError: The bounds contradict each other.
@@ -45,7 +45,7 @@ class Scale:
             raise ValueError(f"--min is {self.least}, more than --max, {self.most}")
 
     def clamp(self, count: int) -> int:
-        """Returns the number within the bounds that is closest."""
+        """Returns the closest number within the bounds."""
         return min(max(count, self.least), self.most)
 
 
@@ -54,8 +54,8 @@ class Load(NamedTuple):
 
     Attributes:
         address: The server.
-        used: Slots that are taken.
-        free: The others.
+        used: Number of taken slots.
+        free: Number of free slots.
     """
 
     address: str
@@ -64,13 +64,13 @@ class Load(NamedTuple):
 
 
 class Situation(NamedTuple):
-    """What is decided on.
+    """The state of a farm on which decisions are based.
 
     Attributes:
-        loads: The servers that take Makes.
-        size: How many servers the engine runs: those that start or are lost included, those that drain not.
-        starting: How many start.
-        waiting: How many Makes wait for a slot.
+        loads: The servers that accept Makes.
+        size: Number of servers that the engine runs, including starting and lost ones, without draining ones.
+        starting: Number of servers that are starting.
+        waiting: Number of Makes that wait for a slot.
     """
 
     loads: Sequence[Load]
@@ -92,7 +92,7 @@ class Scaling:
         self._pause, self._not_before = 0.0, 0.0
 
     def must_add(self, seen: Situation, now: float) -> bool:
-        """Returns whether a server is to be added. One that starts is expected to be as large as the largest.
+        """Returns whether to add a server. A starting server is assumed to be as large as the largest.
 
         Args:
             seen: The situation.
@@ -106,18 +106,18 @@ class Scaling:
         return seen.size < self._scale.least or (missing and seen.size < self._scale.most)
 
     def added(self) -> None:
-        """Notes that a server was added."""
+        """Records that a server was added."""
         self._pause = self._not_before = 0.0
 
     def failed(self, now: float) -> float:
-        """Notes that a server could not be added; returns how many seconds none is added now."""
-        if now >= self._not_before:  # those that were added together count once
+        """Records that a server could not be added; returns the seconds until the next attempt."""
+        if now >= self._not_before:  # simultaneous failures count once
             self._pause = min(2 * self._pause, _LONGEST_PAUSE) or _FIRST_PAUSE
             self._not_before = now + self._pause
         return self._not_before - now
 
     def to_drain(self, seen: Situation, now: float) -> Load | None:
-        """Returns the server that is to be drained, if any: the one with the fewest sessions, which go elsewhere.
+        """Returns the server to drain, if any: the one with the fewest sessions, which move elsewhere.
 
         Args:
             seen: The situation.
@@ -146,7 +146,7 @@ class Fleet(Protocol):
 
     @property
     def size(self) -> int:
-        """How many it runs: those that start included, those that drain not."""
+        """Number of servers, including starting ones, without draining ones."""
         ...
 
     async def add(self) -> str:
@@ -154,7 +154,7 @@ class Fleet(Protocol):
         ...
 
     async def drain(self, address: str) -> None:
-        """Stops the server at an address for good; its sessions have the drain time to end or to go elsewhere."""
+        """Stops the server at an address for good; its sessions get the drain time to end or to move elsewhere."""
         ...
 
 
@@ -188,7 +188,7 @@ async def keep_scaled(running: Running, fleet: Fleet, scale: Scale) -> None:
 async def _add(fleet: Fleet, running: Running, scaling: Scaling) -> None:
     try:
         await running.registered_at(await fleet.add())
-    except Exception as error:  # of the engine, whatever that raises
+    except Exception as error:  # the engine may raise anything
         pause = scaling.failed(time.monotonic())
         _log.warning("no server was added: %s; the next attempt is in %.0f s", error, pause)
     else:
@@ -198,7 +198,7 @@ async def _add(fleet: Fleet, running: Running, scaling: Scaling) -> None:
 async def _drain(fleet: Fleet, address: str) -> None:
     try:
         await fleet.drain(address)
-    except Exception as error:  # of the engine, whatever that raises
+    except Exception as error:  # the engine may raise anything
         _log.warning("the server at %s was not drained: %s", address, error)
 
 

@@ -1,4 +1,4 @@
-"""The gateway's settings, described as those of a server are (see `envwire.server.config`)."""
+"""The gateway's settings, declared like a server's (see `envwire.server.config`)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class GatewayConfig:
     """Settings of one gateway; docs/farm.md describes them. Times are in seconds.
 
     Raises:
-        ValueError: A public address without protection, or a value that cannot be.
+        ValueError: A public address without protection, or an invalid value.
     """
 
     host: Annotated[str, _gateway("Address to bind.")] = "127.0.0.1"
@@ -82,7 +82,7 @@ class GatewayConfig:
     ] = False
 
     def __post_init__(self) -> None:
-        """Refuses settings that cannot work."""
+        """Refuses invalid and contradictory settings."""
         check_all(SETTINGS, self)
         check_listening(self)
         if self.quota and not self.tokens:
@@ -94,5 +94,5 @@ class GatewayConfig:
         return is_loopback(self.host)
 
 
-#: All that an operator sets, by name.
+#: All settings of a gateway, by name.
 SETTINGS = settings_of(GatewayConfig)

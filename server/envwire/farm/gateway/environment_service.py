@@ -1,7 +1,7 @@
 """EnvironmentService of the gateway: places Makes, and relays requests of sessions to their servers.
 
-A client that follows the `address` of its Make talks to the server from then on. The messages of a client that cannot
-are relayed; only the session's id in them is read.
+A client that follows the `address` in the answer to its Make talks to that server from then on. The messages of other
+clients are relayed; only the session's id in them is read.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from envwire.server._ipc.fault_replies import fault_reply
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS
 
-#: Deadline of calls without one: longer than any request may take on a server by default.
+#: Deadline of calls without one, in seconds: longer than any request may take on a server by default.
 _LONGEST_SECONDS = 900.0
-#: Metadata of clients that servers get: the token, which they check as well, and the trace that the calls belong to.
+#: Metadata that is forwarded to servers: the token, which they check as well, and the trace of the call.
 _FORWARDED = frozenset({"authorization", "traceparent", "tracestate"})
 
 
@@ -52,10 +52,10 @@ class EnvironmentService:
         registry: The servers.
         routes: The connections to them.
         maker: Finds servers for Makes.
-        quotas: How many slots a client may hold.
+        quotas: The quotas of clients.
         incarnation: Identifies this run of the gateway.
         clock: Monotonic time, in seconds.
-        max_make_bytes: Largest Make.
+        max_make_bytes: Largest Make, in bytes.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class EnvironmentService:
         self._max_make_bytes = max_make_bytes
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Returns what serves its methods."""
+        """Returns the gRPC handlers."""
         return method_handlers(
             lambda method, kind: partial(self._unary, method, kind), self._interact
         )
@@ -132,7 +132,7 @@ class EnvironmentService:
         upstreams: Upstreams | None = None
         try:
             identify = self._access.follow(peer_identity(context))
-            reservation = secrets.token_bytes(16)  # the Makes of a stream follow each other
+            reservation = secrets.token_bytes(16)  # one id is enough: a stream makes one at a time
             metadata = self._metadata(context, identify(), reservation)
             upstreams = Upstreams(self._routes, metadata, reservation)
             while True:
@@ -154,7 +154,7 @@ class EnvironmentService:
         """Returns the reply to a request on a stream; errors are replies as well.
 
         Raises:
-            ServerGoneError: The session's server did not answer: the stream cannot go on.
+            ServerGoneError: The session's server did not answer, so the stream cannot continue.
         """
         try:
             return await self._served(message, upstreams, client)
@@ -179,7 +179,7 @@ class EnvironmentService:
         return await self._maker.make(request, send, client, upstreams.reservation)
 
     def _metadata(self, context: Context, client: Client, reservation: bytes) -> Metadata:
-        """Returns what servers are shown of a client (see `_FORWARDED`), and the slot of one with a quota."""
+        """Returns the metadata for servers: the forwarded keys, and the reservation of a client with a quota."""
         shown = _forwarded(context)
         if not (reservation and self._quotas.of(client)):
             return shown
@@ -218,7 +218,7 @@ def _redirected(made: bytes, member: Member) -> bytes:
 
 
 def _time_left(context: Context) -> float:
-    left: Any = context.time_remaining()  # None without a deadline, whatever its type says
+    left: Any = context.time_remaining()  # None without a deadline, despite its type hint
     return _LONGEST_SECONDS if left is None else min(left, _LONGEST_SECONDS)
 
 

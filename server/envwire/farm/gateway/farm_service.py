@@ -29,13 +29,13 @@ class FarmService:
 
     Args:
         access: Identifies clients.
-        registering: Serves servers.
+        registering: Serves registrations.
         registry: The servers.
         allocator: Allocates their slots.
-        quotas: How many a client may hold.
+        quotas: The quotas of clients.
         signer: Signs tickets.
         clock: Monotonic time, in seconds.
-        waiting: How many Makes wait for room.
+        waiting: Returns how many Makes wait for a slot.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class FarmService:
         self._waiting = waiting
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Returns what serves its methods. Messages are read after the caller is authenticated."""
+        """Returns the gRPC handlers. A message is parsed only after its caller is authenticated."""
         answers: dict[str, Answer] = {
             "Locate": self._locate,
             "ListServers": self._list_servers,
@@ -119,7 +119,7 @@ class FarmService:
 
 
 SERVICE = pb.DESCRIPTOR.services_by_name["FarmService"].full_name
-#: Name of each method in the table of scopes.
+#: Each method's name in the table of scopes.
 _SCOPED = {
     "Allocate": "allocate",
     "Locate": "locate",

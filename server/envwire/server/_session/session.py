@@ -1,8 +1,8 @@
 """A session on the server: serves the requests of one environment exactly once each. Bytes in, bytes out; no I/O.
 
-Every request carries a number, one more than the last. The last reply is kept: a repeated number gets it again and
-changes nothing, so a client that lost a reply simply asks again. A request that cannot be served uses its number up as
-well; its error is the reply that is kept.
+Every request carries a number, one more than the last. The last reply is kept, and a repeated number gets it again
+without any effect, so a client that lost a reply simply repeats its request. A request that cannot be served uses up
+its number as well; its error is the kept reply.
 """
 
 from __future__ import annotations
@@ -58,18 +58,18 @@ class Session:
     """One environment and the order of its requests.
 
     Args:
-        env: The environment, in its wrappers.
-        family: The library whose classes it speaks.
-        warning_log: Where its warnings are collected.
+        env: The environment, with its wrappers.
+        family: The classes of its library.
+        warning_log: Collects its warnings.
         attribute_access: Which of its attributes and methods clients may reach.
-        on_raised: Called with what the environment raised, which its client is told as well.
+        on_raised: Called with the fault of each exception of the environment, which its client gets as well.
         max_message_bytes: Longest reply, in bytes; no limit by default.
 
     Attributes:
         state: Its state in the table of `states`.
-        stepping: Nanoseconds that the environment's steps took.
-        steps: Steps that it took; a vector environment takes one in each of its members.
-        counts: Where episodes, repeats and replays are noted.
+        stepping: Nanoseconds spent in the environment's steps.
+        steps: Number of its steps; a step of a vector environment counts once per member.
+        counts: Receives counts of episodes, repeats and replays.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Session:
         max_message_bytes: int = sys.maxsize,
     ) -> None:
         self._on_raised = on_raised
-        # Leaves room for an error and warnings beside the steps.
+        # Leaves room for an error and warnings after the steps.
         self._max_chunk_bytes = max_message_bytes - max_message_bytes // 16
         self.state = State.READY
         self._hosted = HostedEnv(env, family, attribute_access)
@@ -97,40 +97,40 @@ class Session:
         self._replaying = Replaying(
             self._serve_recorded, self._hosted.beginning, on_begun=self._begin_members
         )
-        self._member_resets = self._hosted.member_resets  # empty where nobody asked for them
+        self._member_resets = self._hosted.member_resets  # empty unless asked for at Make
         steps = step_codec(family, vector=is_vector(env))
         self._decode_step, self._encode_step = steps.decode_request, steps.encode_response
 
     def copied(self) -> None:
-        """Restarts the numbering of requests: this is a copy of a session, which has served no request."""
+        """Restarts the numbering of requests in a copy of a session, which has served no request."""
         self.stepping = self.steps = 0
         self._sequence = 0
         self._request, self._reply = b"", Packet(b"")
 
     @property
     def hosted(self) -> HostedEnv:
-        """The environment and what belongs to it."""
+        """The environment with its classes, access rules and saved states."""
         return self._hosted
 
     @property
     def capabilities(self) -> list[str]:
-        """What the session can do beside the usual requests, by name."""
+        """Names of the session's optional capabilities."""
         native = ["save_state"] if self._hosted.snapshots.native else []
         return ["chunk", "replay", *native]
 
     @property
     def observation_space(self) -> Any:
-        """The environment's space of observations."""
+        """The environment's observation space."""
         return self._hosted.env.observation_space
 
     def handle(self, raw: bytes, attach: bool = False) -> Packet:
-        """Serves one InteractRequest and returns the InteractResponse, in which all errors are reported.
+        """Serves one InteractRequest and returns the InteractResponse, which reports all errors.
 
-        Only SystemExit and KeyboardInterrupt pass through.
+        Only SystemExit and KeyboardInterrupt propagate.
 
         Args:
-            raw: The request, without a header: its sender was identified before.
-            attach: Whether large arrays may go beside the response. They are the environment's own, not copies.
+            raw: The request without a header, since its sender was identified before.
+            attach: Whether large arrays may be attached to the response. They are the environment's own, not copies.
         """
         step = self._decode_step(raw)
         if step is not None and step[0] == self._sequence + 1:
@@ -150,27 +150,27 @@ class Session:
             return self._answer_out_of_order(raw, body.sequence, attach)
         attachments = Attachments() if attach else None
         reply = self._keep(raw, self._guarded(self._serve, kind, body, attachments))
-        if kind == "close":  # it is over even when the environment raised while it closed
+        if kind == "close":  # the session is over even if closing raised
             self.state = move(self.state, Event.CLOSE)
         return reply
 
     def count_episodes(self) -> None:
-        """Counts episodes from now on. It takes 2 % of a step of CartPole, and up to 11 % of those of vectors."""
+        """Counts episodes from now on. It adds 2 % to a step of CartPole, and up to 11 % to a vector step."""
         self._notes = StepNotes(self._hosted.env)
 
     def count(self) -> None:
-        """Counts what the last request did, for which its client need not wait."""
+        """Updates the counts for the last request; called after its reply was sent."""
         if self._notes is not None and (ended := self._notes.settle()):
             self.counts.add_episodes(ended)
 
     def _keep(self, raw: bytes, reply: Packet) -> Packet:
-        """Keeps a reply for as long as its request is the last one."""
+        """Keeps a reply until the next request."""
         self._sequence += 1
         self._request, self._reply = raw, reply
         return reply
 
     def end(self) -> None:
-        """Closes the environment of a session that its client did not close."""
+        """Closes the environment if the client did not."""
         if self.state is not State.CLOSED:
             self.state = move(self.state, Event.CLOSE)
             self._hosted.env.close()
@@ -204,7 +204,7 @@ class Session:
     def _replay(
         self, body: environment_pb2.ReplayRequest, reply: environment_pb2.InteractResponse
     ) -> Packet:
-        """Replays a recording. Episodes that end in it were counted by the session that was lost."""
+        """Replays a recording. Episodes that end in it are not counted, since the lost session counted them."""
         counts, self.counts = self.counts, NotCounted()
         try:
             self._replaying.apply(body, reply.replay)
@@ -218,7 +218,7 @@ class Session:
             self._notes.begin(members)
 
     def _serve_recorded(self, kind: str, body: Any) -> bytes:
-        """Serves a request of a recording, which has no number of this session."""
+        """Serves a request of a recording, without a sequence number."""
         if kind != "step":
             return self._guarded(self._serve, kind, body, None).message
         answer = self._guarded(self._recorded_step, body).message
@@ -269,7 +269,7 @@ class Session:
     def _step_of_chunk(
         self, mirror: bool, action: Any, response: environment_pb2.StepResponse
     ) -> State:
-        """Takes one step of a chunk; its arrays are copied, for the environment may use them again in the next."""
+        """Takes one step of a chunk; copies its arrays, since the environment may reuse them in the next step."""
         event = encode_step(self._hosted, self._take(action), mirror, response, None)
         self.count()
         self.state = move(self.state, event)

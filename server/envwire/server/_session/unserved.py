@@ -1,4 +1,4 @@
-"""Why a session does not serve a request: its number is wrong, or the request is not for a session."""
+"""Faults of requests that a session refuses: a wrong number, or not a request for a session."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from envwire.server._ipc.session_requests import SESSION_REQUESTS
 
 
 def sequence_gap(sequence: int, expected: int) -> FaultError:
-    """Returns the fault of a number that is neither the last one nor the next."""
+    """Returns the fault of a sequence number that is neither the last one nor the next."""
     return FaultError(
         Reason.SEQUENCE_GAP,
         f"request number {sequence} came where {expected} is next; number the requests of a session from 1, one by "
@@ -17,7 +17,7 @@ def sequence_gap(sequence: int, expected: int) -> FaultError:
 
 
 def sequence_reused(sequence: int) -> FaultError:
-    """Returns the fault of the last request's number on a request of other content."""
+    """Returns the fault of a different request under the last request's number."""
     return FaultError(
         Reason.SEQUENCE_REUSED,
         f"request number {sequence} was used for another request; give each request a number of its own",
@@ -25,7 +25,7 @@ def sequence_reused(sequence: int) -> FaultError:
 
 
 def has_header(kind: str) -> FaultError:
-    """Returns the fault of a session header on a connection that belongs to one session."""
+    """Returns the fault of a session header on a connection that belongs to a single session."""
     return FaultError(
         Reason.MALFORMED_REQUEST,
         f"a {kind} request with a session header too many: over gRPC it has one, with session_id and secret both; on "
@@ -34,7 +34,7 @@ def has_header(kind: str) -> FaultError:
 
 
 def not_for_a_session(kind: str | None) -> FaultError:
-    """Returns the fault of a request that the server answers itself, or of one without content."""
+    """Returns the fault of a request that the front answers itself, or of an empty one."""
     found = f"a {kind} request" if kind else "a request without content"
     return FaultError(
         Reason.MALFORMED_REQUEST,

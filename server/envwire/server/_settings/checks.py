@@ -1,4 +1,4 @@
-"""Checks of settings: types, and ranges of numbers."""
+"""Checks of settings: types and ranges of values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Union, cast
 from envwire.server._logs.setup import FORMATS
 from envwire.server._settings.warm_items import are_items
 
-#: A file, by its name. Written as a Union because it is also a key of `KINDS`, at run time.
+#: Path of a file. A Union because it is also a key of `KINDS` at run time.
 FilePath = Union[str, os.PathLike[str]]  # noqa: UP007
 
 
@@ -27,8 +27,8 @@ class Kind(NamedTuple):
 
     Attributes:
         check: Whether a value is of the type.
-        parse: Reads a value from an environment variable; a ValueError says that it cannot.
-        option: The type of the command line's option; None for no option.
+        parse: Parses the value of an environment variable; raises ValueError if it is invalid.
+        option: The type of the command-line option; None for no option.
     """
 
     check: Check
@@ -67,7 +67,7 @@ def _parse_bool(text: str) -> bool:
     return _BOOLS[text.lower()]
 
 
-#: Tables of a TOML file, by name.
+#: Tables of a TOML file, by their names.
 Tables = Mapping[str, Mapping[str, Any]]
 
 KINDS: dict[Any, Kind] = {

@@ -1,4 +1,4 @@
-"""Groups of environments: which settings a group may have, and what it has where its table is silent."""
+"""Settings of groups of environments: which ones a group may have, and their defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def own_defaults(settings: Mapping[str, Setting]) -> dict[str, Any]:
-    """Returns the defaults of the settings that a group does not take from its server."""
+    """Returns the defaults of the settings that a group does not inherit from its server."""
     return {
         name: setting.default
         for name, setting in settings.items()
@@ -21,10 +21,10 @@ def own_defaults(settings: Mapping[str, Setting]) -> dict[str, Any]:
 
 
 def check_group(name: str, table: Iterable[str], settings: Mapping[str, Setting]) -> None:
-    """Refuses a group by its name, or by the names of its settings.
+    """Checks a group's name and the names of its settings.
 
     Raises:
-        ValueError: The group has no proper name or no environments, or a setting that is unknown or the server's.
+        ValueError: The group has an invalid name, no environments, or a setting that is unknown or only the server's.
     """
     if not _NAME.fullmatch(name):
         raise ValueError("a group's name is 1 to 64 letters, digits, - and _")

@@ -28,7 +28,7 @@ class Listening(Protocol):
 
     @property
     def max_message_bytes(self) -> int:
-        """Largest message in either direction."""
+        """Largest message in either direction, in bytes."""
         ...
 
     @property
@@ -43,12 +43,12 @@ class Listening(Protocol):
 
     @property
     def tls_client_ca(self) -> FilePath:
-        """PEM file of the CA whose client certificates are accepted; empty to ask for no certificate."""
+        """PEM file of the CA whose client certificates are accepted; empty to require no certificate."""
         ...
 
     @property
     def tokens(self) -> FilePath:
-        """File of the accepted tokens; empty to ask for none."""
+        """File of the accepted tokens; empty to require none."""
         ...
 
     @property
@@ -68,10 +68,10 @@ def is_loopback(host: str) -> bool:
 
 
 def check_listening(config: Listening) -> None:
-    """Refuses certificates that lack a part, and a public address without protection.
+    """Refuses an incomplete set of certificate files, and a public address without protection.
 
     Raises:
-        ValueError: What is missing.
+        ValueError: A setting is missing; the message names it.
     """
     if bool(config.tls_cert) != bool(config.tls_key) or (
         config.tls_client_ca and not config.tls_cert

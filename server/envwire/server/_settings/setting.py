@@ -16,7 +16,7 @@ PREFIX = "ENVWIRE_"
 
 
 class PerGroup(Enum):
-    """Whether a group of environments may have a value of its own for a setting."""
+    """Whether a group of environments may have its own value of a setting."""
 
     NO = "the server has one for all"
     OWN = "each group has its own, or the default"
@@ -25,13 +25,13 @@ class PerGroup(Enum):
 
 @dataclass(frozen=True)
 class About:
-    """What describes a setting, beside its name, type and default.
+    """Metadata of a setting, besides its name, type and default.
 
     Attributes:
         theme: Panel of `envwire serve --help`, and section of the documentation.
-        help: What it sets, in a sentence or two, for operators.
-        check: What its value must be.
-        option: The command line's option where it is not the name with dashes.
+        help: Description for operators, in a sentence or two.
+        check: Condition on its value.
+        option: The command-line option, if it is not the name with dashes.
         per_group: Whether a group of environments may have its own.
     """
 
@@ -44,13 +44,13 @@ class About:
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting, as every source of settings and the documentation see it.
+    """One setting, for all sources of settings and for the documentation.
 
     Attributes:
         name: The keyword of `Server`, and the key in a file.
         kind: Its type.
-        default: Its value where no source gives one.
-        about: The rest.
+        default: Its value if no source gives one.
+        about: Its metadata.
     """
 
     name: str
@@ -60,7 +60,7 @@ class Setting:
 
     @property
     def option(self) -> str:
-        """The command line's option, such as "--max-sessions"."""
+        """The command-line option, such as "--max-sessions"."""
         return self.about.option or "--" + self.name.replace("_", "-")
 
     @property
@@ -69,10 +69,10 @@ class Setting:
         return PREFIX + self.name.upper()
 
     def check(self, value: Any) -> None:
-        """Refuses a value that the setting cannot have.
+        """Checks a value of the setting.
 
         Raises:
-            ValueError: The value is wrong; the message names the option and what is expected.
+            ValueError: The value is invalid; the message names the option and what is expected.
         """
         for check in (self.kind.check, self.about.check):
             if not check.holds(value):
@@ -82,7 +82,7 @@ class Setting:
 
 
 def settings_of(config: type) -> dict[str, Setting]:
-    """Returns the settings among the fields of a dataclass, by name, in their order."""
+    """Returns the settings among a dataclass's fields by name, in their order."""
     hints = get_type_hints(config, include_extras=True)
     return {
         field.name: Setting(field.name, KINDS[hint.__origin__], _default(field), about)
@@ -105,7 +105,7 @@ def check_all(settings: Mapping[str, Setting], config: object) -> None:
     """Checks the value of each setting.
 
     Raises:
-        ValueError: A value is wrong.
+        ValueError: A value is invalid.
     """
     for name, setting in settings.items():
         setting.check(getattr(config, name))
@@ -115,7 +115,7 @@ def check_known(names: Iterable[str], settings: Iterable[str]) -> None:
     """Refuses names that are not settings.
 
     Raises:
-        ValueError: A name is unknown; the message suggests the nearest.
+        ValueError: A name is unknown; the message suggests the closest one.
     """
     known = list(settings)
     for name in names:

@@ -12,7 +12,7 @@ from envwire.server._settings.setting import PREFIX, Setting, check_known
 
 Settings = Mapping[str, Setting]
 
-#: Names the file of settings where the command line names none.
+#: Variable that names the settings file, unless the command line does.
 CONFIG_VARIABLE = PREFIX + "CONFIG"
 
 
@@ -22,13 +22,13 @@ def gather(
     """Returns the values that an operator gave, each from the first source that has it.
 
     Args:
-        settings: The settings there are.
-        given: What the command line says.
+        settings: All settings.
+        given: Values from the command line.
         environment: The environment variables.
         file: The TOML file; empty for the one that ENVWIRE_CONFIG names, if any.
 
     Raises:
-        ValueError: A value or a name is wrong; the message says in which source.
+        ValueError: A value or a name is invalid; the message names the source.
         OSError: The file cannot be read.
     """
     file = file or environment.get(CONFIG_VARIABLE, "")
@@ -45,8 +45,8 @@ def read_file(settings: Settings, path: Path) -> dict[str, Any]:
     """Reads a TOML file whose keys are names of settings.
 
     Raises:
-        ValueError: It is not TOML, or has an unknown key or a wrong value.
-        OSError: It cannot be read.
+        ValueError: The file is not TOML, or has an unknown key or an invalid value.
+        OSError: The file cannot be read.
     """
     toml = import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
     try:
@@ -60,10 +60,10 @@ def read_file(settings: Settings, path: Path) -> dict[str, Any]:
 
 
 def read_environment(settings: Settings, environment: Mapping[str, str]) -> dict[str, Any]:
-    """Reads the variables of settings; a list is separated by white space, and an empty variable is not set.
+    """Reads the variables of settings; lists are separated by white space, and an empty variable counts as unset.
 
     Raises:
-        ValueError: One has a wrong value.
+        ValueError: A variable has an invalid value.
     """
     return {
         name: _parse(setting, text)
@@ -73,7 +73,7 @@ def read_environment(settings: Settings, environment: Mapping[str, str]) -> dict
 
 
 def _of_kubernetes(text: str) -> bool:
-    """Whether Kubernetes set the variable: ENVWIRE_PORT=tcp://10.0.0.1:50051 for a service that is called envwire."""
+    """Whether Kubernetes set the variable: ENVWIRE_PORT=tcp://10.0.0.1:50051 for a service named envwire."""
     return text.startswith(("tcp://", "udp://"))
 
 

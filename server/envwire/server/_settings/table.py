@@ -13,7 +13,7 @@ _BEGIN, _END = "<!-- settings -->\n", "<!-- end of settings -->\n"
 
 
 def page_with_tables(page: str, settings: Mapping[str, Setting]) -> str:
-    """Returns a page with the tables between its two marks."""
+    """Returns the page with the tables inserted between its two marks."""
     before, _, rest = page.partition(_BEGIN)
     _, _, after = rest.partition(_END)
     return f"{before}{_BEGIN}{_tables(settings.values())}{_END}{after}"
@@ -36,7 +36,7 @@ def _row(setting: Setting) -> str:
 
 
 def _default(setting: Setting) -> str:
-    """Returns the default as TOML writes it; nothing for an empty one, and for one that must be given."""
+    """Returns the default in TOML's form; nothing for an empty default or a required setting."""
     given = isinstance(setting.default, (str, int, float)) and setting.default != ""
     return f"`{str(setting.default).lower()}`" if given else ""
 

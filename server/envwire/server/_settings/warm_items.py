@@ -1,4 +1,4 @@
-"""Environments that are made ahead, as the operator writes them: ID=NUMBER, or ID{JSON of keyword arguments}=NUMBER."""
+"""Items of environments to make ahead, as the operator writes them: ID=NUMBER, or ID{JSON of kwargs}=NUMBER."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _ITEM = re.compile(r"(?P<env_id>[^={}\s]+)(?P<kwargs>\{.*\})?=(?P<count>[1-9]\d*
 
 @dataclass(frozen=True)
 class WarmItem:
-    """Environments to have ready.
+    """Environments to keep ready.
 
     Attributes:
         env_id: Their id.
-        count: How many.
-        kwargs: The keyword arguments of `make`.
+        count: Number of environments.
+        kwargs: Keyword arguments of `make`.
     """
 
     env_id: str
@@ -27,10 +27,10 @@ class WarmItem:
 
 
 def read_item(text: str) -> WarmItem:
-    """Reads an item.
+    """Parses an item.
 
     Raises:
-        ValueError: It is not of this form.
+        ValueError: The text does not have the form of an item.
     """
     found = _ITEM.fullmatch(text)
     if found is None:
@@ -39,7 +39,7 @@ def read_item(text: str) -> WarmItem:
 
 
 def are_items(texts: Sequence[str]) -> bool:
-    """Returns whether all of them can be read."""
+    """Returns whether all texts are valid items."""
     try:
         return all(map(read_item, texts))
     except ValueError:
@@ -47,10 +47,10 @@ def are_items(texts: Sequence[str]) -> bool:
 
 
 def check_warm(texts: Sequence[str], max_sessions: int, *, recorded: bool) -> None:
-    """Refuses more environments than there are sessions, and such as would be recorded before they have a client.
+    """Refuses more environments than sessions, and environments ahead on a server that records sessions.
 
     Raises:
-        ValueError: What does not go.
+        ValueError: The settings contradict each other; the message says how.
     """
     count = sum(read_item(text).count for text in texts)
     if count > max_sessions:

@@ -1,6 +1,6 @@
 """The command `envwire`: serve environments, look at a server, drive an environment from a terminal.
 
-The only part of the server that uses the client.
+This is the only part of the server that uses the client.
 """
 
 from __future__ import annotations

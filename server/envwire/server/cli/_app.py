@@ -32,12 +32,12 @@ from envwire.server.cli._serve.gateway import gateway
 from envwire.server.cli._serve.image import image
 from envwire.server.cli._serve.serve import EPILOG, serve
 
-#: What Rich takes for markup.
+#: Text that Rich would interpret as markup.
 _TAG = re.compile(r"(\[[a-z#/@][^[]*?])")
 
 
 class _Literal(TyperCommand):
-    """A command whose texts are shown as they are written: Rich would drop the brackets of envwire[otel]."""
+    """A command whose help is shown literally, since Rich would drop the brackets of envwire[otel]."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

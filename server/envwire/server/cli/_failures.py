@@ -1,4 +1,4 @@
-"""Prints errors of commands: one line, with the remote traceback for errors of an environment."""
+"""Prints errors of commands in one line, with the remote traceback for an environment's errors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from envwire.server.cli._stop import stop
 
 
 def of_the_server(error: BaseException) -> bool:
-    """Returns whether an error is the server's, and would be the same over every transport."""
+    """Returns whether an error comes from the server and would be the same over every transport."""
     return isinstance(error, (RemoteError, Error))
 
 
 def fail(command: str, error: BaseException) -> NoReturn:
     """Prints why a command failed and exits with status 1.
 
-    An exception of the environment is printed with its traceback on the server, which is its cause. Any other
-    exception, such as a file that cannot be written, is printed in one line.
+    An environment's exception is printed with its cause, the traceback from the server. Any other exception, such as a
+    file that cannot be written, is printed in one line.
     """
     cause = error.__cause__
     if isinstance(cause, RemoteTracebackError) and not of_the_server(error):

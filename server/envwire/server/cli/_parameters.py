@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have."""
+"""Arguments and options that several commands share."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 
 def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
-    """Yields the ids that begin as the one that is typed: those of the server, if one was named before."""
+    """Completes an environment id, from the ids of the server if the command line names one."""
     from envwire.server.cli._inspect.ids import known_ids
 
     target = ctx.params.get("target")

@@ -1,4 +1,4 @@
-"""Ends a command that cannot go on. It imports nothing that `envwire --help` would wait for."""
+"""Ends a command that cannot continue. It has no slow imports, because `envwire --help` loads it."""
 
 from __future__ import annotations
 

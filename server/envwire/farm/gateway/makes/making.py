@@ -1,4 +1,4 @@
-"""Sends a Make to the least busy server, and to the next one when that is full or gone."""
+"""Sends a Make to the least busy server, and to the next one if that is full or gone."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Maker:
 
     Args:
         registry: The servers.
-        queue: Where Makes wait for room.
-        tally: Counts them.
-        quotas: How many slots a client may hold.
-        registrations: Have servers keep a slot for a client that has a quota, so that they count it.
+        queue: The queue of Makes that wait for a slot.
+        tally: Counts the Makes.
+        quotas: The quotas of clients.
+        registrations: Reserve slots on servers for clients with a quota, so that the servers count them.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class Maker:
     async def make(
         self, request: pb.MakeRequest, send: Send[T], client: Client, reservation: bytes
     ) -> T:
-        """Sends a Make to a server that makes it, and returns what `send` does.
+        """Finds a server for a Make, sends it there, and returns the result of `send`.
 
         Args:
             request: The Make.
-            send: Sends it.
-            client: Whose it is.
-            reservation: What it says of slots that are kept for it, if the client has a quota.
+            send: Sends the Make to a server.
+            client: The client.
+            reservation: Id of the slot to reserve for it, if the client has a quota.
 
         Raises:
-            FaultError: No server has room, or none makes it, or the client has as many sessions as it may.
-            RefusedError: A server refuses it, and others would as well.
+            FaultError: No server has room, none offers the environment, or the client has reached its quota.
+            RefusedError: A server refuses the Make for a reason that applies to all.
         """
         with self._tally.making() as count:
             try:
@@ -105,7 +105,7 @@ class Maker:
 
         Raises:
             ServerGoneError: The server does not answer.
-            RefusedError: It does not know the first Make any more, and makes nothing that would not count.
+            RefusedError: The server no longer knows the first Make, and makes no session that would not count.
         """
         await self._keep(first, 0, nothing, reservation)
         self._registry.send_to(first)
@@ -114,7 +114,7 @@ class Maker:
     async def _place(
         self, request: pb.MakeRequest, send: Send[T], sent: Sent, first: Member | None
     ) -> T:
-        """Sends a Make to the server that got the first one, if this is a repeat; else to those that have room."""
+        """Sends a repeated Make to the server that got the first one, and any other to servers with room."""
         if first is not None:
             self._registry.send_to(first)
         tried: frozenset[Member] = frozenset()
@@ -130,7 +130,7 @@ class Maker:
             tried |= {member}
 
     def _counted(self, send: Send[T], claim: Claim, reservation: bytes) -> Send[T]:
-        """Returns what has a server keep a slot for a Make, which counts for the client, before it sends the Make."""
+        """Wraps `send` to reserve a slot first, which counts for the client."""
 
         async def send_counted(member: Member) -> T:
             try:
@@ -140,7 +140,7 @@ class Maker:
                 except BaseException:
                     claim.given_back(member, 1)
                     raise
-            finally:  # a server that answers late keeps the slot as well
+            finally:  # a late answer may have reserved it
                 self._registrations.release(member, reservation)
 
         return send_counted
@@ -148,11 +148,11 @@ class Maker:
     async def _keep(
         self, member: Member, count: int, claim: Claim | None, reservation: bytes
     ) -> None:
-        """Has a server keep slots; with none, it makes nothing new under this reservation.
+        """Reserves slots on a server; with a count of 0, the server makes no new session for this reservation.
 
         Raises:
-            ServerGoneError: It does not answer, or does not count.
-            RefusedError: It has none.
+            ServerGoneError: The server does not answer, or does not count slots per client.
+            RefusedError: The server has no free slot.
         """
         try:
             kept = await self._registrations.reserve(
@@ -165,7 +165,7 @@ class Maker:
             raise RefusedError(fault_reply(full).error)
 
     async def _send(self, member: Member, send: Send[T]) -> T:
-        """Sends a Make for which a slot was taken."""
+        """Sends a Make whose slot was claimed, and reports its outcome to the registry."""
         made = False
         try:
             answer = await send(member)

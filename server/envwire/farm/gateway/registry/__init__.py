@@ -1,1 +1,1 @@
-"""The servers of a farm as a gateway knows them: which live, which have room, and which take the next Make. No I/O."""
+"""A gateway's registry of servers: which ones are live, have room, and get the next Make. No I/O."""

@@ -1,4 +1,4 @@
-"""What a Make wants, and how several Makes are divided among servers: spread or packed. No I/O."""
+"""The requirements of a Make, and the division of several Makes among servers: spread or packed. No I/O."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from envwire.farm.v1 import farm_pb2 as pb
 
 Strategy = pb.AllocateRequest.Strategy
 
-#: Among how many servers Makes are spread, unless these would get more than the following part of their slots: for one
-#: slot of each of a thousand servers the gateway took 20 ms of the processor.
+#: Number of servers among which Makes are spread, unless each would get more than the given fraction of its slots:
+#: taking one slot on each of a thousand servers took 20 ms of the gateway's CPU time.
 _SERVERS, _PART = 100, 0.01
-#: Servers are taken in the order of this times the part of their slots that is taken.
+#: Servers are sorted by this factor times the fraction of their slots that is taken.
 _ORDERS: dict[Strategy.ValueType, int] = {
     Strategy.STRATEGY_UNSPECIFIED: 1,
     Strategy.STRATEGY_SPREAD: 1,
@@ -31,7 +31,7 @@ class Want:
         library: Library of the id; empty for any.
         labels: Labels that the server must have.
         fingerprint: Servers to prefer; empty for any.
-        strategy: How servers are ordered.
+        strategy: Whether to take the least or the most busy servers first.
         direct: Whether clients make at the servers themselves.
     """
 
@@ -43,7 +43,7 @@ class Want:
     direct: bool = False
 
     def suits(self, member: Member) -> bool:
-        """Returns whether a server makes the environment, has the labels, and is reached as it has to be."""
+        """Returns whether a server offers the environment, has the labels, and is reachable in the required way."""
         if self.direct and not member.client_address:
             return False
         served = (
@@ -61,17 +61,17 @@ class Want:
 
     @property
     def order(self) -> int:
-        """1 where the least busy servers are taken first, -1 where the busiest are."""
+        """1 to take the least busy servers first, -1 for the busiest."""
         return _ORDERS[self.strategy]
 
 
 def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, int] | None:
-    """Divides several Makes among servers; None when they have too few free slots.
+    """Divides several Makes among servers; None if they have too few free slots.
 
     Args:
-        want: What each of them wants.
-        count: How many.
-        members: Servers that take such Makes.
+        want: Requirements of each Make.
+        count: Number of Makes.
+        members: Servers that accept such Makes.
     """
     order, each_time = want.order, -(-count // _SERVERS)
     heap = [

@@ -1,7 +1,7 @@
-"""The registry of a farm's servers: load, and liveness. No I/O; callers pass the time.
+"""The registry of a farm's servers: their load and liveness. No I/O; callers pass the time.
 
 A gateway that was stopped, or whose machine was suspended, received no reports meanwhile. That says nothing about the
-servers: the stall does not count as silence, and a server's state is unknown until it reports again.
+servers, so the stall does not count as silence, and a server's state is unknown until it reports again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from envwire.farm.gateway.registry.states import (
 from envwire.farm.gateway.registry.succession import check_succession
 from envwire.farm.v1 import farm_pb2 as pb
 
-#: The registry is called several times a second. A longer pause between two calls means that the gateway was stalled.
+#: The registry is called several times a second. A longer pause between two calls, in seconds, means that the gateway
+#: was stalled.
 STALL_SECONDS = 1.0
-#: How long Allocate's slots count as taken.
+#: Seconds for which slots from Allocate count as taken.
 HELD_SECONDS = 5.0
-#: How long a dead server is listed.
+#: Seconds for which a dead server is listed.
 _LISTED_SECONDS = 600.0
-#: How many incarnations of servers that have ended are remembered.
+#: Number of ended incarnations to remember.
 _REMEMBERED = 10_000
 
 
@@ -38,9 +39,9 @@ class Registry:
         relays: Whether clients reach all servers through the gateway only, not just those behind tunnels.
 
     Attributes:
-        on_room: Called when a server may have room that had none.
+        on_room: Called when a full server may have room again.
         on_dead: Called with each server that is found dead.
-        on_cut: Called with each server whose registration broke: it is to be probed.
+        on_cut: Called with each server whose registration broke, to probe it.
     """
 
     def __init__(self, now: float, *, relays: bool = False) -> None:
@@ -61,20 +62,20 @@ class Registry:
 
     @property
     def members(self) -> Iterable[Member]:
-        """The servers as they are now, in no order."""
+        """The current servers, in no particular order."""
         return self._members.values()
 
     def register(self, hello: pb.ServerHello, address: str, now: float, owner: str = "") -> Member:
         """Registers a server. It replaces an earlier incarnation, or an earlier registration of the same one.
 
         Args:
-            hello: What it says of itself.
-            address: HOST:PORT at which it is reached.
+            hello: The server's description of itself.
+            address: HOST:PORT at which it is reachable.
             now: The time.
             owner: Name of the client that registers it.
 
         Raises:
-            TakenError: Its id or its incarnation is that of another server.
+            TakenError: Its id or its incarnation belongs to another server.
         """
         self.advance(now)
         relayed = self._relays or hello.tunnelled
@@ -110,14 +111,14 @@ class Registry:
         self.on_room()
 
     def leave(self, member: Member, now: float) -> None:
-        """Records that a server announced its end: its sessions are over."""
+        """Records that a server announced its end, with which its sessions are over."""
         self.advance(now)
         if self._by_run.get(member.incarnation) is member:
             self._end(member)
             del self._members[member.hello.server_id]
 
     def disconnect(self, member: Member, now: float) -> None:
-        """Records that a registration ended: the server is suspect until it registers again."""
+        """Records that a registration ended; the server is suspect until it registers again."""
         self.advance(now)
         member.connected, member.cut_at = False, now
         self._pools.update(member)
@@ -125,7 +126,7 @@ class Registry:
             self.on_cut(member)
 
     def advance(self, now: float) -> None:
-        """Advances the time: excludes a stall of the gateway itself, and frees allocated slots that were not used."""
+        """Advances the time: excludes a stall of the gateway itself, and frees allocated slots that expired unused."""
         stalled = now - self._now > STALL_SECONDS
         self._now = now
         if stalled:
@@ -142,7 +143,7 @@ class Registry:
             self.on_room()
 
     def sweep(self, now: float) -> list[Member]:
-        """Removes servers that have been dead for a while; returns silent servers, which are to be probed."""
+        """Removes servers that have been dead for a while; returns the silent servers to probe."""
         self.advance(now)
         for name, member in list(self._members.items()):
             if member.dead and member.silence(now) > _LISTED_SECONDS:
@@ -150,7 +151,7 @@ class Registry:
         return [each for each in self._members.values() if not each.dead and each.is_silent(now)]
 
     def probed(self, member: Member, answered: bool, now: float) -> None:
-        """Records the result of a probe. A server that answers is alive, even if its reports do not arrive."""
+        """Records the result of a probe. A server that answers is live, even if its reports do not arrive."""
         self.advance(now)
         if not answered and not member.dead and member.may_be_dead(now):
             self._end(member)
@@ -165,12 +166,12 @@ class Registry:
         self.on_dead(member)
 
     def claim(self, want: Want, now: float, but: Collection[Member] = ()) -> Member | None:
-        """Takes a slot for a Make; None when no server has one. `settle` reports how the Make ended.
+        """Claims a slot for a Make; None if no server has one. The caller reports the outcome with `settle`.
 
         Args:
-            want: What it wants.
+            want: Requirements of the Make.
             now: The time.
-            but: Servers that refused it before.
+            but: Servers that have refused it.
         """
         self.advance(now)
         member = self._pools.choose(want, lambda each: each.takes_makes(now), but)
@@ -179,14 +180,14 @@ class Registry:
         return member
 
     def send_to(self, member: Member) -> None:
-        """Counts a Make that goes to a given server, even if that is full."""
+        """Counts a Make that is sent to a given server, even if that is full."""
         self._turn += 1
         member.turn = self._turn
         member.pending += 1
         self._pools.update(member)
 
     def settle(self, member: Member, *, made: bool) -> None:
-        """Records whether the Make behind `claim` or `send_to` made a session."""
+        """Records whether the Make of a `claim` or `send_to` made a session."""
         member = self._by_run.get(member.incarnation, member)
         uncounted = member.answered(1)
         member.active += uncounted if made else 0
@@ -197,15 +198,15 @@ class Registry:
     def divide(
         self, want: Want, count: int, now: float, but: Collection[Member] = ()
     ) -> dict[Member, int] | None:
-        """Divides several Makes among servers and counts them as under way; None when there are too few slots.
+        """Divides several Makes among servers and counts them as pending; None if there are too few slots.
 
-        `settle_shares` reports what became of them.
+        The caller reports the outcome with `settle_shares`.
 
         Args:
-            want: What each of them wants.
-            count: How many.
+            want: Requirements of each Make.
+            count: Number of Makes.
             now: The time.
-            but: Servers to leave out.
+            but: Servers to exclude.
         """
         self.advance(now)
         shares = self._divide(want, count, now, but)
@@ -226,13 +227,13 @@ class Registry:
         return divide(want, count, taking)
 
     def is_undecided(self, want: Want) -> bool:
-        """Returns whether slots for a Make may be free in a moment: others that asked for them may not get them."""
+        """Returns whether slots for a Make may become free at once, because pending requests for them may fail."""
         return any(
             each.reserved or each.pending for each in self._members.values() if want.suits(each)
         )
 
     def settle_shares(self, shares: Mapping[Member, int], *, kept: bool, now: float) -> None:
-        """Records whether slots are set aside: by servers, or for `HELD_SECONDS` here where they keep none."""
+        """Records whether slots were reserved: by servers, or else by this gateway for `HELD_SECONDS`."""
         self.advance(now)
         for registered, share in shares.items():
             member = self._by_run.get(registered.incarnation, registered)
@@ -247,7 +248,7 @@ class Registry:
             self.on_room()
 
     def serving(self, want: Want, now: float) -> list[Member]:
-        """Returns the servers that could make something if they had room."""
+        """Returns the servers that could serve a Make if they had room."""
         self.advance(now)
         usual = {State.STATE_FREE, State.STATE_BUSY}
         return [
@@ -255,7 +256,7 @@ class Registry:
         ]
 
     def owner(self, session_id: str) -> Member | None:
-        """Returns the server that made a session, unless it is unknown or dead."""
+        """Returns the server of a session; None if it is unknown or dead."""
         return self._by_run.get(_run_of(session_id))
 
     def locate(self, session_id: str, now: float) -> tuple[Liveness.ValueType, str]:
@@ -269,5 +270,5 @@ class Registry:
 
 
 def _run_of(session_id: str) -> str:
-    """Returns the incarnation of a session's server, which is the end of its id."""
+    """Returns the incarnation of a session's server, with which the session's id ends."""
     return session_id.rpartition("-")[2]

@@ -1,4 +1,4 @@
-"""The states of a server in a farm, as a table: which take Makes, and what Locate answers. No I/O."""
+"""The states of a server in a farm as a table: who gets Makes, and what Locate answers. No I/O."""
 
 from __future__ import annotations
 
@@ -10,41 +10,41 @@ from envwire.farm.v1 import farm_pb2 as pb
 State = pb.ServerStatus.State
 Liveness = pb.LocateResponse.Liveness
 
-#: A server is silent after this time without a report, and gets no Makes. Reports come every second.
+#: A server is silent after this many seconds without a report, and gets no Makes. Reports come every second.
 SUSPECT_SECONDS = 2.0
-#: A server is dead after this time without a report if it answers no probe either.
+#: A server is dead after this many seconds without a report if it does not answer a probe either.
 DEAD_SECONDS = 4.0
-#: The same after its registration broke: one that lives registers again within half a second. Machines and containers
-#: that end break it; those that stand still, or whose network is cut, do not.
+#: The same after its registration broke: a live server registers again within half a second. The end of a machine or
+#: container breaks the registration; a stall or a cut network does not.
 CUT_DEAD_SECONDS = 1.0
 
 
 @dataclass(eq=False)
 class Member:
-    """A registered server, as its registration and its reports describe it.
+    """A registered server, as described by its registration and its reports.
 
     Attributes:
         hello: Its registration.
-        address: HOST:PORT at which it is reached.
+        address: HOST:PORT at which it is reachable.
         reported_at: Time of its last report, in seconds.
         owner: Name of the client that registered it.
-        target: Where the gateway dials it, as gRPC names it: the address, or the end of its tunnel.
-        relayed: Whether clients reach it through the gateway only.
-        active: Sessions that it reported, and those made through the gateway since.
-        pending: Makes that it has not answered yet.
-        counted: Those of them that its last report counts: they were sent before it came.
-        held: Slots that Allocate set aside, where the server keeps none.
-        reserved: Slots that the server keeps for allocations, of all gateways.
+        target: The gRPC target that the gateway dials: the address, or the local end of its tunnel.
+        relayed: Whether clients reach it only through the gateway.
+        active: Number of sessions that it reported, and of those made through the gateway since.
+        pending: Number of Makes that it has not answered yet.
+        counted: Number of pending Makes that its last report includes, because they were sent before it arrived.
+        held: Slots that Allocate took here, if the server keeps no reservations.
+        reserved: Slots that the server reserves for allocations, of all gateways.
         clients: Slots that clients with tokens hold there, by name; None for a server that does not count them.
         draining: Whether it takes no more sessions.
         connected: Whether its registration is open.
-        cut_at: Time at which it broke.
+        cut_at: Time at which the registration broke.
         confirmed: Whether it reported since the gateway's last stall.
         dead: Whether it was found dead. That is final; to come back it registers again.
-        turn: Number of the last Make that went to it: of equally busy servers, the one with the lowest is next.
-        ids: Ids that it makes, whatever the library.
-        served: The same as (library, id).
-        kind: Equal for servers that differ in nothing that a Make asks for.
+        turn: Number of the last Make that it received; of equally busy servers, the one with the lowest is next.
+        ids: Ids that it offers, of any library.
+        served: The same as pairs (library, id).
+        kind: Equal for servers that offer the same to a Make.
     """
 
     hello: pb.ServerHello
@@ -70,7 +70,7 @@ class Member:
     kind: tuple[object, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Collects what the server makes."""
+        """Derives the lookup tables from the registration."""
         listed = self.hello.environments
         self.served = frozenset((each.library, each.spec.id) for each in listed)
         self.ids = frozenset(env_id for _, env_id in self.served)
@@ -87,12 +87,12 @@ class Member:
 
     @property
     def load(self) -> int:
-        """Slots that are taken, as far as the gateway knows."""
+        """Number of taken slots, as far as the gateway knows."""
         return self.active + self.pending + self.held + self.reserved
 
     @property
     def has_room(self) -> bool:
-        """Whether it takes Makes, unless it is silent."""
+        """Whether it accepts Makes, unless it is silent."""
         usable = self.connected and self.confirmed and not (self.dead or self.draining)
         return usable and self.load < self.capacity
 
@@ -103,7 +103,7 @@ class Member:
         return count - counted
 
     def takes_makes(self, now: float) -> bool:
-        """Returns whether its state is STATE_FREE, in a fifth of the time."""
+        """Returns whether its state is STATE_FREE, in a fifth of the time that `state` takes."""
         return self.has_room and now - self.reported_at <= SUSPECT_SECONDS
 
     def silence(self, now: float) -> float:
@@ -115,9 +115,10 @@ class Member:
         return not self.connected or self.silence(now) > SUSPECT_SECONDS
 
     def may_be_dead(self, now: float) -> bool:
-        """Returns whether its silence is long enough for it to be dead, if it answers no probe either.
+        """Returns whether it has been silent long enough to be dead, if it does not answer a probe either.
 
-        A registration that broke before the gateway's last stall says nothing: the stall may have broken it.
+        A broken registration is evidence only if the server has reported since the gateway's last stall, which may
+        otherwise have broken it.
         """
         cut = not self.connected and self.confirmed and now - self.cut_at >= CUT_DEAD_SECONDS
         return cut or self.silence(now) >= DEAD_SECONDS
@@ -137,7 +138,7 @@ _STATES: tuple[tuple[State.ValueType, Callable[[Member, float], bool]], ...] = (
     (State.STATE_FREE, lambda _, __: True),
 )
 
-#: What Locate answers for a session of a server in each state.
+#: The answer of Locate for a session, by the state of its server.
 LIVENESS: dict[State.ValueType, Liveness.ValueType] = {
     State.STATE_FREE: Liveness.LIVENESS_ALIVE,
     State.STATE_BUSY: Liveness.LIVENESS_ALIVE,

@@ -1,1 +1,1 @@
-"""Relaying of requests to servers: connections, routes by session, and streams."""
+"""Relays requests to servers: connections, routes by session, streams and tunnels."""

@@ -1,4 +1,4 @@
-"""Connections to servers, over which raw messages are relayed. All waiting calls fail when a server is dead."""
+"""Connections to servers, over which raw messages are relayed. When a server is dead, all waiting calls fail."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Metadata = tuple[tuple[str, str | bytes], ...]
 
 _SERVICE = environment_pb2.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
 _HEALTH = "/grpc.health.v1.Health/Check"
-#: Trailing metadata of a server that is passed on to the client.
+#: Keys of a server's trailing metadata that are forwarded to the client.
 _TRAILERS = frozenset({TRAILER, STATUS_KEY})
 
 
@@ -37,12 +37,12 @@ class RefusedError(Exception):
 
     Args:
         status: Its ErrorStatus; None for an error of gRPC itself.
-        error: The call's error, where there was a call.
+        error: The error of the gRPC call, if there was one.
 
     Attributes:
         status: Its ErrorStatus; None for an error of gRPC itself.
-        reason: Its reason; None when it gave none.
-        code: gRPC's status code.
+        reason: Its reason; None without an ErrorStatus.
+        code: The gRPC status code.
         trailers: Trailing metadata of the call.
     """
 
@@ -112,7 +112,7 @@ class Link:
             begin = self._methods[method] = self._channel.unary_unary(f"/{_SERVICE}/{method}")
         call = begin(message, metadata=metadata, timeout=timeout)
         self._calls.add(call)
-        try:  # without a task and a wait around it, which took 40 us of 110 that a relay of gRPC does not
+        try:  # no task and wait around it: those took 40 us of 110
             response = await call
         except grpc.aio.AioRpcError as error:
             raise _told(error, self.address) from None
@@ -130,11 +130,11 @@ class Link:
         return begin(metadata=metadata)
 
     async def unless_gone(self, answer: Awaitable[T], cancel: Callable[[], Any]) -> T:
-        """Waits for an answer until the server is pronounced dead.
+        """Waits for an answer until the server is declared dead.
 
         Args:
-            answer: What to wait for.
-            cancel: Ends the call that it belongs to.
+            answer: The answer to wait for.
+            cancel: Cancels its call.
 
         Raises:
             RefusedError: The server answered with an error.
@@ -156,11 +156,11 @@ class Link:
             return waiting.result()
         except grpc.aio.AioRpcError as error:
             raise _told(error, self.address) from None
-        except asyncio.CancelledError:  # the channel was closed under the call
+        except asyncio.CancelledError:  # the channel was closed during the call
             raise ServerGoneError(f"{self.address} is dead") from None
 
     async def answers(self, timeout: float) -> bool:
-        """Returns whether the server answers a health check. A stopped process still accepts connections."""
+        """Returns whether the server answers a health check, since even a stopped process accepts connections."""
         unary = self._channel.unary_unary
         check = unary(_HEALTH, request_serializer=health_pb2.HealthCheckRequest.SerializeToString)
         try:

@@ -13,10 +13,10 @@ from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import detached
 
-#: Fields of InteractRequest whose requests go to the server of a session.
+#: Fields of InteractRequest whose requests are routed to a session's server.
 ROUTED = SESSION_REQUESTS | {"renew_lease", "get_session_stats"}
 
-#: How long to wait for a session's server when it is unknown: it may be about to register again.
+#: How long to wait for a session's unknown server, in seconds, since it may be about to register again.
 _REGISTER_SECONDS = 2.5
 _LOOK_SECONDS = 0.1
 
@@ -40,7 +40,7 @@ class Routes:
         self._closing: set[asyncio.Task[None]] = set()
 
     def link(self, member: Member) -> Link:
-        """Returns the connection to a server; a new one when it is dialled elsewhere now."""
+        """Returns the connection to a server, a new one if its address to dial has changed."""
         link = self._links.get(member.incarnation)
         if link is None or link.target != member.target:
             self.cut(member)
@@ -48,7 +48,7 @@ class Routes:
         return link
 
     def cut(self, member: Member) -> None:
-        """Fails all calls that wait for a server."""
+        """Fails all calls that are waiting for a server."""
         link = self._links.pop(member.incarnation, None)
         if link is not None:
             closing = asyncio.ensure_future(link.close())
@@ -59,12 +59,12 @@ class Routes:
         """Returns the server of a session.
 
         Args:
-            kind: What is asked for.
+            kind: The request's field in InteractRequest.
             request: The InteractRequest.
 
         Raises:
-            FaultError: SESSION_LOST: the server is dead. UNKNOWN_SESSION: there can be no such session.
-            ServerGoneError: The server is not registered, which says nothing about the session.
+            FaultError: SESSION_LOST: the server is dead. UNKNOWN_SESSION: no server makes such ids.
+            ServerGoneError: The server is not registered, so nothing is known about the session.
         """
         session_id = _session_of(kind, request)
         if "-" not in session_id:

@@ -1,6 +1,6 @@
 """A client's Interact stream through the gateway: one stream to each server that has a session of the client.
 
-A session lives as long as a stream that used it, so the gateway keeps one open at each server.
+A session's lease does not run while a stream that used it is open, so the gateway keeps one open to each server.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from envwire.v1 import environment_pb2 as pb
 
 
 class Upstreams:
-    """The streams to servers behind one stream of a client, which has one request in flight at a time.
+    """The streams to servers behind a client's stream, which has one request in flight at a time.
 
     Args:
-        routes: The ways to the servers.
-        metadata: What servers are shown of the client.
-        reservation: Names the slot that a server keeps for a Make.
+        routes: The connections to the servers.
+        metadata: Metadata about the client for the servers.
+        reservation: Id of the slot that a server reserves for a Make.
 
     Attributes:
         reservation: The same.
@@ -37,7 +37,7 @@ class Upstreams:
         """Sends a request and returns its reply.
 
         Raises:
-            ServerGoneError: There is none.
+            ServerGoneError: The server did not reply.
         """
         link = self._routes.link(member)
         stream = self._streams.get(member.incarnation)
@@ -46,7 +46,7 @@ class Upstreams:
         try:
             return await link.unless_gone(_exchange(stream, request, link), stream.cancel)
         except BaseException:
-            # The reply to an abandoned request must not be taken for the answer to the next one.
+            # The reply to an abandoned request must not be mistaken for the reply to the next one.
             stream.cancel()
             del self._streams[member.incarnation]
             raise
@@ -55,8 +55,8 @@ class Upstreams:
         """Sends a Make and returns its reply, redirected.
 
         Raises:
-            RefusedError: The server refused it.
-            ServerGoneError: There is no reply.
+            RefusedError: The server refused the Make.
+            ServerGoneError: The server did not reply.
         """
         reply = pb.InteractResponse.FromString(await self.ask(member, request))
         if reply.HasField("error"):

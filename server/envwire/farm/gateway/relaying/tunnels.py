@@ -1,8 +1,8 @@
 """Tunnels to servers that the gateway cannot dial.
 
-Such a server calls, and the call carries the bytes of one connection: that of the gateway's `Link`, which dials a Unix
-socket here instead of the server's address. So nothing else of the gateway knows of tunnels, and all that a server can
-send through its own is answers to what it was asked.
+Such a server calls the gateway, and the call carries the bytes of one connection: that of the gateway's `Link`, which
+dials a local Unix socket instead of the server's address. The rest of the gateway need not know about tunnels, and a
+server can send nothing through its tunnel but answers to requests.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.farm.splicing import PIECE_BYTES, splice
 from envwire.server._front.grpc.edge import Context
 
-#: Metadata by which a call shows the key of its tunnel.
+#: Metadata key under which a call carries the key of its tunnel.
 KEY = "envwire-tunnel-bin"
 
 
@@ -29,7 +29,7 @@ class _Tunnel:
     """The tunnel of one registration.
 
     Args:
-        path: Of its Unix socket.
+        path: Path of its Unix socket.
         owner: Name of the client that registered the server.
     """
 
@@ -45,8 +45,8 @@ class _Tunnel:
     async def carry(self, context: Context) -> None:
         """Carries the next connection until it ends.
 
-        The call before, if there is one, ends: the server makes a new one when the earlier one broke, which the gateway
-        may not have noticed yet.
+        It ends an earlier call, if there is one: the server calls again after a break that the gateway may not have
+        noticed yet.
         """
         self._stop()
         carrier = self._carrier = asyncio.ensure_future(self._carry(context))
@@ -65,31 +65,31 @@ class _Tunnel:
             self._carrier.cancel()
 
     def close(self) -> None:
-        """Ends it, and the connection that it carries."""
+        """Ends the tunnel and the connection that it carries."""
         self._stop()
         self._listener.close()
 
 
 class Tunnels:
-    """The tunnels of one gateway, one for each registration of a server that needs one."""
+    """The tunnels of one gateway: one per registration of a server that needs it."""
 
     def __init__(self) -> None:
         self._open: set[_Tunnel] = set()
 
     @contextmanager
     def opened(self, member: Member) -> Generator[bytes]:
-        """Opens the tunnel of a registration, and has the gateway dial it.
+        """Opens a registration's tunnel and makes the gateway dial it.
 
         Args:
             member: The server.
 
         Yields:
-            Its key; empty for a server that the gateway can dial.
+            The tunnel's key; empty for a server that the gateway can dial.
         """
         if not member.hello.tunnelled:
             yield b""
             return
-        with TemporaryDirectory(prefix="envwire-") as private:  # nobody else enters it
+        with TemporaryDirectory(prefix="envwire-") as private:  # private to this user
             tunnel = _Tunnel(f"{private}/tunnel", member.owner)
             member.target = f"unix:{private}/tunnel"
             self._open.add(tunnel)
@@ -100,14 +100,14 @@ class Tunnels:
                 tunnel.close()
 
     def find(self, owner: str, context: Context) -> _Tunnel:
-        """Returns the tunnel whose key a call shows.
+        """Returns the tunnel whose key a call carries.
 
         Args:
             owner: Name of the client that calls.
             context: The call.
 
         Raises:
-            FaultError: UNAUTHENTICATED: there is none, or another client registered its server.
+            FaultError: UNAUTHENTICATED: there is no such tunnel, or another client registered its server.
         """
         shown: Any = dict(context.invocation_metadata() or ()).get(KEY, b"")
         for tunnel in self._open:

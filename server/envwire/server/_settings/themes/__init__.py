@@ -1,1 +1,1 @@
-"""A server's settings by theme; `envwire.server.config.ServerConfig` has them all."""
+"""A server's settings by theme; `envwire.server.config.ServerConfig` combines them."""

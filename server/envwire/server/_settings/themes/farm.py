@@ -16,7 +16,7 @@ _about = partial(About, "Farm")
 
 @dataclass(frozen=True, kw_only=True)
 class FarmSettings:
-    """Settings of a server of a farm."""
+    """Settings of a server in a farm."""
 
     join: Annotated[
         Sequence[str],

@@ -1,4 +1,4 @@
-"""What the server serves, at which ports, and how environments are placed in processes."""
+"""Settings of the served environments, the ports, and the placement of environments in processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much and how long: sessions, times, bytes and the queue."""
+"""Limits: sessions, times, bytes and the queue."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _about = partial(About, "Limits (times in seconds)")
 
 @dataclass(frozen=True, kw_only=True)
 class LimitsSettings:
-    """Settings of sessions' numbers, times and bytes; times are in seconds."""
+    """Limits of sessions, times and bytes; times are in seconds."""
 
     max_sessions: Annotated[
         int, _about("Environments held at once.", POSITIVE, per_group=PerGroup.INHERITED)

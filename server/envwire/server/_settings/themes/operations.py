@@ -1,4 +1,4 @@
-"""What operators and watchers see."""
+"""Settings of logs, metrics, traces and watching."""
 
 from __future__ import annotations
 

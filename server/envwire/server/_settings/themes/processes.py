@@ -1,4 +1,4 @@
-"""In which processes environments run: interpreter, variables, devices, those made ahead, and groups of them."""
+"""Settings of environment processes: interpreter, variables, devices, environments made ahead, and groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _about = partial(About, "Processes and groups")
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSettings:
-    """Settings of the processes of environments."""
+    """Settings of the processes in which environments run."""
 
     python: Annotated[
         FilePath,

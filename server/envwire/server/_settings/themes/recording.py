@@ -1,4 +1,4 @@
-"""Recordings of sessions: where, what of them, and for how long."""
+"""Settings of session recordings: directory, redaction and retention."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients may ask for, and how they and the server prove who they are."""
+"""Settings of access: what clients may ask for, TLS and tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _about = partial(About, "Safety")
 
 @dataclass(frozen=True, kw_only=True)
 class SafetySettings:
-    """Settings of trust: what clients may ask for, TLS and tokens."""
+    """Settings of access: what clients may ask for, TLS and tokens."""
 
     allow_kwargs: Annotated[
         Sequence[str],

@@ -1,1 +1,1 @@
-"""Commands for authors of environments: look at one, and check it."""
+"""Commands for authors of environments: describe one, and check it."""

@@ -1,4 +1,4 @@
-"""What `envwire check` looks at: each check returns what it saw, or raises what is wrong."""
+"""The checks of `envwire check`: each returns what it found, or raises an error that says what is wrong."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _TIMED_STEPS = 500
 
 
 class Finding(NamedTuple):
-    """What one check found.
+    """The result of one check.
 
     Attributes:
         name: The check.
-        passed: Whether it passed; None where it could not be run.
-        detail: What it saw, or why not.
+        passed: Whether it passed; None if it could not be run.
+        detail: What it found, or why it failed or was skipped.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Finding(NamedTuple):
 
 
 def findings(subject: Subject) -> Iterator[Finding]:
-    """Runs all checks of an environment, one after the other."""
+    """Runs all checks of an environment, one after another."""
     for name, check in CHECKS.items():
         yield _found(name, check, subject)
 

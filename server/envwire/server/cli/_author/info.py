@@ -1,4 +1,4 @@
-"""`envwire info`: what an environment is like, here or on a server."""
+"""`envwire info`: describes an environment, here or on a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment that a command looks at: here, and behind a server."""
+"""The environment that a command examines, in this process and behind a server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SkippedError(Exception):
-    """What was asked for does not exist here."""
+    """The environment cannot be made in this process."""
 
 
 class Subject:
@@ -26,18 +26,18 @@ class Subject:
 
     Args:
         env_id: The id.
-        target: HOST:PORT of the server that hosts it; empty for a server of its own.
+        target: HOST:PORT of the server that hosts it; empty to start a server for it.
         imports: Modules or files that register it.
         kwargs: Keyword arguments of the environment.
 
     Attributes:
         env_id: The id.
-        library: The library that registers it here; None for one that only the server knows.
+        library: The library that registers it here; None if only the server knows it.
         target: The server.
 
     Raises:
         ImportError: A module cannot be imported.
-        NameNotFound: It is registered nowhere here, and no server was named.
+        NameNotFound: It is not registered here, and no server was named.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class Subject:
             )
 
     def __enter__(self) -> Self:
-        """Starts a server where none was named."""
+        """Starts a server if none was named."""
         if not self.target:
             from envwire.server.server import Server
 
@@ -68,7 +68,7 @@ class Subject:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops the server that was started."""
+        """Stops the server that `__enter__` started."""
         self._servers.close()
 
     def local(self, **kwargs: Any) -> Any:
@@ -98,7 +98,7 @@ _NAMES = {"envwire.envs": "envwire", "gymnasium": "gymnasium"}
 
 
 def _library_of(env_id: str) -> Any:
-    """Returns the first library that registers an id, in the order of a server; None where none does."""
+    """Returns the first library, in a server's order, that registers an id; None if there is none."""
     for name in _NAMES:
         try:
             library = envs if name == envs.__name__ else import_module(name)

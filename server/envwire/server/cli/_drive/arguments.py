@@ -8,10 +8,10 @@ from typing import Any, cast
 
 
 def keyword_arguments(options: Iterable[str]) -> dict[str, Any]:
-    """Reads NAME=VALUE options: `is_slippery=false`, `map_name=8x8`.
+    """Parses NAME=VALUE options: `is_slippery=false`, `map_name=8x8`.
 
     Raises:
-        ValueError: One has no name or no value.
+        ValueError: An option has no name or no value.
     """
     arguments: dict[str, Any] = {}
     for option in options:
@@ -23,10 +23,10 @@ def keyword_arguments(options: Iterable[str]) -> dict[str, Any]:
 
 
 def wrapper_requests(options: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Reads wrappers: `ClipAction`, or with arguments `TimeLimit={"max_episode_steps": 100}`.
+    """Parses wrappers: `ClipAction`, or with arguments `TimeLimit={"max_episode_steps": 100}`.
 
     Raises:
-        ValueError: The arguments of one are not a JSON object.
+        ValueError: A wrapper's arguments are not a JSON object.
     """
     wrappers: list[tuple[str, dict[str, Any]]] = []
     for option in options:
@@ -44,10 +44,10 @@ def wrapper_requests(options: Iterable[str]) -> list[tuple[str, dict[str, Any]]]
 def making(
     kwarg: Iterable[str] | None, wrapper: Iterable[str] | None, library: str, transport: str
 ) -> dict[str, Any]:
-    """Reads the options of a command that makes an environment, as arguments of `RemoteEnv`.
+    """Parses the options of a command that makes an environment into arguments of `RemoteEnv`.
 
     Raises:
-        ValueError: One is not of its form.
+        ValueError: An option does not have the required form.
     """
     return {
         "env_kwargs": keyword_arguments(kwarg or ()),

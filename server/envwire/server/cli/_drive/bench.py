@@ -1,4 +1,4 @@
-"""`envwire bench`: measures a step on a server, and where its time goes."""
+"""`envwire bench`: measures a step on a server, with a breakdown of its time."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ class Film:
     """The frames of one episode.
 
     Attributes:
-        form: "ansi" to print them, "gif" to write them to a file.
-        path: The file.
+        form: "ansi" to print them, "gif" to write a file.
+        path: Path of the file.
     """
 
     form: str
@@ -51,16 +51,16 @@ def run_episodes(
     *,
     bar: bool,
 ) -> None:
-    """Runs episodes, shows the film of the first, and prints their returns.
+    """Runs episodes, shows the film of the first one, and prints their returns.
 
     Args:
         env: The environment.
         policy: Chooses the actions.
-        episodes: How many.
-        seed: Of the first episode, and of the action space.
+        episodes: Number of episodes.
+        seed: Seed of the first episode and of the action space.
         max_steps: Steps after which an episode is cut.
-        film: Where to keep the frames of the first episode.
-        bar: Whether to show the progress in a terminal; a debugger needs the terminal for itself.
+        film: Collects the frames of the first episode.
+        bar: Whether to show a progress bar in a terminal; not under a debugger, which needs the terminal.
     """
     env.action_space.seed(seed)
     console = Console()

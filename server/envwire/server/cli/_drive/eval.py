@@ -1,4 +1,4 @@
-"""`envwire eval`: how good a policy is, over many episodes on a server."""
+"""`envwire eval`: evaluates a policy over many episodes on a server."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _show(told: dict[str, Any]) -> None:
 
 
 def _plot(told: dict[str, Any], path: Path) -> None:
-    """Draws the returns and the interval of their mean.
+    """Plots the returns and the confidence interval of their mean.
 
     Raises:
         ModuleNotFoundError: matplotlib is not installed.

@@ -17,20 +17,20 @@ from envwire.client.errors import SessionLostError
 if TYPE_CHECKING:
     from envwire.server.cli._drive.policies import Policy
 
-#: How often an episode begins again whose session was lost, before the evaluation gives up.
+#: How often an episode whose session was lost is restarted before the evaluation gives up.
 _ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class Result:
-    """What one episode came to.
+    """The result of one episode.
 
     Attributes:
-        index: Which it was.
-        seed: What it was reset with.
+        index: Index of the episode.
+        seed: Seed of its reset.
         total: Its return.
         steps: Its length.
-        end: "terminated", "truncated", or "cut" after as many steps as were allowed.
+        end: "terminated", "truncated", or "cut" at the maximum number of steps.
     """
 
     index: int
@@ -42,12 +42,12 @@ class Result:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is evaluated.
+    """Parameters of an evaluation.
 
     Attributes:
         policy: Chooses the actions.
-        episodes: How many to play.
-        seed: What the seeds of the episodes are derived from.
+        episodes: Number of episodes.
+        seed: Seed from which the episodes' seeds are derived.
         max_steps: Steps after which an episode is cut.
     """
 
@@ -58,7 +58,7 @@ class Plan:
 
 
 def episode_seed(seed: int, index: int) -> int:
-    """Returns the seed of an episode: it depends on nothing else, so it does not matter who plays the episode."""
+    """Returns the seed of an episode, which depends on nothing else, so that any shard may play the episode."""
     return int(np.random.SeedSequence([seed, index]).generate_state(1)[0])
 
 
@@ -68,13 +68,13 @@ def evaluate(
     """Plays all episodes and returns their results in order, the same for any number of shards.
 
     Args:
-        plan: What to play.
-        make: Makes an environment; each shard has one.
-        shards: How many play side by side.
+        plan: The parameters.
+        make: Makes an environment; called once per shard.
+        shards: Number of environments that play in parallel.
         advance: Called after each episode.
 
     Raises:
-        Exception: Whatever an environment, the policy or the connection raised first.
+        Exception: The first exception of an environment, the policy or the connection.
     """
     indices = iter(range(plan.episodes))
     lock, over = threading.Lock(), threading.Event()
@@ -103,13 +103,13 @@ def evaluate(
         try:
             wait(playing, return_when=FIRST_EXCEPTION)
         finally:
-            over.set()  # the others end after the episodes that they are in
+            over.set()  # the others finish their current episodes
     results = itertools.chain.from_iterable(each.result() for each in playing)
     return sorted(results, key=lambda result: result.index)
 
 
 def _episode(plan: Plan, env: Any, index: int) -> Result:
-    """Plays one episode; one whose session is lost begins again, and counts once."""
+    """Plays one episode; if its session is lost, the episode is restarted and counts once."""
     for _ in range(_ATTEMPTS - 1):
         with contextlib.suppress(SessionLostError):
             return _attempt(plan, env, index)

@@ -1,4 +1,4 @@
-"""Where a command runs an environment: on a server, or in its own process."""
+"""Transports of commands to an environment: on a server, or in the command's own process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def transport_of(
         target: HOST:PORT, or `IN_PROCESS`.
         env_id: The environment.
         imports: Modules or files that register it.
-        options: What `arguments.making` read.
+        options: The result of `arguments.making`.
 
     Raises:
-        ValueError: Modules are named for a server, which imports its own.
+        ValueError: Modules are given for a server, which imports its own.
         LookupError: No module registers the environment.
         ImportError: A module cannot be imported.
     """

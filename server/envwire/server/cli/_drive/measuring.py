@@ -1,4 +1,4 @@
-"""Measures the step of a remote environment, and where its time goes."""
+"""Measures the step of a remote environment, with a breakdown of its time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class TimedTransport:
-    """A transport that measures how long each exchange takes, and notes the session that it carries.
+    """A transport that measures the time of each exchange, and keeps its session's answer to Make.
 
     Args:
-        transport: The transport that is measured.
+        transport: The transport to measure.
     """
 
     def __init__(self, transport: Transport) -> None:
@@ -39,7 +39,7 @@ class TimedTransport:
         return reply
 
     def stats(self) -> pb.GetSessionStatsResponse:
-        """Asks the server how it spent the session's time."""
+        """Returns the server's statistics of the session."""
         request = pb.InteractRequest()
         header = request.get_session_stats.header
         header.session_id, header.secret = self._made.session_id, self._made.secret
@@ -47,15 +47,15 @@ class TimedTransport:
         return pb.InteractResponse.FromString(reply.message).get_session_stats
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
-        """Does the first half of an exchange (see `Transport.send`)."""
+        """Sends a request (see `Transport.send`)."""
         self._transport.send(request, timeout, header)
 
     def receive(self) -> Reply:
-        """Does the second half of an exchange (see `Transport.receive`)."""
+        """Returns the reply (see `Transport.receive`)."""
         return self._transport.receive()
 
     def fileno(self) -> int:
-        """Returns what is readable once a reply has come (see `Transport.fileno`)."""
+        """Returns the descriptor that becomes readable with the reply (see `Transport.fileno`)."""
         return self._transport.fileno()
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
@@ -63,7 +63,7 @@ class TimedTransport:
         self._transport.keep_alive(request, header)
 
     def close(self) -> None:
-        """Frees the connection (see `Transport.close`)."""
+        """Closes the connection (see `Transport.close`)."""
         self._transport.close()
 
 
@@ -74,8 +74,8 @@ class Timing:
     Attributes:
         steps: Latency of each step, in microseconds.
         stepping: Mean time in the environment, in microseconds.
-        server: Mean time to read the action and to write the answer on the server, in microseconds.
-        wire: Mean time between client and server, with all waiting, in microseconds.
+        server: Mean time for decoding the action and encoding the answer on the server, in microseconds.
+        wire: Mean time between client and server, including all waiting, in microseconds.
     """
 
     steps: list[float] = field(default_factory=list[float])
@@ -90,7 +90,7 @@ class Timing:
 
     @property
     def client(self) -> float:
-        """Mean time to write the action and to read the answer on the client, in microseconds."""
+        """Mean time for encoding the action and decoding the answer on the client, in microseconds."""
         return max(0.0, self.mean - self.stepping - self.server - self.wire)
 
     def percentile(self, percent: float) -> float:
@@ -99,7 +99,7 @@ class Timing:
 
 
 def median_step(env: Any, steps: int, seed: int = 0) -> float:
-    """Returns the median time of a step with a sampled action, in microseconds; resets do not count."""
+    """Returns the median time of a step with a sampled action, without resets, in microseconds."""
     env.action_space.seed(seed)
     env.reset(seed=seed)
     times: list[float] = []
@@ -114,12 +114,12 @@ def median_step(env: Any, steps: int, seed: int = 0) -> float:
 
 
 def measure(env: Any, transport: TimedTransport, steps: int, advance: Callable[[], None]) -> Timing:
-    """Measures steps of episodes, with actions that were sampled beforehand.
+    """Measures steps of episodes, with actions sampled in advance.
 
     Args:
-        env: The environment, over `transport`.
+        env: The environment, which uses `transport`.
         transport: Its transport.
-        steps: How many steps to measure.
+        steps: Number of steps to measure.
         advance: Called after each step.
     """
     actions = [env.action_space.sample() for _ in range(min(steps, 256))]

@@ -1,4 +1,4 @@
-"""Policies by name: the random one, or a function of the user's own module."""
+"""Policies by name: the random one, or a function in the user's module."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ RANDOM = "random"
 def load_policy(name: str) -> Policy:
     """Returns the random policy, or the function that "module:function" names.
 
-    A function of one argument is given the observation; one of two, the space of actions as well, which is seeded with
-    each episode.
+    The function is called with the observation and, if it takes two arguments, with the action space, which is seeded
+    for each episode.
 
     Raises:
-        ImportError: There is no such module.
-        ValueError: It has no such function.
+        ImportError: The module cannot be imported.
+        ValueError: The module has no such function.
     """
     if name == RANDOM:
         return lambda _, space: space.sample()
@@ -44,6 +44,6 @@ def load_policy(name: str) -> Policy:
 def _takes_space(policy: Callable[..., Any]) -> bool:
     try:
         inspect.signature(policy).bind(None, None)
-    except (TypeError, ValueError):  # one argument, or a function of C without a signature
+    except (TypeError, ValueError):  # one argument, or a builtin without a signature
         return False
     return True

@@ -1,4 +1,4 @@
-"""Describes results of an evaluation: means with confidence intervals, quantiles, and a histogram."""
+"""Statistics of an evaluation: means with confidence intervals, quantiles, and a histogram."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Numbers = npt.NDArray[np.float64]
 
 
 def summary(results: Sequence[Result], seed: int) -> dict[str, Any]:
-    """Returns what the results come to; the same for the same results and seed, bit for bit."""
+    """Returns the statistics of the results, bit for bit the same for the same results and seed."""
     ends = Counter(result.end for result in results)
     return {
         "return": _described(np.array([result.total for result in results]), seed),
@@ -44,7 +44,7 @@ def _described(values: Numbers, seed: int) -> dict[str, Any]:
 
 
 def interval(values: Numbers, seed: int) -> tuple[float, float]:
-    """Returns the confidence interval of the mean, by the percentiles of means of resampled values (bootstrap)."""
+    """Returns the confidence interval of the mean, as percentiles of the means of resampled values (bootstrap)."""
     rng = np.random.default_rng(seed)
     size = len(values)
     means = np.array([values[rng.integers(0, size, size)].mean() for _ in range(_RESAMPLES)])
@@ -53,7 +53,7 @@ def interval(values: Numbers, seed: int) -> tuple[float, float]:
 
 
 def histogram(values: Numbers) -> list[str]:
-    """Returns a histogram as lines of text, a bar for each range of values."""
+    """Returns a histogram as lines of text, one bar for each range of values."""
     counts, edges = np.histogram(values, bins=min(_BINS, len(np.unique(values))))
     most = max(int(counts.max()), 1)
     return [

@@ -1,4 +1,4 @@
-"""Asks a server or a gateway by calls that are none of EnvironmentService's."""
+"""Calls methods of services other than EnvironmentService on a server or a gateway."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _SECONDS = 5.0
 def asking(
     command: str, target: str, stub: Callable[[Any], Any], seconds: float | None = _SECONDS
 ) -> Generator[Callable[[str, Any], Any]]:
-    """Gives what sends a request to a method and returns the answer, over one connection.
+    """Opens a connection and yields a function that calls a method and returns its answer.
 
-    Where there is none, it prints why, and exits with status 1.
+    If a call fails, it prints why and exits with status 1.
 
     Args:
         command: The command's name.
         target: HOST:PORT.
-        stub: Returns the stub of the service, of a channel.
-        seconds: Time for each call; None for streams that last.
+        stub: Creates the service's stub for a channel.
+        seconds: Timeout of each call; None for long-lived streams.
     """
     import grpc
 

@@ -1,4 +1,4 @@
-"""What `envwire doctor` looks at, in the order in which a client needs it: the first thing that fails ends it."""
+"""The checks of `envwire doctor`, in the order in which a client depends on them; the first failure ends them."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _USUAL = "CartPole-v1"
 
 
 class ImprovableError(Exception):
-    """Something works, and not as it might; the text says what to do."""
+    """A check passed, but could do better; the text says what to do."""
 
 
 @dataclass
 class Examined:
-    """A server that is looked at, and what is known of it by now.
+    """The server to check, and what is known of it so far.
 
     Attributes:
         target: HOST:PORT.
-        env_id: What to step; empty for any that it hosts.
-        credentials: What the client shows.
+        env_id: Id of the environment to step; empty for any that it hosts.
+        credentials: The client's credentials.
         control: An open connection.
-        info: What the server says of itself.
+        info: The server's description of itself.
     """
 
     target: str
@@ -47,10 +47,10 @@ class Examined:
     info: pb.GetServerInfoResponse = field(default_factory=pb.GetServerInfoResponse)
 
     def ask(self, request: pb.InteractRequest) -> pb.InteractResponse:
-        """Asks the server.
+        """Sends a request and returns the answer.
 
         Raises:
-            RemoteError: It refuses.
+            RemoteError: The server refuses the request.
         """
         assert self.control is not None  # noqa: S101 - `_reachable` comes first
         return checked(call(self.control, request, _SECONDS))
@@ -62,7 +62,7 @@ class Examined:
 
 
 def diagnose(server: Examined) -> Iterator[tuple[str, bool | None, str]]:
-    """Yields a name, whether it is well (None: not as it might be), and what was seen or what to do."""
+    """Yields for each check its name, whether it passed (None: could be better), and what was found or what to do."""
     for name, look in _LOOKS.items():
         passed, text = _seen(look, server)
         yield name, passed, text

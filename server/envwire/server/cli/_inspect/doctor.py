@@ -1,4 +1,4 @@
-"""`envwire doctor`: finds out what keeps a client from a server, or from being fast there."""
+"""`envwire doctor`: finds out what keeps a client from reaching a server, or from being fast."""
 
 from __future__ import annotations
 

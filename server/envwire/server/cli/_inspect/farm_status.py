@@ -45,7 +45,7 @@ def _show(answer: farm_pb2.ListServersResponse) -> None:
 
 
 def cells(server: farm_pb2.ServerStatus) -> list[str]:
-    """Returns a server as a row of a table."""
+    """Returns a server as a table row."""
     from envwire.codec.durations import to_seconds
     from envwire.codec.state_names import state_name
     from envwire.farm.v1 import farm_pb2
@@ -64,7 +64,7 @@ def cells(server: farm_pb2.ServerStatus) -> list[str]:
 
 
 def summary(answer: farm_pb2.ListServersResponse) -> str:
-    """Returns a sentence about a farm."""
+    """Returns a one-sentence summary of a farm."""
     active = sum(server.active_sessions for server in answer.servers)
     slots = sum(server.max_sessions for server in answer.servers)
     waiting = f", {answer.waiting} Makes wait" if answer.waiting else ""

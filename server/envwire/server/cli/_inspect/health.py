@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def _open_channel(target: str) -> grpc.Channel:
-    """Opens a channel, with the certificates that environment variables name; imports the client only for those."""
+    """Opens a channel with the certificates that environment variables name; imports the client only for those."""
     if not {"ENVWIRE_CA", "ENVWIRE_CERT"} & os.environ.keys():
         import grpc
 

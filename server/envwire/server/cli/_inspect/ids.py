@@ -1,16 +1,16 @@
-"""The ids that a shell completes: those of a server, or those that are installed here."""
+"""Environment ids for shell completion: a server's, or those installed here."""
 
 from __future__ import annotations
 
 import contextlib
 from importlib import import_module
 
-#: Whoever presses Tab does not wait longer.
+#: Longest wait after pressing Tab, in seconds.
 _SECONDS = 1.0
 
 
 def known_ids(target: str | None) -> list[str]:
-    """Returns ids in order; none where the server does not answer."""
+    """Returns the ids in order; empty if the server does not answer."""
     return sorted(_served(target) if target else _installed())
 
 

@@ -26,7 +26,7 @@ class Row:
         id: Its id, as `make` takes it.
         library: The library that registers it.
         max_episode_steps: Steps after which an episode is truncated; None for no limit.
-        reward_threshold: The return from which it counts as solved; None where the library does not say.
+        reward_threshold: The return from which it counts as solved; None if the library does not say.
     """
 
     id: str
@@ -36,13 +36,13 @@ class Row:
 
     @classmethod
     def of(cls, entry: pb.EnvironmentListing) -> Row:
-        """Reads a listing."""
+        """Builds a row from a listing."""
         spec = entry.spec
         steps = int(spec.max_episode_steps) if spec.HasField("max_episode_steps") else None
         return cls(spec.id, entry.library, steps, _threshold(spec))
 
     def cells(self) -> list[str]:
-        """Returns the row as texts, with "-" for missing values."""
+        """Returns the row's cells as strings, with "-" for missing values."""
         threshold = "-" if self.reward_threshold is None else f"{self.reward_threshold:g}"
         steps = "-" if self.max_episode_steps is None else str(self.max_episode_steps)
         return [self.id, self.library, steps, threshold]
@@ -56,7 +56,7 @@ def _threshold(spec: specs_pb2.EnvSpec) -> float | None:
 
 
 def print_json(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
-    """Prints one JSON object with the server and its environments."""
+    """Prints the server and its environments as one JSON object."""
     server = {
         "version": info.version,
         "active_sessions": info.active_sessions,
@@ -68,13 +68,13 @@ def print_json(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoRespo
 
 
 def print_rows(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
-    """Prints a table in a terminal; in a pipe, lines separated by tabs."""
+    """Prints a table in a terminal, or tab-separated lines in a pipe."""
     rows = [Row.of(entry).cells() for entry in listing.environments]
     print_table(_COLUMNS, rows, _summary(info))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], summary: str) -> None:
-    """Prints rows as a table with a summary below; in a pipe as lines separated by tabs, the summary apart."""
+    """Prints a table with a summary below it, or tab-separated lines in a pipe, with the summary on standard error."""
     console = Console()
     if console.is_terminal:
         table = Table(*columns)

@@ -1,4 +1,4 @@
-"""`envwire sessions` and `envwire drain`: the sessions of a server or a farm, the end of one, and of a server."""
+"""`envwire sessions` and `envwire drain`: lists or ends sessions of a server or a farm, and drains a server."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _Server = Annotated[
         show_default=False,
     ),
 ]
-#: A gateway's have one more: the server.
+#: Columns of the list; a gateway's has an additional one, the server.
 COLUMNS = ("session", "environment", "client", "state", "age", "idle", "requests", "process")
 
 
@@ -106,7 +106,7 @@ def _show(pages: list[admin_pb2.ListSessionsResponse]) -> None:
 
 
 def cells(session: admin_pb2.SessionSummary) -> list[str]:
-    """Returns a session as a row of a table."""
+    """Returns a session as a table row."""
     from envwire.admin.v1 import admin_pb2
     from envwire.codec.state_names import state_name
 

@@ -1,4 +1,4 @@
-"""`envwire top`: the servers of a farm, or the sessions of a server, as they change."""
+"""`envwire top`: live view of a farm's servers or a server's sessions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _Ask = Callable[[str, Any], Any]
-#: Rows beyond these are counted only: no screen shows more.
+#: Most rows to show; further ones are only counted.
 _MOST_ROWS = 200
 
 
@@ -46,7 +46,7 @@ def top(
 
 
 class _Services:
-    """The methods of a gateway's and of a server's administration, over one channel."""
+    """The administration methods of gateways and servers, over one channel."""
 
     def __init__(self, channel: Any) -> None:
         from envwire.admin.v1 import admin_pb2_grpc
@@ -57,7 +57,7 @@ class _Services:
 
 
 def _picture(ask: _Ask) -> RenderableType:
-    """Returns what a gateway or a server has to show now."""
+    """Renders the current state of a gateway or a server."""
     import grpc
 
     from envwire.admin.v1 import admin_pb2

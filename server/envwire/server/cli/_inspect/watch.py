@@ -1,4 +1,4 @@
-"""`envwire watch`: a running environment in the terminal."""
+"""`envwire watch`: shows a running environment in the terminal."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def watch(
 
 
 def _chosen(target: str, session_id: str) -> observe_pb2.SessionStatus:
-    """Returns the session that is meant."""
+    """Returns the session that the argument selects."""
     from contextlib import closing
 
     from envwire.server.cli._inspect.watching import rounds
@@ -85,7 +85,7 @@ def _chosen(target: str, session_id: str) -> observe_pb2.SessionStatus:
 
 
 def _columns(frame: observe_pb2.Frame) -> int:
-    """Returns how wide a picture can be in this terminal; a character is one pixel wide and two high."""
+    """Returns the width in pixels of a picture that fits this terminal; a character is one pixel wide and two high."""
     room = shutil.get_terminal_size()
     rows = max(1, room.lines - 2)
     return max(1, min(room.columns, 2 * rows * frame.width // max(1, frame.height)))

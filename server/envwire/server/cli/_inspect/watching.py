@@ -1,4 +1,4 @@
-"""What commands see of a server while they watch it: whole rounds, and pictures of a session."""
+"""Streams from a server for commands: rounds of its status, and pictures of a session."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def rounds(command: str, target: str, period: float = 1.0) -> Generator[observe_pb2.WatchResponse]:
-    """Yields what a server tells, a round in one message; why there is no more is printed, and ends the command.
+    """Yields each round of a server's status as one message. An error is printed and ends the command.
 
     Args:
         command: The command's name.
@@ -35,7 +35,7 @@ def rounds(command: str, target: str, period: float = 1.0) -> Generator[observe_
 def pictures(
     command: str, target: str, session_id: str
 ) -> Generator[observe_pb2.WatchFramesResponse]:
-    """Yields pictures of a session until it ends; why there are none is printed, and ends the command.
+    """Yields pictures of a session until it ends. An error is printed and ends the command.
 
     Args:
         command: The command's name.

@@ -1,4 +1,4 @@
-"""Writes episodes as a table of comma-separated values: a row for each reset and each step."""
+"""Writes episodes as a CSV table, with a row for each reset and each step."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _COLUMNS = (
     *("recording", "member", "episode", "step", "time", "seed", "action", "reward"),
     *("terminated", "truncated", "observation"),
 )
-#: Observations with more elements, such as images, are told by shape and type.
+#: Observations with more elements, such as images, are written as shape and dtype only.
 _ELEMENTS = 256
 
 
 def write_csv(recordings: list[RecordedSession], path: Path) -> str:
-    """Writes the table and returns what it holds, in words.
+    """Writes the table and returns a description of its contents.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: The table cannot be written.
         RecordingError: A recording cannot be read.
     """
     from envwire.codec import envwire_family
@@ -61,7 +61,7 @@ def _rows(episode: Episode) -> Iterator[tuple[Any, ...]]:
 
 
 def _text(value: Any) -> str:
-    """Returns a value as JSON; nothing for None."""
+    """Returns a value as JSON; empty for None."""
     return "" if value is None else json.dumps(value, default=_jsonable)
 
 

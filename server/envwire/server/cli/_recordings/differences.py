@@ -1,4 +1,4 @@
-"""Finds where two responses differ, and names the field: what `envwire replay` reports."""
+"""Finds the field in which two responses differ, for `envwire replay`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from google.protobuf.message import Message
 
 _SHOWN = 200
-#: Kinds of values that hold others, in which the difference is looked for.
+#: Kinds of values that contain others, which are searched for the difference.
 _HOLDING = frozenset({"list", "tuple", "set", "dict", "object_array", "graph"})
-#: What may differ between two runs of one environment: it is not compared, as in a digest of a replay.
+#: Fields that may differ between two runs of one environment. They are not compared, as in a replay's digest.
 _BESIDE = frozenset({"notices", "warnings", "np_random_seed"})
 _TIMED = "episode"
 
@@ -25,9 +25,9 @@ class Difference(NamedTuple):
     """A field that differs.
 
     Attributes:
-        field: Where it is in the response: "step.observation", 'step.info["lives"]'.
-        recorded: What the recording has.
-        now: What was answered now.
+        field: Its path in the response: "step.observation", 'step.info["lives"]'.
+        recorded: The recorded value.
+        now: The value of the new response.
     """
 
     field: str
@@ -36,7 +36,7 @@ class Difference(NamedTuple):
 
 
 def difference(recorded: pb.InteractResponse, now: pb.InteractResponse) -> Difference | None:
-    """Returns the first field in which two responses differ; None when they say the same."""
+    """Returns the first field in which two responses differ; None if they are equal."""
     return _in_messages("", recorded, now)
 
 
@@ -86,7 +86,7 @@ def _in_lists(path: str, recorded: list[Any], now: list[Any]) -> Difference | No
 
 def _in_values(path: str, recorded: values_pb2.Value, now: values_pb2.Value) -> Difference | None:
     kinds = {recorded.WhichOneof("kind"), now.WhichOneof("kind")}
-    if kinds == {"opaque"}:  # their texts may show addresses
+    if kinds == {"opaque"}:  # their texts may contain addresses
         return None
     if len(kinds) == 1 and kinds <= _HOLDING:
         kind = str(recorded.WhichOneof("kind"))
@@ -112,7 +112,7 @@ def _in_maps(
 
 
 def _in_errors(path: str, recorded: Any, now: Any) -> Difference | None:
-    """Compares errors by reason and message: tracebacks name files, and outputs processes."""
+    """Compares errors by reason and message only, since tracebacks contain file names and output process ids."""
     was, this = (decode_fault(each, envwire_family()) for each in (recorded, now))
     if (was.reason, was.message) == (this.reason, this.message):
         return None
@@ -143,7 +143,7 @@ def _shown(value: values_pb2.Value) -> str:
 
 def _cut(value: object) -> str:
     text = value if isinstance(value, str) else repr(value)
-    text = "".join(each if each.isprintable() else " " for each in text)  # nothing for the terminal
+    text = "".join(each if each.isprintable() else " " for each in text)  # no control characters
     text = " ".join(text.split())
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 

@@ -1,4 +1,4 @@
-"""`envwire export`: data sets, tables and films made of recordings."""
+"""`envwire export`: makes data sets, tables and films from recordings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envwire.server.cli._stop import stop
 if TYPE_CHECKING:
     from envwire.server._recording.reader import RecordedSession
 
-#: The extra that holds each module which may be missing.
+#: The extra that installs each optional module.
 _EXTRAS = {"minari": "minari", "jax": "minari", "h5py": "minari", "imageio": "mp4"}
 
 Files = Annotated[
@@ -69,7 +69,7 @@ def _write(
     target: str,
     imports: list[str] | None,
 ) -> Iterator[str]:
-    """Writes what was asked for, and says so."""
+    """Writes the requested files; yields a message for each."""
     writers: list[tuple[object, Callable[[], str]]] = []
     if minari:
         from envwire.server.cli._recordings.minari_dataset import write_minari

@@ -1,6 +1,6 @@
 """Writes a recording as a film.
 
-It shows the frames in the recording, or those that its environment renders when it is played again.
+The film shows the frames in the recording or, if there are none, frames that are rendered while it is played again.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from envwire.client import Transport
 
 _FPS = 30.0
-#: Dimensions of a picture: rows, columns, colours.
+#: Number of dimensions of a picture: rows, columns, colours.
 _PICTURE = 3
 _RENDER = pb.InteractRequest(render=pb.RenderRequest())
 _SHOWING = frozenset({"reset", "step"})
-#: What need not be played again, or gives something else in this render mode.
+#: Requests that need not be played again, or have another result in this render mode.
 _SILENT = frozenset({"close", "render"})
 
 Frames = Generator[npt.NDArray[np.uint8], None, None]
@@ -41,17 +41,17 @@ Frames = Generator[npt.NDArray[np.uint8], None, None]
 def write_film(
     form: str, recordings: list[RecordedSession], path: Path, opened: Callable[[], Transport]
 ) -> str:
-    """Writes the film and returns what it holds, in words.
+    """Writes the film and returns a description of its contents.
 
     Args:
         form: "gif" or "mp4".
-        recordings: One recording.
-        path: The file.
-        opened: Leads to the environment, where it has to be played again.
+        recordings: A list with one recording.
+        path: The file to write.
+        opened: Opens a transport to the environment, if the recording must be played again.
 
     Raises:
-        ImportError: What writes such a file is not installed.
-        RecordingError: There are several recordings, or nothing to be seen in this one.
+        ImportError: The package that writes such files is not installed.
+        RecordingError: There are several recordings, or there is nothing to show in this one.
     """
     if len(recordings) > 1:
         raise RecordingError("a film is of one recording: name one file")
@@ -73,7 +73,7 @@ def _fps(recording: RecordedSession) -> float:
 
 
 def _recorded(recording: RecordedSession) -> Frames:
-    """Yields the frames that the client had rendered."""
+    """Yields the frames that the client rendered."""
     for exchange in recording.exchanges():
         answer = exchange.response
         if exchange.kind == "render" and answer is not None and not answer.HasField("error"):
@@ -82,7 +82,7 @@ def _recorded(recording: RecordedSession) -> Frames:
 
 def _pictures(recording: RecordedSession, response: pb.InteractResponse) -> Frames:
     frame: Any = decode_value(response.render.frame, envwire_family())
-    pictures: Any = np.asarray(frame)  # one, those of a mode that ends in "_list", or the members'
+    pictures: Any = np.asarray(frame)  # one, or several from a "_list" mode or from members
     if pictures.dtype != np.uint8 or pictures.ndim < _PICTURE:
         return
     if recording.header.made.HasField("vector") and pictures.ndim > _PICTURE:
@@ -91,7 +91,7 @@ def _pictures(recording: RecordedSession, response: pb.InteractResponse) -> Fram
 
 
 def side_by_side(pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Returns the pictures of all members as one: in rows, as square as it gets, with black where there is none."""
+    """Tiles the pictures of all members into one, as square as possible, with empty tiles black."""
     count, height, width, colours = pictures.shape
     columns = math.ceil(math.sqrt(count))
     rows = math.ceil(count / columns)
@@ -105,11 +105,11 @@ def side_by_side(pictures: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
 
 
 def _rendered(recording: RecordedSession, transport: Transport) -> Frames:
-    """Plays the recording again with rendering, and yields the frames; it must go as it went."""
+    """Plays the recording again with rendering and yields the frames; the run must match the recording."""
     make = pb.MakeRequest()
     make.CopyFrom(recording.header.make)
     make.render_mode = "rgb_array"
-    # Where there is no display SDL, which draws for pygame, complains, and then does what this asks for.
+    # Without a display SDL, which draws for pygame, warns and then falls back to this driver.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
     with playing(transport, make) as player:
         for number, (request, exchange) in enumerate(requests(recording), 1):

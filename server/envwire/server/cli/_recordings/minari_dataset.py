@@ -1,4 +1,4 @@
-"""Writes episodes as a Minari dataset, as Minari's own DataCollector would have collected them."""
+"""Writes episodes as a Minari dataset, in the form of Minari's own DataCollector."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from envwire.v1 import spaces_pb2
 
 
 def write_minari(recordings: list[RecordedSession], name: str) -> str:
-    """Makes the dataset, where Minari keeps its own, and returns what it holds, in words.
+    """Creates the dataset in Minari's own directory and returns a description of its contents.
 
-    Episodes that did not end are left out.
+    Unfinished episodes are left out.
 
     Raises:
         ImportError: Minari is not installed.
-        RecordingError: The recordings are of different environments, or without an episode that ended.
+        RecordingError: The recordings are of different environments, or contain no finished episode.
     """
     minari: Any = importlib.import_module("minari")
     made = _same(recordings)
@@ -47,7 +47,7 @@ def write_minari(recordings: list[RecordedSession], name: str) -> str:
 
 
 def _same(recordings: list[RecordedSession]) -> pb.MakeResponse:
-    """Returns how the environment of all recordings was made."""
+    """Returns the answer to Make that all recordings share."""
     first = recordings[0].header.made
     for recording in recordings:
         if _spaces(recording.header.made) != _spaces(first):
@@ -58,29 +58,29 @@ def _same(recordings: list[RecordedSession]) -> pb.MakeResponse:
 
 
 def _spaces(made: pb.MakeResponse) -> tuple[spaces_pb2.Space, spaces_pb2.Space]:
-    """Returns the spaces of observations and actions, of one member where there are several."""
+    """Returns the observation and action spaces, of a single member for vector environments."""
     if made.HasField("vector"):
         return made.vector.single_observation_space, made.vector.single_action_space
     return made.observation_space, made.action_space
 
 
 def _create(minari: Any, name: str, buffers: list[Any], made: pb.MakeResponse) -> Any:
-    # Raw arrays, where Minari would compress pictures with losses.
+    # Raw arrays, since Minari would compress pictures with losses.
     known = inspect.signature(minari.create_dataset_from_buffers).parameters
     exact = {"jpeg_encoding": False} if "jpeg_encoding" in known else {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of authors and the like, which a recording does not know
+        warnings.simplefilter("ignore")  # about missing authors and the like
         return minari.create_dataset_from_buffers(name, buffers, env=_described(made), **exact)
 
 
 def _describe_episodes(storage: Any) -> None:
-    """Adds sums and means of rewards to each episode, as the collector does."""
+    """Adds the sum and mean of rewards to each episode, as the collector does."""
     callbacks: Any = importlib.import_module("minari.data_collector.callbacks")
     storage.update_episode_metadata(storage.apply(callbacks.EpisodeMetadataCallback()))
 
 
 def _described(made: pb.MakeResponse) -> Any:
-    """Returns an environment that is only described: Minari asks for its spaces and its specification."""
+    """Returns a stand-in environment with the spaces and the specification that Minari asks for."""
     import gymnasium
 
     family = gymnasium_family()

@@ -1,4 +1,4 @@
-"""Plays recorded requests to a new session, and hears what it answers."""
+"""Plays recorded requests to a new session and returns its answers."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _CONNECT_SECONDS, _MAKE_SECONDS = 5.0, 120.0
 
 
 class Player:
-    """A session that is made as a recorded one was, and asked what that was asked.
+    """A session that is made like a recorded one and gets the same requests.
 
     Args:
-        transport: Leads to a server, or to environments in this process.
-        make: What to make.
+        transport: Transport to a server, or to environments in this process.
+        make: The recorded Make.
 
     Raises:
-        RemoteError: It cannot be made.
+        RemoteError: The environment cannot be made.
     """
 
     def __init__(self, transport: Transport, make: pb.MakeRequest) -> None:
@@ -39,7 +39,7 @@ class Player:
         self._seconds = answer.make.step_timeout.ToSeconds() + 10.0
 
     def ask(self, request: pb.InteractRequest) -> pb.InteractResponse:
-        """Sends a request, under the next number of this session, and returns the response."""
+        """Sends a request under this session's next number and returns the response."""
         asked = pb.InteractRequest()
         asked.CopyFrom(request)
         body: Any = getattr(asked, asked.WhichOneof("request") or "")
@@ -49,22 +49,22 @@ class Player:
         return call(self._transport, asked, self._seconds)
 
     def close(self) -> None:
-        """Ends the session, if nothing that was played has."""
+        """Closes the session, unless a played request has closed it."""
         self.ask(pb.InteractRequest(close=pb.CloseRequest()))
 
 
 def player_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> Transport:
-    """Returns what leads to the environment.
+    """Returns a transport to the environment.
 
     Args:
         target: HOST:PORT of a server; empty for this process.
-        make: What is to be made.
+        make: The recorded Make.
         imports: Modules that register environments, for this process.
 
     Raises:
         ImportError: A module cannot be imported.
-        LookupError: There is no such environment here.
-        RemoteError: No server answers there.
+        LookupError: The environment is not registered in this process.
+        RemoteError: No server answers at the target.
     """
     if target:
         return open_transport("stream", target, _CONNECT_SECONDS)
@@ -75,10 +75,10 @@ def player_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> T
 
 @contextlib.contextmanager
 def playing(transport: Transport, make: pb.MakeRequest) -> Generator[Player]:
-    """Makes a session and closes it, and the transport, at the end.
+    """Makes a session; closes it and the transport at the end.
 
     Raises:
-        RemoteError: It cannot be made.
+        RemoteError: The environment cannot be made.
     """
     with contextlib.closing(transport):
         player = Player(transport, make)
@@ -89,7 +89,7 @@ def playing(transport: Transport, make: pb.MakeRequest) -> Generator[Player]:
 
 
 def requests(recording: RecordedSession) -> Iterator[tuple[pb.InteractRequest, Exchange]]:
-    """Yields what there is to play: the requests of a Replay by themselves, unless it began members apart."""
+    """Yields the requests to play; those of a Replay one by one, unless its members began at different positions."""
     replayed: list[tuple[pb.InteractRequest, Exchange]] = []
     for exchange in recording.exchanges():
         if exchange.replayed:

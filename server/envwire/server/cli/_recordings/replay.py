@@ -1,4 +1,4 @@
-"""`envwire replay`: plays a recording to an environment, and says where it answers otherwise."""
+"""`envwire replay`: plays a recording to an environment and reports the first different answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def replay(
 
 
 def _play(recording: RecordedSession, target: str, imports: list[str]) -> bool:
-    """Plays a recording, says how that went, and returns whether all answers are the same."""
+    """Plays a recording, prints the outcome, and returns whether all answers are the same."""
     from envwire.server.cli._recordings.differences import difference
     from envwire.server.cli._recordings.player import player_transport, playing, requests
 
@@ -54,7 +54,7 @@ def _play(recording: RecordedSession, target: str, imports: list[str]) -> bool:
             if exchange.response is None:
                 typer.echo(
                     f"request {count} ({exchange.kind}) was not answered when it was recorded",
-                    err=True,  # at once: it may end this process as well
+                    err=True,  # unbuffered: it may end this process, too
                 )
             answer = player.ask(request)
             found = difference(exchange.response, answer) if exchange.response else None

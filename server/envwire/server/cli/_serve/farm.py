@@ -1,4 +1,4 @@
-"""`envwire farm`: a farm on this machine, and a look at any farm."""
+"""`envwire farm`: runs a farm, and shows the status of any farm."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from envwire.server.cli._serve.settings_options import given, keyword, take_sett
 from envwire.server.cli._serve.starting import starting
 from envwire.server.config import SETTINGS
 
-#: Settings that the farm chooses, or that make no sense for servers of which nobody knows the machine beforehand.
+#: Settings that the farm chooses, or that make no sense for servers whose machine is not known in advance.
 _NOT_HERE = {
     *("host", "port", "advertise", "direct_port", "http_port", "openenv"),
     *("join", "join_token", "join_ca", "tunnel"),
@@ -28,7 +28,7 @@ _NOT_HERE = {
 
 
 class Engine(str, Enum):
-    """What runs the servers."""
+    """The engine that runs the servers."""
 
     LOCAL = "local"
     COMPOSE = "compose"
@@ -47,7 +47,7 @@ def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any
 
     Example: envwire farm up -n 4 CartPole-v1
     """
-    # gRPC's fork support would log a line for each server that is started; a fork that is followed by exec needs none.
+    # gRPC's fork support would log a line for each started server, and a fork followed by exec does not need it.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     with starting("farm up"):
         from envwire.farm.engines import compose, local, ray
@@ -114,9 +114,9 @@ _Idle = Annotated[
         min=0,
     ),
 ]
-#: Those of the gateway.
+#: Options of the gateway.
 _GATEWAYS = ("port", "http_port", "insecure")
-#: Those of a farm that grows and shrinks.
+#: Options of a farm that grows and shrinks.
 _BOUNDS = ("min", "max", "free", "idle")
 _OTHERS: tuple[inspect.Parameter, ...] = (
     keyword("servers", 4, _Servers),

@@ -1,4 +1,4 @@
-"""`envwire image`: a container image that serves the environments of a package."""
+"""`envwire image`: builds a container image that serves the environments of packages."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ RUN apt-get update \\
     && apt-get install --yes --no-install-recommends {packages} \\
     && rm -rf /var/lib/apt/lists/*
 """
-#: The interpreter whose environment the image's server runs in.
+#: The interpreter that runs the server in the image.
 _PYTHON = "/opt/envwire/bin/python"
-#: As in docker/server.Dockerfile.
+#: Options of the server, as in docker/server.Dockerfile.
 _SERVE = ("--host", "0.0.0.0", "--insecure", "--direct-port", "50052", "--drain-timeout", "4")  # noqa: S104
 
 _Packages = Annotated[
@@ -109,11 +109,11 @@ def dockerfile(
     """Returns the text of a Dockerfile.
 
     Args:
-        packages: What pip installs.
+        packages: Requirements for pip.
         ids: Ids or patterns to serve.
         imports: Modules that register them.
-        system: Packages of Debian.
-        base: The image to build on.
+        system: Debian packages.
+        base: The base image.
     """
     modules = (part for module in imports for part in ("--import", module))
     return _TEMPLATE.format(
@@ -135,12 +135,12 @@ def _write(text: str, output: Path) -> None:
 
 
 def _build(text: str, tag: str) -> None:
-    """Builds the image. Its context is empty: nothing of this directory goes into it."""
+    """Builds the image with an empty context, so that no file of this directory goes into it."""
     if shutil.which("docker") is None:
         stop("image", "docker is not installed; leave --build out and build the file where it is")
     with tempfile.TemporaryDirectory() as empty:
         Path(empty, "Dockerfile").write_text(text, encoding="utf-8")
-        # The host's network: an engine without firewall rules has no other way to a package index.
+        # The host's network: an engine without firewall rules cannot reach a package index otherwise.
         command = ["docker", "build", "--network", "host", "--tag", tag, *_index(), empty]
         status = subprocess.run(command, check=False).returncode  # noqa: S603 - no shell
     if status:
@@ -149,5 +149,5 @@ def _build(text: str, tag: str) -> None:
 
 
 def _index() -> list[str]:
-    """Returns the option that passes an index of packages on."""
+    """Returns the option that passes on the package index."""
     return ["--build-arg", "PIP_INDEX_URL"] if "PIP_INDEX_URL" in os.environ else []

@@ -1,4 +1,4 @@
-"""The live page beside a server or a farm: `--dashboard`."""
+"""Runs the dashboard next to a server or a farm: `--dashboard`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from envwire.server.cli._stop import stop
 
 _HOST = "127.0.0.1"
 _STOP_SECONDS = 10.0
-#: Addresses that a server binds and nobody dials.
+#: Wildcard addresses, with the loopback address to dial instead.
 _EVERYWHERE = {"0.0.0.0": _HOST, "[::]": "[::1]"}  # noqa: S104 - compared, not bound
 _Dashboard = Annotated[
     bool,
@@ -40,7 +40,7 @@ _Port = Annotated[
         rich_help_panel="Operations",
     ),
 ]
-#: The options of commands that have a page.
+#: The options of commands that can run the dashboard.
 PAGE_OPTIONS: tuple[inspect.Parameter, ...] = (
     keyword("dashboard", False, _Dashboard),
     keyword("dashboard_port", 50080, _Port),
@@ -49,15 +49,15 @@ PAGE_OPTIONS: tuple[inspect.Parameter, ...] = (
 
 @contextmanager
 def live_page(command: str, wanted: bool, port: int) -> Generator[Callable[[str], None]]:
-    """Gives what tells that a server or a gateway is ready, and starts the page then. The page ends with the block.
+    """Yields the function to call once a server or a gateway is ready, which starts the page; it ends with the block.
 
     Args:
         command: The command, for messages.
-        wanted: Whether there is to be a page.
+        wanted: Whether to run the page.
         port: Its port; 0 for any free one.
 
     Raises:
-        OSError: The port is taken.
+        OSError: The port is in use.
     """
     with contextlib.ExitStack() as running:
         if wanted:
@@ -92,7 +92,7 @@ def _check_free(port: int) -> None:
 
 @contextmanager
 def _page(target: str, port: int) -> Generator[None]:
-    """Runs the page in a process of its own, which ends with this one: its standard input does."""
+    """Runs the page in its own process, which ends with this one because its standard input is closed."""
     from envwire.server._ipc.child_program import wait_or_kill
     from envwire.server._ipc.orphans import spared
 
@@ -106,9 +106,9 @@ def _page(target: str, port: int) -> Generator[None]:
             str(port),
         ],
         stdin=subprocess.PIPE,
-        # The page has the operator's token: from Python 3.11 on it takes no module from the working directory.
+        # The page has the operator's token: from Python 3.11 on it imports no module from the working directory.
         env=os.environ | {"PYTHONSAFEPATH": "1"},
-        start_new_session=True,  # Ctrl-C is for the server, which drains while the page is still served
+        start_new_session=True,  # Ctrl-C must reach only the server, which drains meanwhile
     )
     spared.add(page.pid)
     try:

@@ -17,7 +17,7 @@ _CONFIG_HELP = (
 
 
 def given(ctx: typer.Context, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns those options that were given on the command line."""
+    """Returns the options that were given on the command line."""
     return {name: value for name, value in options.items() if _is_given(ctx, name)}
 
 
@@ -27,7 +27,7 @@ def _is_given(ctx: typer.Context, name: str) -> bool:
 
 
 def _parameter(setting: Setting) -> inspect.Parameter:
-    """Returns the parameter from which typer makes the option of a setting, or the argument."""
+    """Returns the parameter from which typer makes a setting's option or argument."""
     about, kind, default = setting.about, setting.kind.option, setting.default
     names = f"{setting.option}/--no-{setting.option[2:]}" if kind is bool else setting.option
     info: Any = typer.Option(names, help=about.help, rich_help_panel=about.theme)
@@ -41,7 +41,7 @@ def _parameter(setting: Setting) -> inspect.Parameter:
 
 
 def keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
-    """Returns a parameter that is given by its name."""
+    """Returns a keyword-only parameter."""
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
@@ -49,10 +49,10 @@ def keyword(name: str, default: Any, annotation: Any) -> inspect.Parameter:
 def take_settings(
     command: Callable[..., None], settings: Mapping[str, Setting], *others: inspect.Parameter
 ) -> None:
-    """Gives a command an option for each setting, and `config`, the file of settings.
+    """Gives a command an option for each setting, and `config`, the settings file.
 
     Args:
-        command: Takes a context, `config` and the options as keywords.
+        command: The command; called with a context, `config` and the options as keywords.
         settings: The settings.
         others: Further options.
     """

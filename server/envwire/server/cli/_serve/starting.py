@@ -1,4 +1,4 @@
-"""What the commands that serve begin with: one line for what keeps them from starting."""
+"""Start of the commands that serve: reports in one line what prevents it."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from envwire.server.cli._stop import stop
 
 @contextmanager
 def starting(command: str) -> Generator[None]:
-    """Runs what serves; import inside what exists on Linux only.
+    """Context for starting a server; import modules that exist only on Linux inside it.
 
     Args:
         command: The command's name.
 
     Raises:
-        Exit: It cannot start, which was printed.
+        Exit: The server cannot start; the reason was printed.
     """
     try:
         check_system()
