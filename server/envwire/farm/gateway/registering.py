@@ -1,4 +1,4 @@
-"""Registrations of servers: their hello, their reports, the orders that they get, and tunnels to them."""
+"""Registrations of servers: the hello, reports from the server, orders to it, and its tunnel."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
 
-#: Longest time between two reports of a server.
+#: Longest time between two reports of a server, in seconds.
 HEARTBEAT_SECONDS = 1.0
-#: Longest wait for a server's hello, which it sends as soon as it is connected.
+#: Longest wait for a server's hello, in seconds; a server sends it as soon as it is connected.
 _HELLO_SECONDS = 10.0
-#: A server that reports, and answers no order for so long, has to register again: gRPC holds 4 MB of what it does not
-#: read, and the outbox what comes then.
+#: A server that reports, but answers no order for this many seconds, must register again: gRPC buffers 4 MB that the
+#: server does not read, and the outbox holds the rest.
 _UNANSWERED_SECONDS = 5.0
 
 
@@ -40,9 +40,9 @@ class Registering:
     Args:
         config: The gateway's settings.
         access: Identifies servers.
-        registry: Where they are entered.
-        registrations: Where what reaches them is entered.
-        signer: Signs the tickets that they take.
+        registry: The registry of servers.
+        registrations: The open registrations.
+        signer: Signs the tickets that servers accept.
         incarnation: Identifies this run of the gateway.
         clock: Monotonic time, in seconds.
     """
@@ -80,7 +80,7 @@ class Registering:
                 answer = self._answer(tunnel_key)
                 await context.write(answer)
                 await self._carry(member, context)
-                # A connection that broke ends the requests as well, but only who says goodbye can be answered.
+                # The requests also end when the connection breaks, but only a server that says goodbye can be answered.
                 await context.write(answer)
             self._registry.leave(member, self._clock())
         finally:
@@ -119,8 +119,8 @@ class Registering:
         """Enters a server in the registry.
 
         Raises:
-            FaultError: It may not join.
-            TakenError: It takes the place of another one.
+            FaultError: The server may not join.
+            TakenError: The server would replace another one.
         """
         peer = peer_identity(context)
         client = self._identify(peer)
@@ -130,7 +130,7 @@ class Registering:
         return self._registry.register(hello, address, self._clock(), client.name)
 
     async def _carry(self, member: Member, context: Context) -> None:
-        """Carries orders and reports, until these end."""
+        """Carries orders and reports until the reports end."""
         registration = Registration(self._clock)
         self._registrations.add(member, registration)
         ordering = asyncio.ensure_future(_send_orders(registration.outbox, context))
@@ -144,7 +144,7 @@ class Registering:
     async def _follow(self, member: Member, registration: Registration, context: Context) -> None:
         """Records a server's reports until they end.
 
-        One that was found dead, or answers no orders, has to register again.
+        A server that was found dead, or answers no orders, must register again.
         """
         while True:
             message: Any = await context.read()
@@ -174,7 +174,7 @@ async def _read_hello(context: Context) -> pb.ServerHello:
     """Reads the first message of a registration.
 
     Raises:
-        FaultError: MALFORMED_REQUEST: it is no hello, or does not come.
+        FaultError: MALFORMED_REQUEST: the message is not a hello, or does not arrive in time.
     """
     try:
         message: Any = await asyncio.wait_for(context.read(), _HELLO_SECONDS)
@@ -189,7 +189,7 @@ async def _read_hello(context: Context) -> pb.ServerHello:
 
 
 def _address(hello: pb.ServerHello, peer: PeerIdentity) -> str:
-    """Returns where a server is reached: ":PORT" is on the host that it registers from."""
+    """Returns a server's address; ":PORT" means the host that it registers from."""
     if not hello.address.startswith(":"):
         return hello.address
     host = peer.address or "localhost"
