@@ -1,7 +1,7 @@
 """The process behind `Server`: reads its settings from standard input, and ends when that is closed.
 
-The settings are one line of JSON. A tab and a token to join a farm with may follow. The token is no setting, because
-the server's other processes get the settings, and no environment may have the token.
+The settings are one line of JSON, optionally followed by a tab and a token for joining a farm. The token is not a
+setting, because the server's other processes get the settings, and no environment may have the token.
 """
 
 from __future__ import annotations

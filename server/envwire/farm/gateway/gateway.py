@@ -96,7 +96,7 @@ async def gateway(
     Args:
         config: Its settings.
         clock: Monotonic time, in seconds.
-        known: Tokens beside those of its file.
+        known: Tokens in addition to those of the file.
 
     Raises:
         ValueError: The certificates or the tokens are invalid.

@@ -87,7 +87,7 @@ class Registering:
             self._registry.disconnect(member, self._clock())
 
     async def serve_tunnel(self, _: Any, context: Context) -> None:
-        """Serves one call of Tunnel: one connection."""
+        """Serves one call of Tunnel, which carries one connection."""
         try:
             tunnel = self._tunnels.find(self._identify(peer_identity(context)).name, context)
         except FaultError as fault:
@@ -105,10 +105,10 @@ class Registering:
         ).SerializeToString()
 
     def _identify(self, peer: PeerIdentity) -> Client:
-        """Returns who a server is.
+        """Returns the client as which a server authenticates.
 
         Raises:
-            FaultError: It may not join.
+            FaultError: The server may not join.
         """
         client = self._access.identify(peer)
         if not self._open:

@@ -51,7 +51,7 @@ class Access:
     Args:
         config: Settings of the port.
         clock: Monotonic time, in seconds.
-        known: Tokens beside those of the file.
+        known: Tokens in addition to those of the file.
 
     Attributes:
         tickets: The tickets of a farm's gateways, which clients show in place of a token.

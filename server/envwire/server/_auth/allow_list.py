@@ -83,7 +83,7 @@ class AllowList:
         """Returns the lists of a server.
 
         Raises:
-            ValueError: A rule cannot be understood.
+            ValueError: A rule is invalid.
         """
         return cls.from_lists(
             any_kwargs=config.loopback,

@@ -149,7 +149,7 @@ class TokenFile:
     Args:
         path: The file.
         clock: Monotonic time, in seconds.
-        known: Tokens that are in no file.
+        known: Tokens in addition to those of the file.
 
     Raises:
         ValueError: The file is invalid.

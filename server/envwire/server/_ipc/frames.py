@@ -105,7 +105,7 @@ class FrameReader:
             FrameError: A header announces more bytes than the limit, or names a slot without a message.
         """
         self._missing -= len(data)
-        if self._missing > 0:  # a large frame comes in pieces
+        if self._missing > 0:  # a large frame arrives in pieces
             self._parts.append(data)
             return []
         if self._parts:

@@ -27,7 +27,7 @@ _COLUMNS = ROW_BYTES // 8
 _SERVED, _STEPS = 1, 4
 #: Number of slots that can be marked.
 MARKS = 8
-#: Offset of the message slots in the file, for any number of rows, and the size of each slot, in bytes.
+#: Offset of the message slots in the file, for any number of rows, size of each slot, and length of the file, in bytes.
 SLOTS_START, SLOT_BYTES = 1 << 24, 1 << 24
 FILE_BYTES = SLOTS_START + 4 * SLOT_BYTES
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL

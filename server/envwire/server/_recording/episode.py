@@ -10,7 +10,7 @@ from envwire.codec import Family, decode_value
 from envwire.codec.steps.messages import read_step
 from envwire.v1 import environment_pb2 as pb
 
-#: An action, and what the step with it returned.
+#: An action and the result of its step.
 Step = tuple[Any, tuple[Any, Any, Any, Any, Any]]
 
 

@@ -42,7 +42,7 @@ class Recording:
         self._libraries = libraries
         self._make = pb.MakeRequest()
         self._make.CopyFrom(make)
-        self._make.ClearField("request_id")  # whoever knows it can repeat the Make
+        self._make.ClearField("request_id")  # with it a client could repeat the Make
         self._make.ClearField("copy_of")  # holds the secret of another session
         self._redaction = Redaction(config.record_redact) if config.record_redact else None
         self._file: AppendedFile | None = None

@@ -1,4 +1,4 @@
-"""Errors in place of replies that are too long, and notices that are added to replies."""
+"""Errors that replace replies that are too long, and notices that are added to replies."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class OperatorCalls:
 
     @property
     def silence(self) -> float:
-        """Seconds since the server last answered while an order was outstanding; 0 without one."""
+        """Seconds without any answer since the first unanswered order; 0 without one."""
         return self._asked.silence
 
     def end(self) -> None:

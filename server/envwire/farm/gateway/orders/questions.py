@@ -58,7 +58,7 @@ class Questions(Generic[Key, Answer]):
 
     @property
     def silence(self) -> float:
-        """Seconds since the last answer while an order was outstanding; 0 without one."""
+        """Seconds without any answer since the first unanswered order; 0 without one."""
         return (
             0.0
             if self._asked_since is None

@@ -42,7 +42,7 @@ class Registration:
 
     @property
     def silence(self) -> float:
-        """Seconds since the server last answered while an order was outstanding; 0 without one."""
+        """Seconds without any answer since the first unanswered order; 0 without one."""
         return max(self.slots.silence, self.calls.silence)
 
     def end(self) -> None:

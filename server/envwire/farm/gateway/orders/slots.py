@@ -66,7 +66,7 @@ class SlotKeeper:
 
     @property
     def silence(self) -> float:
-        """Seconds since the server last answered while an order was outstanding; 0 without one."""
+        """Seconds without any answer since the first unanswered order; 0 without one."""
         return self._asked.silence
 
     def end(self) -> None:

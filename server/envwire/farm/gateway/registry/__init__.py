@@ -1,1 +1,1 @@
-"""A gateway's registry of servers: which ones are live, have room, and get the next Make. No I/O."""
+"""A gateway's registry of servers, which decides who is live, has room, and gets the next Make. No I/O."""

@@ -32,7 +32,7 @@ class Want:
         labels: Labels that the server must have.
         fingerprint: Servers to prefer; empty for any.
         strategy: Whether to take the least or the most busy servers first.
-        direct: Whether clients make at the servers themselves.
+        direct: Whether clients send their Makes to the servers themselves.
     """
 
     env_id: str

@@ -97,7 +97,7 @@ class Member:
         return usable and self.load < self.capacity
 
     def answered(self, count: int) -> int:
-        """Takes Makes off the pending ones; returns how many of them the last report does not count."""
+        """Removes answered Makes from the pending ones; returns how many the last report did not include."""
         counted = min(self.counted, count)
         self.pending, self.counted = self.pending - count, self.counted - counted
         return count - counted

@@ -72,7 +72,7 @@ class Link:
 
     Attributes:
         address: HOST:PORT of the server.
-        target: Where it is dialled.
+        target: The gRPC target to dial.
     """
 
     def __init__(self, member: Member, config: GatewayConfig) -> None:

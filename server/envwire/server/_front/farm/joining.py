@@ -58,7 +58,7 @@ async def joined(
         config: The server's settings.
         front: Describes the server and its load.
         target: HOST:PORT that the server is bound to.
-        token: To join with; empty for that in the setting's file, if any.
+        token: Token to join with; empty to use the file that the settings name, if any.
 
     Raises:
         OSError: A file named in the settings cannot be read.
@@ -81,12 +81,12 @@ class Joiner:
 
     Args:
         config: The server's settings.
-        front: Tells what the server is and how busy.
+        front: Describes the server and its load.
         target: HOST:PORT that the server is bound to.
-        token: To join with; empty for that in the setting's file, if any.
+        token: Token to join with; empty to use the file that the settings name, if any.
 
     Raises:
-        OSError: A file of the settings cannot be read.
+        OSError: A file named in the settings cannot be read.
     """
 
     def __init__(self, config: ServerConfig, front: Front, target: str, token: str) -> None:

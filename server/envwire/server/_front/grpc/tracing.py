@@ -140,7 +140,7 @@ def check_installed(config: ServerConfig) -> None:
 def _is_installed(package: str) -> bool:
     try:
         return find_spec(package) is not None
-    except ModuleNotFoundError:  # what it is in
+    except ModuleNotFoundError:  # the package that contains it
         return False
 
 

@@ -10,7 +10,7 @@ from envwire.envs.type_guards import is_tuple_or_list
 
 
 class StandIn:
-    """Takes the place of a member; all that it does not do itself is the member's.
+    """Stand-in for a member, which delegates all attributes that it does not define to the member.
 
     Args:
         member: The member.

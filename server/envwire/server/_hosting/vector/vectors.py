@@ -87,7 +87,7 @@ def _autoreset(family: Family, request: environment_pb2.MakeRequest) -> Any:
 
 
 def _native(env: Any, autoreset: Any, request: environment_pb2.MakeRequest) -> NativeHost:
-    """Returns a native vector environment; one that resets otherwise than it was asked to is closed."""
+    """Returns a native vector environment; closes one whose autoreset mode is not the requested one."""
     has = env.metadata.get("autoreset_mode", autoreset)
     if request.vector.autoreset_mode and has != autoreset:
         env.close()

@@ -23,7 +23,7 @@ class Groups:
         loaded: The environments of all groups, once started.
 
     Raises:
-        ValueError: A rule for keyword arguments cannot be understood.
+        ValueError: A rule for keyword arguments is invalid.
     """
 
     def __init__(self, config: ServerConfig) -> None:

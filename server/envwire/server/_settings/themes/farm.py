@@ -46,13 +46,13 @@ class FarmSettings:
         return [name for names in self.join for name in names.split(",") if name]
 
     def check_tunnel(self, *, insecure: bool) -> None:
-        """Refuses a tunnel to nowhere, and one that others could read.
+        """Checks that a tunnel has a gateway, and that others cannot read it.
 
         Args:
             insecure: Whether the network is trusted.
 
         Raises:
-            ValueError: What is missing.
+            ValueError: A setting is missing; the message names it.
         """
         if self.tunnel and not self.gateways:
             raise ValueError("--tunnel is for servers of a farm; name its gateway with --join")

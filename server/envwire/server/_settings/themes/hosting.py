@@ -15,7 +15,7 @@ _about = partial(About, "Hosting")
 
 @dataclass(frozen=True, kw_only=True)
 class HostingSettings:
-    """Settings of what is served, and where."""
+    """Settings of the served environments, the ports and the placement in processes."""
 
     environments: Annotated[
         Sequence[str],

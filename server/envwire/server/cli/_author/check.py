@@ -19,9 +19,9 @@ _MARKS = {True: "[green]ok[/]", False: "[red]failed[/]", None: "[yellow]-[/]"}
 def check(
     env_id: EnvId, target: TargetOption = "", imports: Imports = None, kwarg: Kwargs = None
 ) -> None:
-    """Check ENV_ID: its API, and that it is the same here and on a server, over each transport, to the bit.
+    """Check ENV_ID: its API, and that results are bit for bit the same here and on a server, over each transport.
 
-    Without --target a server of its own is started for it. Exits 1 when a check fails.
+    Without --target, a server is started for the checks. Exits 1 if a check fails.
 
     Example: envwire check Lab-v0 --import lab.py
     """

@@ -17,7 +17,7 @@ def info(
     kwarg: Kwargs = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what ENV_ID is like: spaces, render modes, limits and arguments. Makes it, here or at --target.
+    """Describe ENV_ID: spaces, render modes, limits and arguments. Makes the environment, here or at --target.
 
     Example: envwire info FrozenLake-v1 --target localhost:50051
     """

@@ -23,7 +23,7 @@ def bench(
         str, typer.Option(help="Transports to compare, separated by commas.")
     ] = "direct-unix,direct-tcp,stream,unary",
 ) -> None:
-    """Measure a step of ENV_ID at TARGET over each transport, and show where its time goes.
+    """Measure a step of ENV_ID at TARGET over each transport, and show how its time is spent.
 
     Example: envwire bench localhost:50051 CartPole-v1 --transports direct-tcp,stream
     """

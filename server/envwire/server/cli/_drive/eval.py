@@ -52,9 +52,9 @@ def evaluate_policy(
     wrapper: Wrappers = None,
     library: Library = "",
 ) -> None:
-    """Play episodes of ENV_ID at TARGET with a policy, and tell its mean return with a confidence interval.
+    """Play episodes of ENV_ID at TARGET with a policy, and show its mean return with a confidence interval.
 
-    The result is the same with any number of shards: each episode has a seed of its own, and counts once.
+    The result is the same with any number of shards: each episode has its own seed and counts once.
     """
     from envwire.client import RemoteEnv
     from envwire.server.cli._drive.arguments import making

@@ -133,7 +133,7 @@ def _direct(server: Examined) -> str:
     transport = open_transport("direct", server.target, None, server.credentials)
     with contextlib.closing(RemoteEnv(server.target, server.env_id, transport=transport)) as env:
         env.reset()
-        assert isinstance(transport, DirectTransport)  # noqa: S101 - it was asked for by its name
+        assert isinstance(transport, DirectTransport)  # noqa: S101 - requested by name
         if transport.address:
             kind = "Unix socket" if transport.address.startswith("unix") else "TCP"
             return f"in use: {kind}, {transport.address}"

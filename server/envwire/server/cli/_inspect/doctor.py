@@ -18,9 +18,9 @@ def doctor(
         str, typer.Option("--env-id", help="Environment to step; by default one that it hosts.")
     ] = "",
 ) -> None:
-    """Find out what is wrong between here and the server at TARGET: address, TLS, token, versions, direct channel.
+    """Diagnose the connection to the server at TARGET: address, TLS, token, versions, direct channel.
 
-    Makes an environment there and steps it. Exits 1 when a client cannot work there; each finding says what to do.
+    Makes an environment there and steps it. Exits 1 if a client cannot use the server; each finding says what to do.
 
     Example: envwire doctor localhost:50051
     """

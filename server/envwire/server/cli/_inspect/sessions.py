@@ -39,11 +39,12 @@ def sessions(
 ) -> None:
     """List the sessions of the server or the farm at TARGET, or end one.
 
-    Listing takes a token of scope inspect, ending scope admin.
+    Listing needs a token of scope inspect, ending one of scope admin.
 
     Example: envwire sessions localhost:50051
 
-    In a pipe the columns are separated by tabs. Servers of a farm that do not answer are named, and the status is 1.
+    In a pipe the columns are separated by tabs. If servers of a farm do not answer, they are named and the exit status
+    is 1.
     """
     if end:
         _end(target, end)
@@ -140,9 +141,9 @@ def drain(
     ] = None,
     server: _Server = "",
 ) -> None:
-    """Have the server at TARGET take no new sessions, wait for those that it has, and stop, as SIGTERM does.
+    """Drain the server at TARGET: refuse new sessions, wait for the open ones, then stop, as on SIGTERM.
 
-    It takes a token of scope admin, in ENVWIRE_TOKEN. A gateway has the server do so that --server names.
+    It needs a token of scope admin, in ENVWIRE_TOKEN. At a gateway, --server names the server to drain.
 
     Example: envwire drain localhost:50051 --timeout 600
     """

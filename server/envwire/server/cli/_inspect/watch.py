@@ -31,9 +31,9 @@ def watch(
 ) -> None:
     """Show a running environment in the terminal, twice a second, until Ctrl-C or the end of its session.
 
-    It takes a server with --frames, and an environment that was made with render_mode="rgb_array". A token of scopes
-    observe and watch shows the sessions that it made; those of others take scope admin, or a server with
-    --watch-others. A run that is watched goes as one that is not.
+    It needs a server with --frames, and an environment that was made with render_mode="rgb_array". A token of scopes
+    observe and watch shows the sessions that it made; those of others need scope admin, or a server with
+    --watch-others. Watching does not change the run.
 
     Example: envwire watch localhost:50051
     """

@@ -34,10 +34,10 @@ def export(
     ] = "",
     imports: Imports = None,
 ) -> None:
-    """Make a data set, a table or a film of recordings.
+    """Make a data set, a table or a film from recordings.
 
-    A film shows the frames that were rendered while it was recorded. Where there are none, the environment is played
-    again, here or at --target, and rendered.
+    A film shows the frames that were rendered while it was recorded. If there are none, the recording is played again,
+    here or at --target, and rendered.
     """
     from envwire.server._recording.reader import RecordedSession, RecordingError
     from envwire.server.cli._failures import fail

@@ -21,7 +21,7 @@ def replay(
     ] = "",
     imports: Imports = None,
 ) -> None:
-    """Make the environment of a recording again, ask it all that was asked, and say where it answers otherwise.
+    """Make the environment of a recording again, send it the same requests, and show the first answer that differs.
 
     Exits with status 1 at the first request whose answer differs.
     """

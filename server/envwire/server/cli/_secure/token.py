@@ -35,7 +35,7 @@ def token(
         ),
     ] = None,
 ) -> None:
-    """Make a token for NAME: print it, this once, and the line for the file of `envwire serve --tokens`.
+    """Make a token for NAME: print it, only this once, and its line for the file of `envwire serve --tokens`.
 
     Example: envwire token alice
 

@@ -41,7 +41,7 @@ farm = typer.Typer(
 
 
 def up(ctx: typer.Context, servers: int, on: Engine, config: str, **options: Any) -> None:
-    """Run servers of ENVIRONMENTS behind a gateway, until SIGTERM or Ctrl-C: processes, containers or actors of Ray.
+    """Run servers of ENVIRONMENTS behind a gateway, until SIGTERM or Ctrl-C: processes, containers or Ray actors.
 
     Prints "ready: HOST:PORT", the gateway's address, when clients can connect. A server that ends is started again.
 

@@ -18,7 +18,7 @@ def gateway(ctx: typer.Context, config: str, **options: Any) -> None:
     """Serve a farm's gateway, one address for many servers, until SIGTERM or Ctrl-C.
 
     Servers register with `envwire serve --join HOST:PORT`. Clients make environments here and then talk to the server
-    that has them. Prints "ready: HOST:PORT" when they can connect.
+    that hosts them. Prints "ready: HOST:PORT" when clients can connect.
 
     Example: envwire gateway --port 50050
     """
