@@ -6,6 +6,7 @@ import contextlib
 import os
 import secrets
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -295,6 +296,24 @@ def test_a_connection_goes_over_the_last_call_of_its_server_and_ends_with_it() -
     assert next(second).data.startswith(b"PRI * HTTP/2.0")  # it connects again
     fake.leave()
     assert refusal(second) == grpc.StatusCode.UNAVAILABLE
+    with pytest.raises(grpc.RpcError):
+        making.result()
+    gateway.kill()
+
+
+def test_other_processes_of_the_gateways_machine_get_no_connection() -> None:
+    gateway = Gateway().start()
+    fake = FakeServer(gateway)
+    call = fake.call()
+    names = Path("/proc/net/unix").read_text(encoding="ascii").split()
+    (end,) = (each for each in names if each.startswith("@envwire-tunnel-"))
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as intruder:
+        intruder.settimeout(SECONDS)
+        intruder.connect(end.replace("@", "\0"))
+        assert intruder.recv(1) == b""
+    making = make_soon(gateway)
+    assert next(call).data.startswith(b"PRI * HTTP/2.0"), "its own, nothing of the intruder's"
+    fake.leave()
     with pytest.raises(grpc.RpcError):
         making.result()
     gateway.kill()

@@ -158,6 +158,8 @@ class Link:
             raise _told(error, self.address) from None
         except asyncio.CancelledError:  # the channel was closed during the call
             raise ServerGoneError(f"{self.address} is dead") from None
+        except asyncio.InvalidStateError:  # written to after its end, which nobody waited for
+            raise ServerGoneError(f"the stream to {self.address} has ended") from None
 
     async def answers(self, timeout: float) -> bool:
         """Returns whether the server answers a health check, since even a stopped process accepts connections."""

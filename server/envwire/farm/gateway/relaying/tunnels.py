@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import os
 import secrets
 import socket
+import struct
 from collections.abc import Generator
 from contextlib import contextmanager
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from envwire.codec import FaultError, Reason
@@ -23,21 +24,24 @@ from envwire.server._front.grpc.edge import Context
 
 #: Metadata key under which a call carries the key of its tunnel.
 KEY = "envwire-tunnel-bin"
+#: Whom a Unix socket is connected to: process, user, group.
+_PEER = struct.Struct("3i")
 
 
 class _Tunnel:
     """The tunnel of one registration.
 
     Args:
-        path: Path of its Unix socket.
         owner: Name of the client that registered the server.
     """
 
-    def __init__(self, path: str, owner: str) -> None:
+    def __init__(self, owner: str) -> None:
         self.owner = owner
         self.key = secrets.token_bytes(16)
+        name = f"envwire-tunnel-{secrets.token_hex(8)}"
+        self.target = f"unix-abstract:{name}"  # no file is left when the gateway is killed
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._listener.bind(path)
+        self._listener.bind(f"\0{name}")
         self._listener.listen()
         self._listener.setblocking(False)
         self._carrier: asyncio.Task[None] | None = None
@@ -56,9 +60,18 @@ class _Tunnel:
             carrier.cancel()
 
     async def _carry(self, context: Context) -> None:
-        connection, _ = await asyncio.get_running_loop().sock_accept(self._listener)
+        connection = await self._accept()
         streams = await asyncio.open_unix_connection(sock=connection, limit=PIECE_BYTES)
         await splice(*streams, context.read, context.write)
+
+    async def _accept(self) -> socket.socket:
+        """Returns the next connection of the gateway itself: any process of the machine may dial."""
+        while True:
+            connection, _ = await asyncio.get_running_loop().sock_accept(self._listener)
+            peer = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size)
+            if _PEER.unpack(peer)[0] == os.getpid():
+                return connection
+            connection.close()
 
     def _stop(self) -> None:
         if self._carrier is not None:
@@ -89,15 +102,14 @@ class Tunnels:
         if not member.hello.tunnelled:
             yield b""
             return
-        with TemporaryDirectory(prefix="envwire-") as private:  # private to this user
-            tunnel = _Tunnel(f"{private}/tunnel", member.owner)
-            member.target = f"unix:{private}/tunnel"
-            self._open.add(tunnel)
-            try:
-                yield tunnel.key
-            finally:
-                self._open.remove(tunnel)
-                tunnel.close()
+        tunnel = _Tunnel(member.owner)
+        member.target = tunnel.target
+        self._open.add(tunnel)
+        try:
+            yield tunnel.key
+        finally:
+            self._open.remove(tunnel)
+            tunnel.close()
 
     def find(self, owner: str, context: Context) -> _Tunnel:
         """Returns the tunnel whose key a call carries.
