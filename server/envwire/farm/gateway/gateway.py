@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import secrets
 import time
 from collections.abc import AsyncGenerator, Callable
@@ -41,6 +42,9 @@ from envwire.server._front.http.port import http_port
 from envwire.server._front.tally import Tally
 
 _STOP_GRACE_SECONDS = 1.0
+#: Thresholds of the garbage collector. With Python's own thresholds, a gateway with 1,000 servers that allocated in
+#: batches collected its oldest generation every ten seconds, and stood still for 70 to 115 ms each time.
+_COLLECT = (10_000, 50, 100)
 _REGISTER_SECONDS = 30.0
 _PAUSE_SECONDS = 0.02
 
@@ -127,6 +131,8 @@ async def gateway(
     target = bind(server, config, server_tls(config))
     http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock)
     upkeep = Upkeep(registry, routes, clock)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(*_COLLECT)
     try:
         await server.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)
@@ -136,6 +142,7 @@ async def gateway(
         await upkeep.stop()
         await server.stop(_STOP_GRACE_SECONDS)
         await routes.close()
+        gc.set_threshold(*thresholds)
 
 
 def _http_routes(

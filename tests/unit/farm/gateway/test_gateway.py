@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 
 import pytest
@@ -40,3 +41,13 @@ def test_servers_that_do_not_register_are_not_waited_for_without_end(
     monkeypatch.setattr(module, "_REGISTER_SECONDS", 0.1)
     with pytest.raises(OSError, match="1 of 2 servers registered with the gateway"):
         asyncio.run(gives_up())
+
+
+def test_the_garbage_collector_looks_at_all_objects_rarely_while_a_gateway_runs() -> None:
+    async def run() -> tuple[int, ...]:
+        async with gateway(GatewayConfig(port=0)):
+            return gc.get_threshold()
+
+    before = gc.get_threshold()
+    assert all(during >= usual for during, usual in zip(asyncio.run(run()), before, strict=True))
+    assert gc.get_threshold() == before
