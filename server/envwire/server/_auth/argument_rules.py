@@ -36,19 +36,11 @@ def _is_int(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not _is_bool(value)
 
 
-def _is_float(value: Any) -> bool:
-    return isinstance(value, float | np.floating) or _is_int(value)
-
-
-def _is_str(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 _KINDS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "bool": ("True or False", _is_bool),
     "int": ("a whole number", _is_int),
-    "float": ("a number", _is_float),
-    "str": ("a text", _is_str),
+    "float": ("a number", lambda value: isinstance(value, float | np.floating) or _is_int(value)),
+    "str": ("a text", lambda value: isinstance(value, str)),
 }
 
 

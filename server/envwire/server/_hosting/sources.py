@@ -10,21 +10,20 @@ import os
 import site
 import sys
 import sysconfig
-from collections.abc import Iterator
 from pathlib import Path
 
 
 def operator_files() -> list[str]:
     """Returns the source files of imported modules that are not part of Python or of an installed package."""
-    return sorted(set(_source_files()))
-
-
-def _source_files() -> Iterator[str]:
     installed = _installed()
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and not file.startswith(installed):
-            yield file
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    return sorted(
+        {
+            file
+            for file in files
+            if isinstance(file, str) and file.endswith(".py") and not file.startswith(installed)
+        }
+    )
 
 
 def _installed() -> tuple[str, ...]:

@@ -22,7 +22,11 @@ def unmatched(pattern: str, libraries: Sequence[Library]) -> LookupError:
     """Returns the error for a pattern, with similar ids and the packages that may be missing."""
     known = sorted({env_id for library in libraries for env_id in library.specs()})
     names = [library.name for library in libraries]
-    advice = _package(pattern, known) or _similar(pattern, known) or _advice(names)
+    near = difflib.get_close_matches(pattern, known, n=3)
+    if not (advice := _package(pattern, known)):
+        gymnasium = "" if "gymnasium" in names else _GYMNASIUM
+        otherwise = f"register it in a module, and name that module with --import{gymnasium}"
+        advice = f"did you mean {' or '.join(near)}?" if near else otherwise
     return LookupError(f"no environment matches {pattern!r} in {', '.join(names)}; {advice}")
 
 
@@ -31,16 +35,6 @@ def _package(pattern: str, known: Sequence[str]) -> str:
         if pattern.startswith(prefix) and not any(each.startswith(prefix) for each in known):
             return f"these come with {package}: pip install {package}, and serve with --import {module}"
     return ""
-
-
-def _similar(pattern: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(pattern, known, n=3)
-    return f"did you mean {' or '.join(near)}?" if near else ""
-
-
-def _advice(names: Sequence[str]) -> str:
-    gymnasium = "" if "gymnasium" in names else _GYMNASIUM
-    return f"register it in a module, and name that module with --import{gymnasium}"
 
 
 _GYMNASIUM = (

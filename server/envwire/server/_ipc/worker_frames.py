@@ -95,13 +95,11 @@ def pack_drain(stops_at: float) -> bytes:
     return _TIME.pack(stops_at)
 
 
-def _read_make(session: int, message: bytes) -> MakeFrame:
-    return MakeFrame(session, _SLOT.unpack_from(message)[0], message[_SLOT.size :])
-
-
 _READ: Final[dict[int, Callable[[int, bytes], WorkerFrame]]] = {
     Kind.CLIENT: ClientFrame,
-    Kind.MAKE: _read_make,
+    Kind.MAKE: lambda session, message: MakeFrame(
+        session, _SLOT.unpack_from(message)[0], message[_SLOT.size :]
+    ),
     Kind.COPY: lambda session, _: CopyFrame(session),
     Kind.END: lambda session, _: EndFrame(session),
     Kind.ACK: lambda session, _: AckFrame(session),

@@ -48,11 +48,9 @@ class Members:
         Raises:
             ValueError: The number of values is not the number of environments.
         """
-        if self._native:
-            self._each(lambda shard: shard.handle.serve(SetAttribute(name, values)))
-            return
-        own = cut_values(name, values, self._calls.bounds)
-        pairs = list(zip(self._calls.idle(), own, strict=True))
+        shards, bounds = self._calls.idle(), self._calls.bounds
+        own = [values] * len(shards) if self._native else cut_values(name, values, bounds)
+        pairs = list(zip(shards, own, strict=True))
         at_once(lambda pair: pair[0].handle.serve(SetAttribute(name, pair[1])), pairs)
 
     def call_on(self, indices: Sequence[int], name: str, *args: Any, **kwargs: Any) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.access import PeerIdentity
-from envwire.server._auth.tls import ServerTls, server_tls
+from envwire.server._auth.tls import server_tls
 from envwire.server._front.ports import cannot_bind
 from envwire.server._settings.listening import Listening
 
@@ -75,15 +75,12 @@ def _context(config: Listening) -> ssl.SSLContext | None:
     if tls is None:
         return None
     context = tls.ssl_context()
-    context.sni_callback = _renewing(tls)
-    return context
 
-
-def _renewing(tls: ServerTls) -> Callable[[ssl.SSLObject, str | None, ssl.SSLContext], None]:
     def renew(connection: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
         connection.context = tls.ssl_context()
 
-    return renew
+    context.sni_callback = renew
+    return context
 
 
 class _Connections:

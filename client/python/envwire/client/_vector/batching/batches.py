@@ -43,12 +43,11 @@ class BatchBuffer:
 
     def merged(self, batches: Sequence[Any]) -> npt.NDArray[Any]:
         """Returns the whole batch; copies the parts if any was received elsewhere."""
-        in_place = all(map(_is_same, batches, self._parts))
+        in_place = all(
+            batch.__array_interface__ == part.__array_interface__
+            for batch, part in zip(batches, self._parts, strict=True)
+        )
         return self._whole if in_place else np.concatenate(batches)
-
-
-def _is_same(array: npt.NDArray[Any], part: npt.NDArray[Any]) -> bool:
-    return array.__array_interface__ == part.__array_interface__
 
 
 def row_bytes(space: Any, family: Family) -> int:

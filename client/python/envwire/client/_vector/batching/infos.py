@@ -39,16 +39,12 @@ def join_infos(sizes: Sequence[int], infos: Sequence[Infos]) -> Infos:
     if not any(infos):
         return {}
     if len(sizes) == 1:
-        return _restored(infos[0], sizes[0])
+        only = infos[0]
+        if any(_is_raw(column) or is_dict(column) for column in only.values()):
+            return merge_infos([(0, sizes[0], only)], sizes[0])
+        return only
     starts = [0, *np.cumsum(sizes).tolist()]
     return merge_infos(zip(starts, sizes, infos, strict=False), starts[-1])
-
-
-def _restored(infos: Infos, num_envs: int) -> Infos:
-    """Returns the infos of the only session, with object columns and nested infos converted."""
-    if any(_is_raw(column) or is_dict(column) for column in infos.values()):
-        return merge_infos([(0, num_envs, infos)], num_envs)
-    return infos
 
 
 def _is_raw(column: Any) -> bool:
