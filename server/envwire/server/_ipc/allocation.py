@@ -13,11 +13,11 @@ from functools import cache
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 _MEGABYTE = 1 << 20
 #: Free memory at the end of the heap beyond this is returned to the kernel.
-_KEPT = 64 * _MEGABYTE
+_TRIM_ABOVE = 64 * _MEGABYTE
 #: Larger blocks are mapped separately, and returned to the kernel at once. The C library allows no larger value.
-_OWN = 32 * _MEGABYTE
+_MAP_ABOVE = 32 * _MEGABYTE
 #: More free memory than this is the remains of a burst of requests rather than of two large messages.
-_STORM = 24 * _MEGABYTE
+_BURST_BYTES = 24 * _MEGABYTE
 
 
 @cache
@@ -25,8 +25,8 @@ def keep_freed_memory() -> None:
     """Sets this process's malloc options, once; does nothing if the C library does not have them."""
     adjust = getattr(ctypes.CDLL(None), "mallopt", None)
     if adjust is not None:
-        adjust(_MMAP_THRESHOLD, _OWN)
-        adjust(_TRIM_THRESHOLD, _KEPT)
+        adjust(_MMAP_THRESHOLD, _MAP_ABOVE)
+        adjust(_TRIM_THRESHOLD, _TRIM_ABOVE)
 
 
 class _Usage(ctypes.Structure):
@@ -67,6 +67,6 @@ class Heap:
         if self._trim is None or self._usage is None:
             return
         before, self._free = self._free, self._usage().fordblks
-        if min(before, self._free) > _STORM:
+        if min(before, self._free) > _BURST_BYTES:
             self._trim(0)
             self._free = 0

@@ -16,7 +16,7 @@ MAX_PENDING = 64
 #: Smaller requests do not count towards the limits in bytes.
 COUNTED_FROM = 1 << 16
 #: Requests per session that may wait regardless of size: one, and its repetition.
-_ALWAYS = 2
+_MIN_PENDING = 2
 
 
 @dataclass
@@ -71,7 +71,7 @@ class SessionBacklog:
 
     def _check(self, backlog: Backlog, owner: str, size: int) -> None:
         held = backlog.held[owner]
-        if len(self._sizes) >= _ALWAYS and sum(self._sizes) + size > backlog.per_session:
+        if len(self._sizes) >= _MIN_PENDING and sum(self._sizes) + size > backlog.per_session:
             raise _too_much("of this session", backlog.per_session, "--max-pending-bytes")
         if held and held + size > backlog.per_client:
             option = "--max-pending-bytes-per-client"

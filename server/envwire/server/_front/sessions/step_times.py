@@ -13,7 +13,7 @@ from envwire.v1 import environment_pb2 as pb
 _CHEAP = ("envwire.envs.envs.", "gymnasium.envs.classic_control.", "gymnasium.envs.toy_text.")
 _CHEAP_SECONDS = 8e-6
 #: Steps after which a session's mean counts, since the first step takes a hundred times as long as the others.
-_ENOUGH = 200
+_WARMUP_STEPS = 200
 
 
 class StepTimes:
@@ -39,7 +39,7 @@ class StepTimes:
         """Updates the times from the means of the current sessions."""
         for session in sessions:
             steps = session.steps
-            if steps >= _ENOUGH and not session.as_arrays:
+            if steps >= _WARMUP_STEPS and not session.as_arrays:
                 stepping = session.counters.stepping / 1e9
                 before = self._measured.get(session.env_id, math.inf)
                 self._measured[session.env_id] = min(before, stepping / steps)

@@ -23,8 +23,8 @@ from envwire.wire.envelope import STEP_REQUEST, cut_header, locate_header
 #: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the
 #: latest ones to keep with their last output, of up to 16 kB each.
 _REMEMBERED, _WITH_OUTPUT = 4096, 256
-#: Sweeps run ten times a second. A pause of this many seconds means that the process was stopped or starved of CPU.
-_STOOD_STILL = 1.0
+#: Sweeps run ten times a second. A longer pause means that the process was stopped or starved of CPU.
+_STALL_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class Sessions:
         Args:
             asleep: Seconds since the last sweep.
         """
-        if asleep > _STOOD_STILL:
+        if asleep > _STALL_SECONDS:
             for session in self:
                 session.attendance.discount_stall(asleep)
 
