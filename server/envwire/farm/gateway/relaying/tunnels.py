@@ -20,10 +20,9 @@ from typing import Any
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.farm.splicing import PIECE_BYTES, splice
+from envwire.server._front.farm.tunnelling import KEY
 from envwire.server._front.grpc.edge import Context
 
-#: Metadata key under which a call carries the key of its tunnel.
-KEY = "envwire-tunnel-bin"
 #: Whom a Unix socket is connected to: process, user, group.
 _PEER = struct.Struct("3i")
 

@@ -9,7 +9,8 @@ from envwire.farm.v1 import farm_pb2
 from envwire.server._front.farm.splicing import PIECE_BYTES, splice
 
 _TUNNEL = "/envwire.farm.v1.FarmService/Tunnel"
-_KEY = "envwire-tunnel-bin"
+#: Metadata key under which a call carries the key of its tunnel.
+KEY = "envwire-tunnel-bin"
 
 
 async def carry_connection(
@@ -27,7 +28,7 @@ async def carry_connection(
         grpc.RpcError: The gateway is unreachable, or refuses.
         OSError: This server does not accept connections at its port.
     """
-    call = channel.stream_stream(_TUNNEL, _request, _data)(metadata=(*metadata, (_KEY, key)))
+    call = channel.stream_stream(_TUNNEL, _request, _data)(metadata=(*metadata, (KEY, key)))
     try:
         if first := await call.read():  # the side that connects speaks first
             reader, writer = await asyncio.open_connection(*port, limit=PIECE_BYTES)
