@@ -170,8 +170,8 @@ class Front:
         return reply
 
     async def _exchange(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
-        known = self._session_service.find_stepped(raw, stream)
-        if known is not None:
+        known = self._sessions.recognise(raw)
+        if known is not None and (stream is None or stream.uses(known[0])):
             client.check("step")
             session, step = known
             return await session.ask(step)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from envwire.codec import FaultError
 from envwire.server._front.sessions.life import END_REASONS, Event
-from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
 from envwire.v1 import environment_pb2 as pb
@@ -19,14 +18,6 @@ class SessionService:
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-
-    def find_stepped(self, raw: bytes, stream: Stream | None) -> tuple[SessionRecord, bytes] | None:
-        """Returns the session of a step and the step without its header, without parsing either.
-
-        None means that the request must be parsed: it is not a step, or the first of its session on the stream.
-        """
-        known = self._sessions.recognise(raw)
-        return known if known is not None and (stream is None or stream.uses(known[0])) else None
 
     async def relay(
         self, kind: str, header: pb.SessionHeader, request: bytes, stream: Stream | None

@@ -42,7 +42,7 @@ from envwire.server._session.episodes import (
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.operations import OPERATIONS
 from envwire.server._session.replay import Replaying
-from envwire.server._session.states import Event, State, move
+from envwire.server._session.states import TRANSITIONS, Event, State
 from envwire.server._session.unserved import (
     has_header,
     not_for_a_session,
@@ -151,7 +151,7 @@ class Session:
         attachments = Attachments() if attach else None
         reply = self._keep(raw, self._guarded(self._serve, kind, body, attachments))
         if kind == "close":  # the session is over even if closing raised
-            self.state = move(self.state, Event.CLOSE)
+            self.state = TRANSITIONS[self.state, Event.CLOSE]
         return reply
 
     def count_episodes(self) -> None:
@@ -172,7 +172,7 @@ class Session:
     def end(self) -> None:
         """Closes the environment if the client did not."""
         if self.state is not State.CLOSED:
-            self.state = move(self.state, Event.CLOSE)
+            self.state = TRANSITIONS[self.state, Event.CLOSE]
             self._hosted.env.close()
 
     def _guarded(self, serve: Callable[..., Packet], *args: Any) -> Packet:
@@ -239,7 +239,7 @@ class Session:
                 written = self._encode_step(result, attachments)
             except CodecError as error:
                 raise FaultError(Reason.UNSUPPORTED, str(error)) from error
-            self.state = move(self.state, event)
+            self.state = TRANSITIONS[self.state, event]
             return Packet(written, attachments)
         reply = environment_pb2.InteractResponse()
         event = encode_step(self._hosted, result, mirror, reply.step, attachments)
@@ -272,7 +272,7 @@ class Session:
         """Takes one step of a chunk; copies its arrays, since the environment may reuse them in the next step."""
         event = encode_step(self._hosted, self._take(action), mirror, response, None)
         self.count()
-        self.state = move(self.state, event)
+        self.state = TRANSITIONS[self.state, event]
         return self.state
 
     def _finish(
@@ -282,7 +282,7 @@ class Session:
         attachments: Attachments | None,
     ) -> Packet:
         if event is not None:
-            self.state = move(self.state, event)
+            self.state = TRANSITIONS[self.state, event]
         if given := self._warnings.take():
             encode_warnings(given, getattr(reply, reply.WhichOneof("response") or "").warnings)
         return Packet(reply.SerializeToString(), attachments)

@@ -36,6 +36,7 @@ class Event(Enum):
 
 _ALIVE = (State.READY, State.RUNNING, State.ENDED)
 
+#: The state after an event; a pair that is missing cannot happen.
 TRANSITIONS: dict[tuple[State, Event], State] = {
     **{(state, Event.RESET): State.RUNNING for state in _ALIVE},
     **{(state, Event.CLOSE): State.CLOSED for state in _ALIVE},
@@ -46,12 +47,3 @@ TRANSITIONS: dict[tuple[State, Event], State] = {
     (State.ENDED, Event.STEP): State.ENDED,
     (State.ENDED, Event.STEP_ENDED): State.ENDED,
 }
-
-
-def move(state: State, event: Event) -> State:
-    """Returns the state after `event`.
-
-    Raises:
-        KeyError: The table has no such move.
-    """
-    return TRANSITIONS[state, event]

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from envwire.server._session.states import TRANSITIONS, Event, State, move
+from envwire.server._session.states import TRANSITIONS, Event, State
 
 ALIVE = {State.READY, State.RUNNING, State.ENDED}
 
@@ -14,10 +14,10 @@ ALIVE = {State.READY, State.RUNNING, State.ENDED}
 @pytest.mark.parametrize(("state", "event"), list(itertools.product(State, Event)))
 def test_the_living_go_anywhere_and_the_dead_nowhere(state: State, event: Event) -> None:
     if state in ALIVE:
-        assert move(state, event) in State
+        assert TRANSITIONS[state, event] in State
     else:
         with pytest.raises(KeyError):
-            move(state, event)
+            TRANSITIONS[state, event]
 
 
 def test_an_episode() -> None:
@@ -30,7 +30,7 @@ def test_an_episode() -> None:
         (Event.RESET, State.RUNNING),
         (Event.CLOSE, State.CLOSED),
     ]:
-        state = move(state, event)
+        state = TRANSITIONS[state, event]
         assert state is expected
 
 

@@ -66,7 +66,7 @@ class Attendance:
         self.lease_runs_from = self._clock()
         if self.busy_since is not None:
             self.waited += self.lease_runs_from - self.busy_since
-        self._signs.heard(self.lease_runs_from)
+        self._signs.heard_at = self.lease_runs_from
         self.busy_since = self.lease_runs_from if more else None
 
     def connect(self, presence: Presence) -> None:

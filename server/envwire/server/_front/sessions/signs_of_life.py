@@ -12,16 +12,15 @@ class SignsOfLife:
 
     Args:
         now: Monotonic time, in seconds, as in all calls.
+
+    Attributes:
+        heard_at: Time of the last sign of life.
     """
 
     def __init__(self, now: float) -> None:
-        self._heard_at = now
+        self.heard_at = now
         self._served = 0
         self._unread_since: float | None = None
-
-    def heard(self, now: float) -> None:
-        """Records a sign of life."""
-        self._heard_at = now
 
     def look(self, served: int, unread: bool, now: float) -> None:
         """Updates what the front can observe.
@@ -32,20 +31,20 @@ class SignsOfLife:
             now: The time.
         """
         if served != self._served:
-            self._served, self._heard_at = served, now
-        if not unread or self._heard_at == now:
+            self._served, self.heard_at = served, now
+        if not unread or self.heard_at == now:
             self._unread_since = None
         elif self._unread_since is None:
             self._unread_since = now
 
     def are_due(self, now: float, timeout: float) -> bool:
         """Returns whether it was silent for longer than a request may take, or leaves requests unread."""
-        silent = now - self._heard_at
+        silent = now - self.heard_at
         unread = 0.0 if self._unread_since is None else now - self._unread_since
         return silent > timeout or min(unread, silent) > UNREAD_SECONDS
 
     def discount_stall(self, seconds: float) -> None:
         """Excludes time during which the front's own event loop was stalled."""
-        self._heard_at += seconds
+        self.heard_at += seconds
         if self._unread_since is not None:
             self._unread_since += seconds
