@@ -20,7 +20,7 @@ _DERIVED = ("namespace", "name", "version")
 
 @dataclass
 class WrapperSpec:
-    """What a wrapper is made from.
+    """The specification of a wrapper.
 
     Attributes:
         name: The wrapper's class name.
@@ -36,7 +36,7 @@ class WrapperSpec:
 
 @dataclass
 class EnvSpec:
-    """What an environment is made from.
+    """The specification of an environment.
 
     Attributes:
         id: ``[namespace/]name[-vN]``.

@@ -12,47 +12,47 @@ if TYPE_CHECKING:
 
 
 def is_integer(value: object) -> TypeGuard[int | np.integer[Any]]:
-    """Tells whether ``value`` is a Python or numpy integer; a bool is not."""
+    """Returns whether ``value`` is a Python or numpy integer; a bool is not."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def is_numpy(value: object) -> TypeGuard[NDArray[Any]]:
-    """Tells whether ``value`` is a numpy array or a scalar, which has an array's attributes."""
+    """Returns whether ``value`` is a numpy array or a scalar, which has an array's attributes."""
     return isinstance(value, (np.ndarray, np.generic))
 
 
 def is_array(value: object) -> TypeGuard[NDArray[Any]]:
-    """Tells whether ``value`` is a numpy array."""
+    """Returns whether ``value`` is a numpy array."""
     return isinstance(value, np.ndarray)
 
 
 def is_tuple(value: object) -> TypeGuard[tuple[Any, ...]]:
-    """Tells whether ``value`` is a tuple."""
+    """Returns whether ``value`` is a tuple."""
     return isinstance(value, tuple)
 
 
 def is_tuple_or_list(value: object) -> TypeGuard[tuple[Any, ...] | list[Any]]:
-    """Tells whether ``value`` is a tuple or a list."""
+    """Returns whether ``value`` is a tuple or a list."""
     return isinstance(value, (tuple, list))
 
 
 def is_iterable(value: object) -> TypeGuard[Iterable[Any]]:
-    """Tells whether ``value`` can be iterated."""
+    """Returns whether ``value`` can be iterated."""
     return isinstance(value, Iterable)
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
-    """Tells whether ``value`` is a sequence; an array counts as one."""
+    """Returns whether ``value`` is a sequence; an array counts as one."""
     return isinstance(value, (Sequence, np.ndarray))
 
 
 def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
-    """Tells whether ``value`` is a mapping."""
+    """Returns whether ``value`` is a mapping."""
     return isinstance(value, Mapping)
 
 
 def is_dict(value: object) -> TypeGuard[dict[Any, Any]]:
-    """Tells whether ``value`` is a dictionary."""
+    """Returns whether ``value`` is a dictionary."""
     return isinstance(value, dict)
 
 

@@ -81,7 +81,7 @@ class Box(NumericSpace[NDArray[Any]]):
         super().__init__(box_shape, box_dtype, seed)
 
     def is_bounded(self, manner: Literal["both", "below", "above"] = "both") -> bool:
-        """Tells whether all entries are bounded on the given side or sides.
+        """Returns whether all entries are bounded on the given side or sides.
 
         Raises:
             ValueError: ``manner`` is something else.
@@ -139,7 +139,7 @@ class Box(NumericSpace[NDArray[Any]]):
         return draw.clip(info.min + 2, info.max - 2).astype(np.int64).clip(self.low, self.high)
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x`` has the shape, a dtype that casts safely, and keeps the bounds.
+        """Returns whether ``x`` has the shape, a dtype that casts safely, and keeps the bounds.
 
         Warns if ``x`` is not an array, and then tests what it becomes as one.
         """

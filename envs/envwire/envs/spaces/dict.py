@@ -115,7 +115,7 @@ class Dict(CompositeSpace[dict[Any, Any]], Mapping[Any, Space[Any]]):
         return {key: space.sample(**{kind: chosen[key]}) for key, space in self.spaces.items()}
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x`` is a dict with the same keys and an element under each."""
+        """Returns whether ``x`` is a dict with the same keys and an element under each."""
         return (
             is_dict(x)
             and x.keys() == self.spaces.keys()

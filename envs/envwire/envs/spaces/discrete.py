@@ -106,7 +106,7 @@ class Discrete(NumericSpace[np.integer[Any]]):
         return element
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x`` is one of the integers.
+        """Returns whether ``x`` is one of the integers.
 
         A Python int counts whatever its type; a numpy scalar or 0-d array must have an integer
         dtype that casts safely to the space's.

@@ -17,7 +17,7 @@ from envwire.envs.spaces.tuple import Tuple
 
 @singledispatch
 def is_space_dtype_shape_equiv(space_1: Space[Any], space_2: Space[Any]) -> bool:
-    """Tells whether two spaces differ at most in their bounds, counts and starts.
+    """Returns whether two spaces differ at most in their bounds, counts and starts.
 
     Environments with such spaces can share a vector environment.
 

@@ -144,7 +144,7 @@ class Graph(CompositeSpace[GraphInstance]):
             logger.warn(f"num_edges={num_edges} has no effect: the graphs of {self} have no edges.")
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x`` is a `GraphInstance` of elements, with links between its nodes."""
+        """Returns whether ``x`` is a `GraphInstance` of elements, with links between its nodes."""
         if not isinstance(x, GraphInstance) or x.nodes is None:
             return False
         nodes = elements_of(self.batch_node_space, x.nodes)

@@ -72,7 +72,7 @@ class MultiBinary(NumericSpace[NDArray[np.int8]]):
         return self.np_random.integers(0, 2, self.shape, np.int8)
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x``, an array or a sequence, has the shape and only zeros and ones."""
+        """Returns whether ``x``, an array or a sequence, has the shape and only zeros and ones."""
         x = promote_sequence(x)
         return is_array(x) and x.shape == self.shape and bool(np.all((x == 0) | (x == 1)))
 

@@ -104,7 +104,7 @@ class MultiDiscrete(NumericSpace[NDArray[np.integer[Any]]]):
         return self.np_random.choice(allowed, p=(mask / np.sum(mask))[allowed])
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x``, an array or a sequence, has the shape and only values in range.
+        """Returns whether ``x``, an array or a sequence, has the shape and only values in range.
 
         Its dtype must cast safely to the space's.
         """

@@ -88,7 +88,7 @@ class OneOf(CompositeSpace[tuple[Any, Any]]):
         return index, self.spaces[index].sample(**{kind: chosen[index]})
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x`` is a pair of a position and an element of the space there.
+        """Returns whether ``x`` is a pair of a position and an element of the space there.
 
         The position is an int or a `numpy.int64`.
         """

@@ -150,7 +150,7 @@ class Sequence(CompositeSpace[Any]):
         return int(self.np_random.choice(length_mask))
 
     def contains(self, x: Any) -> bool:
-        """Tells whether every item is an element; ``x`` must be a tuple, or a batch if stacked."""
+        """Returns whether every item is an element; ``x`` must be a tuple, or a batch if stacked."""
         items: Any = elements_of(self.stacked_feature_space, x) if self.stack else x
         whole = items is not None if self.stack else is_tuple(x)
         return whole and all(item in self.feature_space for item in items)

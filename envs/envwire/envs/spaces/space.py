@@ -110,7 +110,7 @@ class Space(Generic[T_co]):
         return np_random_seed
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x`` is an element; the same as ``x in space``."""
+        """Returns whether ``x`` is an element; the same as ``x in space``."""
         raise NotImplementedError(f"{type(self).__name__} has no contains method")
 
     def __contains__(self, x: Any) -> bool:

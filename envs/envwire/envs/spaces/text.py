@@ -157,7 +157,7 @@ class Text(Space[str]):
         )
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x`` is a string of an allowed length and only of allowed characters."""
+        """Returns whether ``x`` is a string of an allowed length and only of allowed characters."""
         return (
             isinstance(x, str)
             and self.min_length <= len(x) <= self.max_length

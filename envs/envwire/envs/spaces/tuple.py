@@ -82,7 +82,7 @@ class Tuple(CompositeSpace[tuple[Any, ...]], Sequence[Space[Any]]):
         return tuple(space.sample(**{kind: part}) for space, part in parts)
 
     def contains(self, x: Any) -> bool:
-        """Tells whether ``x``, a tuple, list or array, has an element of each space in order."""
+        """Returns whether ``x``, a tuple, list or array, has an element of each space in order."""
         if is_tuple_or_list(x) or (is_array(x) and x.ndim):
             x = tuple(x)
         return (

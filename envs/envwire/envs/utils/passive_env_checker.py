@@ -53,7 +53,7 @@ def env_spaces_passive_checker(env: Env) -> None:
     Raises:
         AttributeError: A space is missing.
         TypeError: It is not a space.
-        AssertionError: It contradicts itself.
+        AssertionError: It is inconsistent.
     """
     for name, check in _SPACE_CHECKS.items():
         if not hasattr(env, name):

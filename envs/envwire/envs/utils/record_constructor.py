@@ -18,7 +18,7 @@ class RecordConstructorArgs:
         """Keeps ``kwargs``.
 
         Args:
-            _disable_deepcopy: Keep the very objects, for those that cannot be copied.
+            _disable_deepcopy: Keep the objects themselves, for those that cannot be copied.
             **kwargs: The arguments to keep.
         """
         if hasattr(self, "_saved_kwargs"):

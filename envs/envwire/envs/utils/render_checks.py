@@ -73,7 +73,7 @@ def _is_text(frame: Any) -> bool:
     return isinstance(frame, str)
 
 
-#: What a frame of each mode must be: its kind, and if it is of that kind, whatever else.
+#: The requirements on a frame of each mode: its type, and checks of frames of that type.
 _FRAME_CHECKS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
     "human": ((lambda frame: frame is None, "return None"),),
     "rgb_array": (
@@ -95,5 +95,5 @@ _FRAME_CHECKS: dict[str, tuple[tuple[Callable[[Any], bool], str], ...]] = {
 
 
 def is_number(value: object) -> bool:
-    """Whether a value is a Python or numpy number, and no array."""
+    """Whether a value is a Python or numpy number, not an array."""
     return isinstance(value, int | float | np.integer | np.floating) and value is not True

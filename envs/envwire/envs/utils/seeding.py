@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> object:
-    """Makes the aliases of the generator's class when they are asked for.
+    """Makes the aliases of the generator's class on first use.
 
     Importing `numpy.random` costs an eighth of importing all of numpy.
     """

@@ -27,7 +27,7 @@ def check_space(
 
     Raises:
         TypeError: This is not a space.
-        AssertionError: The space holds nothing, or contradicts itself.
+        AssertionError: The space is empty or inconsistent.
     """
     _check_leaves(space, f"{space_type}_space", lambda box, _: check_box_space_fn(box))
 
@@ -60,7 +60,7 @@ def _children(space: spaces.Tuple | spaces.Dict) -> list[tuple[Any, Any]]:
 
 @singledispatch
 def _check_leaf(space: Any, path: str) -> None:
-    """Requires of a leaf space that it is consistent and not empty; others check themselves."""
+    """Requires that a leaf space is consistent and not empty; other kinds check themselves."""
 
 
 @_check_leaf.register
@@ -106,7 +106,7 @@ check_action_space = partial(_check_leaves, path="action_space", check_box=_chec
 
 
 def check_obs(obs: Any, observation_space: spaces.Space[Any], method_name: str) -> None:
-    """Checks that an observation is what its space says, in type and in value.
+    """Checks that an observation is in its space, by type and value.
 
     Raises:
         AssertionError: A Dict or Tuple observation has other keys or another length.
@@ -118,13 +118,13 @@ def _check_type(space: spaces.Space[Any], obs: Any, pre: str) -> None:
     _check_observation(space, obs, pre)
     try:
         warn_unless(obs in space, f"{pre} is not within the observation space.")
-    except Exception as exc:  # a foreign space may raise anything
+    except Exception as exc:  # a user's space may raise anything
         warn_unless(False, f"{pre} is not within the observation space with exception: {exc}")
 
 
 @singledispatch
 def _check_observation(space: Any, obs: Any, pre: str) -> None:
-    """Warns when the observation's type is not the one that the space's samples have."""
+    """Warns if the observation's type differs from that of the space's samples."""
 
 
 @_check_observation.register

@@ -1,6 +1,6 @@
 """Converts step results between the API before 0.26 (``done``) and after it (two flags).
 
-In the old form ``info["TimeLimit.truncated"]`` tells truncation from termination.
+In the old form ``info["TimeLimit.truncated"]`` distinguishes truncation from termination.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def convert_to_terminated_truncated_step_api(
     """Returns (obs, reward, terminated, truncated, info) for a step result of either form.
 
     Args:
-        step_returns: What `step` returned.
+        step_returns: The result of `step`.
         is_vector_env: Whether it is a batch; its infos are a dict of columns or a list of dicts.
 
     Raises:
@@ -87,7 +87,7 @@ def step_api_compatibility(
     """Converts a step result to the five-element form, or to the four-element one.
 
     Args:
-        step_returns: What `step` returned, in either form.
+        step_returns: The result of `step`, in either form.
         output_truncation_bool: Whether to return the five-element form.
         is_vector_env: Whether it is a batch.
     """

@@ -45,7 +45,7 @@ class VectorEnv(PartialGeneric, Generic[ObsType, ActType, ArrayType]):
         single_action_space: The space of one sub-environment.
         metadata: As `Env`'s, and ``"autoreset_mode"``, an `AutoresetMode`.
         render_mode: As `Env`'s.
-        spec: What `make_vec` built this from; ``None`` otherwise.
+        spec: The spec from which `make_vec` built this; ``None`` if `make_vec` did not.
         closed: Whether `close` was called.
     """
 
@@ -71,7 +71,7 @@ class VectorEnv(PartialGeneric, Generic[ObsType, ActType, ArrayType]):
         An override begins with ``super().reset(seed=seed)`` if it draws from `np_random`.
 
         Args:
-            seed: A Python int >= 0; how the copies' seeds come from it is up to the subclass.
+            seed: A Python int >= 0, from which the subclass derives the copies' seeds.
             options: Whatever the environment documents.
 
         Returns:
@@ -119,7 +119,7 @@ class VectorEnv(PartialGeneric, Generic[ObsType, ActType, ArrayType]):
     @np_random.setter
     def np_random(self, value: np.random.Generator) -> None:
         self._np_random = value
-        self._np_random_seed = -1  # a generator does not tell which seed it came from
+        self._np_random_seed = -1  # a generator does not reveal its seed
 
     @property
     def np_random_seed(self) -> int | None:

@@ -43,7 +43,7 @@ class VectorWrapper(
         for name in _OVERRIDABLE:
             setattr(self, f"_{name}", None)
 
-    # As in `Wrapper`: to a type checker these are what `VectorEnv` declares.
+    # As in `Wrapper`: for a type checker these are the attributes that `VectorEnv` declares.
     if not TYPE_CHECKING:
         observation_space = overridable("observation_space")
         action_space = overridable("action_space")
@@ -91,8 +91,8 @@ class VectorObservationWrapper(VectorWrapper[WrapperObsType, ActType, ObsType, A
     """A vector wrapper that changes observations: override `observations`.
 
     Raises:
-        ValueError: The environment resets in the same step, where the last observation travels in
-            the info and would stay as it was.
+        ValueError: The environment resets in the same step: its last observation is in the info
+            and would stay unchanged.
     """
 
     def __init__(self, env: VectorEnv[ObsType, ActType, ArrayType]) -> None:

@@ -47,7 +47,7 @@ class WorkerProcesses:
     ) -> None:
         """Starts a process for each of ``env_fns``; the arguments are those of `AsyncVectorEnv`."""
         limit = max_concurrency
-        # Kept, because a semaphore that is collected here can no longer be opened there.
+        # Kept: a semaphore that is garbage-collected here can no longer be opened by the processes.
         self._turn = None if limit is None else self._context.BoundedSemaphore(limit)
         for index, env_fn in enumerate(env_fns):
             ours, theirs = self._context.Pipe()
@@ -74,8 +74,8 @@ class WorkerProcesses:
 
         Raises:
             WorkerExitedError: A process has ended.
-            Exception: What a sub-environment raised. Every process has answered by then, so that
-                the next command finds no old answer in a pipe.
+            Exception: The exception of a sub-environment. Every process has answered by then, so
+                that the next command finds no old answer in a pipe.
         """
         answers = [self._answer_of(index) for index in range(len(self.pipes))]
         failures = {index: exc for index, (_, exc) in enumerate(answers) if exc is not None}
@@ -110,7 +110,7 @@ class WorkerProcesses:
         return True
 
     def terminate(self) -> None:
-        """Ends the processes without asking."""
+        """Terminates the processes."""
         for process in self.processes:
             process.terminate()
 
@@ -129,7 +129,7 @@ def _report(failures: dict[int, Any]) -> str:
 
 
 def require_concurrency(max_concurrency: int | None) -> int | None:
-    """Returns how many processes may work at once; ``None`` for all.
+    """Returns the number of processes that may work at once; ``None`` for all.
 
     Raises:
         ValueError: The number is not a positive integer.

@@ -65,11 +65,11 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         daemon: Whether the processes end with this one, and may have no children themselves.
         observation_mode: As in `SyncVectorEnv`.
         autoreset_mode: When a sub-environment whose episode has ended is reset.
-        max_concurrency: How many may work at once; ``None`` for all.
+        max_concurrency: The number that may work at once; ``None`` for all.
 
     Raises:
-        RuntimeError: The spaces of the sub-environments do not go together.
-        ValueError: There is no such mode, ``max_concurrency`` is no positive integer, or the space
+        RuntimeError: The spaces of the sub-environments are incompatible.
+        ValueError: There is no such mode, ``max_concurrency`` is not a positive integer, or the space
             cannot be in shared memory.
         TypeError: The space has no fixed size, or ``observation_mode`` is a pair of non-spaces.
     """
@@ -110,7 +110,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self._check_spaces()
 
     def _describe(self) -> None:
-        """Sets the metadata and the spaces, from an environment made for that alone."""
+        """Sets the metadata and the spaces, from an environment that is made only for this."""
         env = self.env_fns[0]()
         self.metadata = {**env.metadata, "autoreset_mode": self.autoreset_mode}
         self.render_mode = env.render_mode
@@ -148,7 +148,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[ObsType, dict[str, Any]]:
-        """Resets every sub-environment, or those that a mask chooses; see `SyncVectorEnv.reset`."""
+        """Resets every sub-environment, or those that a mask selects; see `SyncVectorEnv.reset`."""
         self.reset_async(seed=seed, options=options)
         return self.reset_wait()
 
@@ -232,7 +232,7 @@ class AsyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self._ask(*[("set_attr", (name, v)) for v in spread_values(name, values, self.num_envs)])
 
     def render(self) -> tuple[RenderFrame, ...] | None:
-        """Returns what every sub-environment renders."""
+        """Returns the frames of all sub-environments."""
         return self.call("render")
 
     def close_extras(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from envwire.envs.vector.observation_mode import ObservationMode
 
 
-class RemoteTraceback(Exception):  # noqa: N818 - it is no error of its own
+class RemoteTraceback(Exception):  # noqa: N818 - not an error by itself
     """The traceback of an exception in a worker, as text."""
 
 
@@ -54,7 +54,7 @@ class Worker:
         return self._observation, {}
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Steps; returns what a step returns, with the observation as in `reset`."""
+        """Steps; returns the step's result, with the observation as in `reset`."""
         with self._turn:
             result = self._step(self._env, action, self._ended)
         observation, reward, terminated, truncated, info = result
@@ -127,7 +127,7 @@ def _portable(exc: Exception) -> Exception:
     text = traceback.format_exc()
     try:
         copy: Exception = pickle.loads(pickle.dumps(exc))  # noqa: S301 - made on this line
-    except Exception:  # its class has arguments of its own
+    except Exception:  # its class has other arguments
         copy = RuntimeError(f"{type(exc).__name__}: {exc}")
     copy.__dict__["remote_traceback"] = text
     return copy

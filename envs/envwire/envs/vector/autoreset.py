@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from envwire.envs.core import Env
 
-    #: What a step of an environment returns.
+    #: The result of a step of an environment.
     Step: TypeAlias = tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]
     #: (environment, action, whether the step before ended the episode) -> what a step returns.
     Stepper: TypeAlias = Callable[[Env, Any, bool], Step]

@@ -23,10 +23,10 @@ def batch_observations(
     """Returns the batched observation space and that of one sub-environment.
 
     Args:
-        mode: How they go together.
+        mode: How they are combined.
         first: The space of the first sub-environment.
         every: Gives the spaces of all; called only if they differ.
-        num_envs: How many there are.
+        num_envs: The number of sub-environments.
 
     Raises:
         ValueError: There is no such mode.
@@ -51,8 +51,8 @@ def check_spaces(
     """Checks that the spaces of one sub-environment are compatible with the others'.
 
     Args:
-        mode: How the observation spaces go together.
-        index: Which sub-environment.
+        mode: How the observation spaces are combined.
+        index: The index of the sub-environment.
         actual: Its observation and action space.
         expected: The single observation and action space.
 

@@ -20,7 +20,7 @@ def spread_seed(seed: int | Sequence[int | None] | None, num_envs: int) -> Seque
     """Returns a seed for each sub-environment: ``seed + i`` for the i-th if it is one number.
 
     Raises:
-        ValueError: There are not ``num_envs`` of them.
+        ValueError: The number of seeds is not ``num_envs``.
     """
     if seed is None:
         return [None] * num_envs
@@ -36,7 +36,7 @@ def read_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np
 
     Raises:
         TypeError: It is not an array of bool.
-        ValueError: Its shape is not (num_envs,), or it chooses nothing.
+        ValueError: Its shape is not (num_envs,), or it selects none.
     """
     if options is None or _MASK not in options:
         return np.ones(num_envs, dtype=np.bool_)
@@ -51,7 +51,7 @@ def read_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np
 
 
 def pop_reset_mask(options: dict[str, Any] | None, num_envs: int) -> NDArray[np.bool_]:
-    """Takes the mask out of ``options``, which go on to the sub-environments, and returns it."""
+    """Removes the mask from ``options``, which the sub-environments get, and returns it."""
     mask = read_reset_mask(options, num_envs)
     if options is not None and _MASK in options:
         del options[_MASK]

@@ -38,7 +38,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         autoreset_mode: When a sub-environment whose episode has ended is reset.
 
     Raises:
-        RuntimeError: The spaces of the sub-environments do not go together.
+        RuntimeError: The spaces of the sub-environments are incompatible.
         ValueError: There is no such observation or autoreset mode.
         TypeError: ``observation_mode`` is a pair of something other than spaces.
     """
@@ -95,7 +95,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[ObsType, dict[str, Any]]:
-        """Resets every sub-environment, or those that a mask chooses.
+        """Resets every sub-environment, or those that a mask selects.
 
         Args:
             seed: ``None``; an int, from which sub-environment i gets ``seed + i``; or one per
@@ -154,7 +154,7 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         return cast("ObsType", fresh(self._observations) if self.copy else self._observations)
 
     def render(self) -> tuple[RenderFrame, ...] | None:
-        """Returns what every sub-environment renders."""
+        """Returns the frames of all sub-environments."""
         return tuple(cast("RenderFrame", env.render()) for env in self.envs)
 
     def call(self, name: str, *args: Any, **kwargs: Any) -> tuple[Any, ...]:

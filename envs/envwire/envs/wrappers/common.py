@@ -118,7 +118,7 @@ class PassiveEnvChecker(Wrapper[ObsType, ActType, ObsType, ActType], RecordConst
     Raises:
         AttributeError: The environment has no action or no observation space.
         TypeError: One of them is not a space.
-        AssertionError: One of them contradicts itself.
+        AssertionError: One of them is inconsistent.
     """
 
     def __init__(self, env: Env[ObsType, ActType]) -> None:
@@ -242,7 +242,7 @@ class OrderEnforcing(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
 
 
 class RecordEpisodeStatistics(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructorArgs):
-    """Sums up each episode in the info of its last step.
+    """Adds statistics of each episode to the info of its last step.
 
     ``info["episode"]`` is ``{"r": return, "l": length in steps, "t": seconds since the reset}``.
 

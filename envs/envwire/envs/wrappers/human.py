@@ -102,7 +102,7 @@ class WindowDisplay:
 
 
 class NullDisplay:
-    """Shows nothing: there is neither a screen nor a terminal, and a file or a pipe must not fill with escape codes."""
+    """Shows nothing: without screen and terminal, no escape codes may be written to a file or a pipe."""
 
     def __init__(self) -> None:
         logger.warn(
@@ -118,7 +118,7 @@ class NullDisplay:
 
 
 def default_display() -> Display:
-    """Returns a window where pygame and a screen are there, else the terminal, else a display that shows nothing."""
+    """Returns a window if there are pygame and a screen, else the terminal, else a display that shows nothing."""
     screens = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     if sys.platform in ("win32", "darwin") or any(name in os.environ for name in screens):
         try:
@@ -129,10 +129,10 @@ def default_display() -> Display:
 
 
 class Pacer:
-    """Waits so that what follows happens at a fixed rate.
+    """Waits, so that calls happen at a fixed rate.
 
     Args:
-        per_second: How often.
+        per_second: The rate, per second.
     """
 
     def __init__(self, per_second: float) -> None:

@@ -94,8 +94,8 @@ class HumanRendering(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstruc
         env: The environment to wrap, with a ``render_fps`` in its metadata.
 
     Attributes:
-        display: Where to show. Assign one before the first reset; otherwise it is a window, or the
-            terminal where there cannot be one.
+        display: The display. Assign one before the first reset; by default it is a window, or the
+            terminal if there cannot be one.
 
     Raises:
         ValueError: The environment does not render arrays, or has no ``render_fps``.
@@ -205,7 +205,7 @@ class ObstructView(Wrapper[ObsType, ActType, ObsType, ActType], RecordConstructo
 
     Args:
         env: The environment to wrap, rendering arrays.
-        obstructed_pixels_ratio: How much of the frame is covered (overlaps count twice), in [0, 1).
+        obstructed_pixels_ratio: The part of the frame that is covered (overlaps count twice), in [0, 1).
         obstruction_width: The side of a square in pixels, at least 1.
         is_noise_grayscale: Whether the noise is gray.
 

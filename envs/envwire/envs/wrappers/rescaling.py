@@ -42,7 +42,7 @@ def rescale_box(
         new_max: Its upper bound.
 
     Raises:
-        TypeError: ``box`` is not a Box, or a bound is no number.
+        TypeError: ``box`` is not a Box, or a bound is not a number.
         ValueError: A bound has another shape, is infinite where the Box is not (or the other way
             round), or the lower one exceeds the upper.
     """

@@ -17,13 +17,13 @@ __all__ = ["RepeatAction", "StickyAction"]
 
 
 class StickyAction(ActionWrapper[ObsType, ActType, ActType], RecordConstructorArgs):
-    """Now and then ignores the action and repeats the last one, for one step or several.
+    """At random ignores the action and repeats the last one, for one or several steps.
 
     The draws come from the wrapped environment's `np_random`.
 
     Args:
         env: The environment to wrap.
-        repeat_action_probability: How likely a repetition begins, in [0, 1).
+        repeat_action_probability: The probability that a repetition begins, in [0, 1).
         repeat_action_duration: How many steps it lasts, or the least and most of a uniform draw.
 
     Raises:

@@ -126,7 +126,7 @@ class TimeAwareObservation(ObservationWrapper["Any", ActType, "Any"], RecordCons
         return np.array([self.timesteps], dtype=np.int32)
 
     def step(self, action: ActType) -> tuple[Any, SupportsFloat, bool, bool, dict[str, Any]]:
-        """Steps, one later."""
+        """Steps, and adds one to the time."""
         self.timesteps += 1
         return super().step(action)
 
@@ -170,8 +170,8 @@ class FrameStackObservation(Wrapper["Any", ActType, ObsType, ActType], RecordCon
     Args:
         env: The environment to wrap.
         stack_size: How many, at least 1.
-        padding_type: What stands for observations before the first: ``"reset"`` for copies of the
-            first, ``"zero"`` for zeros, or an observation of your own.
+        padding_type: What replaces observations before the first: ``"reset"`` for copies of the
+            first, ``"zero"`` for zeros, or a given observation.
 
     Raises:
         TypeError: ``stack_size`` is not an integer.
@@ -225,7 +225,7 @@ class FrameStackObservation(Wrapper["Any", ActType, ObsType, ActType], RecordCon
 
 
 class NormalizeObservation(ObservationWrapper["Array", ActType, "Any"], RecordConstructorArgs):
-    """Shows observations less their running mean, divided by their running standard deviation.
+    """Normalises observations by their running mean and standard deviation.
 
     Args:
         env: The environment to wrap; its observations have a shape.

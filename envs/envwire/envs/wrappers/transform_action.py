@@ -27,7 +27,7 @@ __all__ = ["ClipAction", "DiscretizeAction", "RescaleAction", "TransformAction"]
 
 
 class TransformAction(ActionWrapper[ObsType, WrapperActType, ActType], RecordConstructorArgs):
-    """Passes ``func(action)`` on.
+    """Steps with ``func(action)``.
 
     Args:
         env: The environment to wrap.
@@ -53,7 +53,7 @@ class TransformAction(ActionWrapper[ObsType, WrapperActType, ActType], RecordCon
 
 
 class ClipAction(TransformAction["ObsType", "NDArray[Any]", "NDArray[Any]"]):
-    """Takes any action and clips it to the wrapped environment's Box.
+    """Accepts any action and clips it to the wrapped environment's Box.
 
     Raises:
         TypeError: The action space is not a Box.
@@ -81,7 +81,7 @@ class RescaleAction(TransformAction["ObsType", "NDArray[Any]", "NDArray[Any]"]):
         max_action: The new upper bound.
 
     Raises:
-        TypeError: The action space is not a Box, or a bound is no number.
+        TypeError: The action space is not a Box, or a bound is not a number.
         ValueError: A bound does not fit the Box's shape or its infinities.
         InvalidBound: The bounds are equal somewhere, so that there is nothing to map back.
     """

@@ -48,14 +48,14 @@ __all__ = [
     "TransformObservation",
 ]
 
-#: How much of red, green and blue is in the brightness that an eye sees.
+#: Weights of red, green and blue in perceived brightness.
 _LUMINANCE = np.array([0.2125, 0.7154, 0.0721])
 
 
 class TransformObservation(
     ObservationWrapper[WrapperObsType, ActType, ObsType], RecordConstructorArgs
 ):
-    """Shows ``func(observation)``.
+    """Replaces each observation by ``func(observation)``.
 
     Args:
         env: The environment to wrap.
@@ -128,7 +128,7 @@ class GrayscaleObservation(TransformObservation["Array", ActType, "Array"]):
 
     Raises:
         TypeError: The observation space is not a Box.
-        ValueError: It is not one of such images, from 0 to 255.
+        ValueError: It is not a Box of such images, from 0 to 255.
     """
 
     def __init__(self, env: Env[Array, ActType], keep_dim: bool = False) -> None:
@@ -195,7 +195,7 @@ class RescaleObservation(TransformObservation["Array", ActType, "Array"]):
         max_obs: The new upper bound.
 
     Raises:
-        TypeError: The observation space is not a Box, or a bound is no number.
+        TypeError: The observation space is not a Box, or a bound is not a number.
         ValueError: A bound does not fit the Box's shape or its infinities, or they are in the
             wrong order.
     """

@@ -22,7 +22,7 @@ __all__ = ["ClipReward", "TransformReward"]
 
 
 class TransformReward(RewardWrapper[ObsType, ActType], RecordConstructorArgs):
-    """Earns ``func(reward)``.
+    """Replaces each reward by ``func(reward)``.
 
     Args:
         env: The environment to wrap.

@@ -1,4 +1,4 @@
-"""The zero of a space, or the element nearest to it: the padding before the first observation."""
+"""The zero of a space, or the element nearest to zero: the padding before the first observation."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def batch_from_json(space: Space[Any], batched: Space[Any], data: Any) -> Any:
 
 
 def is_stackable(space: Space[Any]) -> bool:
-    """Tells whether the batched space takes batches of any size: its leaves are all arrays."""
+    """Returns whether the batched space takes batches of any size: its leaves are all arrays."""
     if isinstance(space, Dict):
         return all(is_stackable(part) for part in space.values())
     if isinstance(space, Tuple):
@@ -55,5 +55,5 @@ def is_stackable(space: Space[Any]) -> bool:
 
 
 def _is_column_wise(space: Space[Any]) -> bool:
-    """Tells whether the space's JSONable batches are not lists with one entry for each element."""
+    """Returns whether the space's JSONable batches are not lists with one entry for each element."""
     return isinstance(space, (Dict, Tuple)) or getattr(space, "stack", False)

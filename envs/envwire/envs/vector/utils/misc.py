@@ -19,10 +19,10 @@ _MPI_PREFIXES = ("OMPI_", "PMI_")
 
 
 class CloudpickleWrapper:
-    """A function that makes an environment, pickled by cloudpickle where that is installed.
+    """A function that makes an environment, pickled by cloudpickle if that is installed.
 
-    With the ``spawn`` and ``forkserver`` methods the function travels to the new process, and
-    pickle alone does not take lambdas.
+    With the ``spawn`` and ``forkserver`` methods the function is sent to the new process, and
+    pickle alone does not support lambdas.
     """
 
     def __init__(self, fn: Callable[[], Env]) -> None:

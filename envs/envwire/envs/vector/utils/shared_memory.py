@@ -84,7 +84,7 @@ def _allocate(ctx: Any, size: int) -> Any:
 
 @singledispatch
 def read_from_shared_memory(space: Space[Any], shared_memory: Any, n: int = 1) -> Any:
-    """Returns the batch that is in the memory.
+    """Returns the batch in the memory.
 
     Args:
         space: The space of one element.

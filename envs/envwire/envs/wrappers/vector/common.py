@@ -22,7 +22,7 @@ __all__ = ["RecordEpisodeStatistics"]
 
 
 class RecordEpisodeStatistics(VectorWrapper[ObsType, ActType, ObsType, ActType, "Array"]):
-    """Sums up each episode in the info of its last step.
+    """Adds statistics of each episode to the info of its last step.
 
     ``info["episode"]`` is ``{"r": returns, "l": lengths, "t": seconds}``, columns with zeros where
     no episode ended, and ``info["_episode"]`` says where one did.

@@ -18,7 +18,7 @@ __all__ = ["DictInfoToList"]
 class DictInfoToList(VectorWrapper[ObsType, ActType, ObsType, ActType, ArrayType]):
     """Turns the info's columns into a list of dicts, each with what its sub-environment has.
 
-    The list stands where `VectorEnv` promises a dict, so that only agents that know it can use it.
+    The list replaces the dict that `VectorEnv` promises, so only agents that expect it can use it.
     """
 
     def reset(

@@ -25,7 +25,7 @@ __all__ = ["NormalizeObservation"]
 class NormalizeObservation(
     VectorObservationWrapper["Array", ActType, "Array", ArrayType], RecordConstructorArgs
 ):
-    """Shows observations less their running mean, divided by their running standard deviation.
+    """Normalises observations by their running mean and standard deviation.
 
     Args:
         env: The vector environment to wrap, which resets on the next step.
@@ -36,7 +36,7 @@ class NormalizeObservation(
 
     Raises:
         InvalidBound: ``epsilon`` is not positive.
-        ValueError: The environment resets otherwise.
+        ValueError: The environment has another autoreset mode.
     """
 
     def __init__(self, env: VectorEnv[Array, ActType, ArrayType], epsilon: float = 1e-8) -> None:
@@ -61,7 +61,7 @@ class NormalizeObservation(
         """Resets every sub-environment.
 
         Raises:
-            ValueError: A mask in ``options`` leaves some out.
+            ValueError: A mask in ``options`` does not select all.
         """
         if options is not None and not np.all(options.get("reset_mask", True)):
             raise ValueError("NormalizeObservation can only reset all sub-environments at once")

@@ -21,7 +21,7 @@ __all__ = ["ClipAction", "RescaleAction", "TransformAction", "VectorizeTransform
 
 
 class TransformAction(VectorActionWrapper[ObsType, WrapperActType, ActType, ArrayType]):
-    """Passes ``func(actions)`` on.
+    """Steps with ``func(actions)``.
 
     Args:
         env: The vector environment to wrap.
@@ -75,7 +75,7 @@ class VectorizeTransformAction(VectorActionWrapper[ObsType, "Any", "Any", ArrayT
 
 
 class ClipAction(VectorizeTransformAction[ObsType, ArrayType]):
-    """Takes any action and clips it to the wrapped environment's Box; see `wrappers.ClipAction`."""
+    """Accepts any action and clips it to the wrapped environment's Box; see `wrappers.ClipAction`."""
 
     def __init__(self, env: VectorEnv[ObsType, Any, ArrayType]) -> None:
         super().__init__(env, transform_action.ClipAction)

@@ -32,7 +32,7 @@ __all__ = [
 
 
 class TransformObservation(VectorObservationWrapper[WrapperObsType, ActType, ObsType, ArrayType]):
-    """Shows ``func(observations)``.
+    """Replaces observations by ``func(observations)``.
 
     Args:
         env: The vector environment to wrap.

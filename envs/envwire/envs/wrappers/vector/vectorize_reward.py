@@ -20,7 +20,7 @@ __all__ = ["ClipReward", "TransformReward", "VectorizeTransformReward"]
 
 
 class TransformReward(VectorRewardWrapper[ObsType, ActType, ArrayType]):
-    """Earns ``func(rewards)``.
+    """Replaces rewards by ``func(rewards)``.
 
     Args:
         env: The vector environment to wrap.
