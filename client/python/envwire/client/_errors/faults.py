@@ -100,10 +100,10 @@ def exception(fault: FaultError, family: Family) -> BaseException:
 
 
 def checked(response: pb.InteractResponse) -> pb.InteractResponse:
-    """Returns a response that is no error.
+    """Returns a response, or raises the exception for its error.
 
     Raises:
-        Exception: What the error says.
+        Exception: The exception for the error.
     """
     if response.HasField("error"):
         family = envwire_family()

@@ -1,4 +1,4 @@
-"""A server that is told to stop. What is here comes last: nothing can be checked after it."""
+"""Stopping the server. These checks run last, because no other can run after them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DRAINING = status_pb2.Notice.KIND_DRAINING
 
 
 def _sessions(scene: Scene) -> dict[str, Session]:
-    """Makes a session for each link that the server has."""
+    """Makes a session over each link that the server offers."""
     has = {"unary": True} | {
         link: name in scene.info.capabilities
         for link, name in (("stream", "interact"), ("direct", "direct"))
@@ -33,7 +33,7 @@ def _kinds(answer: pb.InteractResponse) -> list[int]:
 
 @check("LIMIT-7 LIMIT-8 NOTICE-2 NOTICE-4", profile="drain")
 def a_server_that_stops_says_so(scene: Scene) -> None:
-    """It takes no new session, serves those that it has, and tells them with every answer, a kept one too."""
+    """A stopping server refuses new sessions, serves existing ones, and adds a notice to each answer, kept or not."""
     sessions = _sessions(scene)
     steps, answers = dict[str, pb.InteractRequest](), dict[str, pb.InteractResponse]()
     for link, session in sessions.items():
