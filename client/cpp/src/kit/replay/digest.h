@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "envwire/v1/environment.pb.h"
@@ -16,8 +17,8 @@ class RollingDigest {
   std::string Value() const { return hash_.Digest(); }
   // How many requests there were.
   std::uint64_t count() const { return count_; }
-  // The digest after every 64th of them.
-  const std::vector<std::string>& checkpoints() const { return checkpoints_; }
+  // The digest after every 64th of them, of those since it was asked last.
+  std::vector<std::string> TakeCheckpoints() { return std::exchange(checkpoints_, {}); }
 
  private:
   Blake2b hash_;

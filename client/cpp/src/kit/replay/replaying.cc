@@ -40,13 +40,12 @@ void Replaying::Apply(std::string_view body, Hosted& hosted, const Serve& serve,
   if (request.member_starts_size() > 0) starts_.clear();
   for (const v1::MemberStart& start : request.member_starts()) starts_[start.member()] = start;
   const std::set<std::uint64_t> unseen(request.unseen().begin(), request.unseen().end());
-  const std::size_t told = digest_.checkpoints().size();
   for (const std::string& recorded : request.requests()) {
     ServeNext(recorded, unseen.count(digest_.count()) == 0, hosted, serve);
     if (Clock::now() > until) break;
   }
   answer->set_served(digest_.count());
-  for (std::size_t i = told; i < digest_.checkpoints().size(); ++i) answer->add_checkpoints(digest_.checkpoints()[i]);
+  for (std::string& each : digest_.TakeCheckpoints()) answer->add_checkpoints(std::move(each));
   answer->set_digest(digest_.Value());
 }
 
