@@ -163,3 +163,13 @@ def test_a_server_that_stops_in_silence_is_found(
     ):
         name = "draining.a-server-that-stops-says-so[unary]"
         assert result(proxy, name, f"kill {server.pid}").outcome is outcome
+
+
+@pytest.mark.long
+def test_a_server_that_pings_nobody_is_found(honest: Proxy) -> None:
+    """The proxy's own gRPC has no keepalive."""
+    found = result(honest, "leases.a-silent-connection-is-pinged[unary]")
+    assert (found.outcome, found.text) == (
+        Outcome.FAILED,
+        "the end of a connection that answers no pings",
+    )

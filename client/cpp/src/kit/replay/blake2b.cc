@@ -68,7 +68,7 @@ void Blake2b::Compress(bool last) {
   if (last) v[14] = ~v[14];
   for (unsigned round = 0; round < kRounds; ++round) {
     const unsigned char* order = kOrder[round % 10];
-    for (unsigned i = 0; i < 8; ++i) {
+    for (std::size_t i = 0; i < 8; ++i) {
       const unsigned char* at = kMixed[i];
       Mix(v[at[0]], v[at[1]], v[at[2]], v[at[3]], words[order[2 * i]], words[order[2 * i + 1]]);
     }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import time
+from collections.abc import Iterator
 from typing import Any
 
 from google.protobuf.duration_pb2 import Duration
 
 from envwire.codec import Reason
-from envwire.conformance.outcomes import SkippedError, expect, expect_equal
+from envwire.conformance.outcomes import FailedError, SkippedError, expect, expect_equal
 from envwire.conformance.raw import Session
 from envwire.conformance.raw.values import entries, int64s
 from envwire.conformance.suite import Scene, cases, check
@@ -188,3 +190,43 @@ def a_request_has_its_time(scene: Scene) -> None:
     session.number += 1
     session.ask("reset").refused(Reason.STEP_TIMEOUT)
     before.close()
+
+
+#: HTTP/2: what a client begins with, empty SETTINGS behind it; and the types of frames.
+_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
+_PING = 6
+#: Seconds until a ping comes, until its lack of an answer ends the connection, and what a busy machine may add.
+_SILENT, _UNANSWERED, _LATE = 20.0, 10.0, 5.0
+
+
+@check("LEASE-9")
+def a_silent_connection_is_pinged(scene: Scene) -> None:
+    """After 20 s a connection that says nothing is pinged, and closed when no answer comes within 10 s."""
+    if scene.access.ca:
+        raise SkippedError("it is looked at in plain text only")
+    address = scene.access.host, int(scene.access.target.rpartition(":")[2])
+    began = time.monotonic()
+    with socket.create_connection(address, _SILENT + _UNANSWERED + _LATE) as connection:
+        connection.sendall(_PREFACE)
+        pinged = [time.monotonic() - began for kind in _frames(connection) if kind == _PING]
+    expect(bool(pinged), "a ping before the end of the connection")
+    expect(
+        pinged[0] < _SILENT + _LATE, f"a ping within {_SILENT + _LATE:g} s, not {pinged[0]:.1f} s"
+    )
+
+
+def _frames(connection: socket.socket) -> Iterator[int]:
+    """Yields the types of the frames of HTTP/2 until the server closes the connection.
+
+    Raises:
+        FailedError: It does not, in time.
+    """
+    with connection.makefile("rb") as read:
+        try:
+            while head := read.read(9):
+                read.read(int.from_bytes(head[:3], "big"))
+                yield head[3]
+        except TimeoutError:
+            raise FailedError("the end of a connection that answers no pings") from None
+        except ConnectionError:
+            return
