@@ -66,6 +66,13 @@ def tunnelled(count: int, **settings: Any) -> Iterator[tuple[Gateway, dict[str, 
 
 
 @pytest.fixture
+def gateway() -> Iterator[Gateway]:
+    running = Gateway().start()
+    yield running
+    running.kill()
+
+
+@pytest.fixture
 def two() -> Iterator[tuple[Gateway, dict[str, Server]]]:
     with tunnelled(2) as running:
         yield running
@@ -241,7 +248,8 @@ def test_a_tunnel_takes_scope_join_and_the_key_of_ones_own_registration(
     tmp_path: Path, tokens: dict[str, str]
 ) -> None:
     gateway = Gateway("--tokens", str(tmp_path / "tokens")).start()
-    with contextlib.closing(gateway.channel):
+    with contextlib.ExitStack() as stack:
+        stack.callback(gateway.kill)
         fake = FakeServer(gateway, tokens["node"])
         other = FakeServer(gateway, tokens["another"], "other")
         assert len(fake.key) == 16
@@ -258,7 +266,6 @@ def test_a_tunnel_takes_scope_join_and_the_key_of_ones_own_registration(
         assert refusal(fake.call(key=other.key)) == unknown
         fake.leave()
         gateway.wait_until(lambda: refusal(fake.call()) == unknown)
-    gateway.kill()
 
 
 def test_a_gateway_that_knows_no_tunnels_is_left_again() -> None:
@@ -285,8 +292,9 @@ def make_soon(gateway: Gateway) -> Any:
     return gateway.environments.Make.future(pb.MakeRequest(env_id=ENV), timeout=20.0)
 
 
-def test_a_connection_goes_over_the_last_call_of_its_server_and_ends_with_it() -> None:
-    gateway = Gateway().start()
+def test_a_connection_goes_over_the_last_call_of_its_server_and_ends_with_it(
+    gateway: Gateway,
+) -> None:
     fake = FakeServer(gateway)
     first = fake.call()
     making = make_soon(gateway)
@@ -298,11 +306,11 @@ def test_a_connection_goes_over_the_last_call_of_its_server_and_ends_with_it() -
     assert refusal(second) == grpc.StatusCode.UNAVAILABLE
     with pytest.raises(grpc.RpcError):
         making.result()
-    gateway.kill()
 
 
-def test_other_processes_of_the_gateways_machine_get_no_connection() -> None:
-    gateway = Gateway().start()
+def test_other_processes_of_the_gateways_machine_get_no_connection(
+    gateway: Gateway,
+) -> None:
     fake = FakeServer(gateway)
     call = fake.call()
     names = Path("/proc/net/unix").read_text(encoding="ascii").split()
@@ -316,7 +324,6 @@ def test_other_processes_of_the_gateways_machine_get_no_connection() -> None:
     fake.leave()
     with pytest.raises(grpc.RpcError):
         making.result()
-    gateway.kill()
 
 
 def resident(gateway: Gateway, line: str = "VmHWM:") -> int:
@@ -325,9 +332,10 @@ def resident(gateway: Gateway, line: str = "VmHWM:") -> int:
     return next(int(each.split()[1]) * 1024 for each in status if each.startswith(line))
 
 
-def test_what_a_client_does_not_read_is_bounded_and_keeps_nobody_waiting() -> None:
+def test_what_a_client_does_not_read_is_bounded_and_keeps_nobody_waiting(
+    gateway: Gateway,
+) -> None:
     imports = [*SETTINGS["imports"], "tests.farm.large_env"]
-    gateway = Gateway().start()
     with behind_nat(gateway, imports=imports):
         await_free(gateway, 1)
         local, remote = both(gateway)
@@ -348,4 +356,3 @@ def test_what_a_client_does_not_read_is_bounded_and_keeps_nobody_waiting() -> No
         replies.cancel()
         large.close()
         remote.close()
-    gateway.kill()
