@@ -135,14 +135,16 @@ def test_a_name_of_another_kind_passes_by_no_rule() -> None:
     assert refused.value.reason is Reason.INVALID_VALUE
 
 
-@pytest.fixture(scope="module")
-def public() -> Iterator[str]:
-    """Target of a server on every address of this machine."""
+@pytest.fixture(
+    scope="module", params=[{"host": "0.0.0.0"}, {"public": True}], ids=["address", "option"]
+)
+def public(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Target of a server on every address of this machine, or of one on loopback that others reach by a proxy."""
     with Server(
         ["FrozenLake-v1", "CartPole-v1", "tests/*"],
         imports=["tests.hosted_envs"],
         sys_path=(ROOT,),
-        host="0.0.0.0",
+        **request.param,
         insecure=True,
         allow_kwargs=["FrozenLake-v1=map_name:{4x4,8x8},is_slippery:bool"],
         allow_attributes=["grav*"],

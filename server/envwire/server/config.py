@@ -54,6 +54,11 @@ class ServerConfig(
                 "nothing to serve: name at least one environment id or pattern, such as CartPole-v1"
             )
         check_listening(self)
+        if self.public and not (self.tokens or self.insecure):
+            raise ValueError(
+                "--public is for a server that others reach through a proxy: give --tokens, or say --insecure when "
+                "all that reaches the proxy is trusted"
+            )
         self.check_tunnel(insecure=self.insecure)
         if self.openenv and self.tls_client_ca:
             raise ValueError(
@@ -70,7 +75,7 @@ class ServerConfig(
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        return is_loopback(self.host) and not self.tunnel
+        return is_loopback(self.host) and not (self.public or self.tunnel)
 
     @property
     def episodes_counted(self) -> bool:

@@ -157,6 +157,12 @@ def test_a_tunnel_takes_a_gateway_and_tls_on_the_way_there() -> None:
         ServerConfig(("a",), tunnel=True, join=("farm.example:1",), **protected)  # type: ignore[arg-type]
 
 
+def test_a_public_server_on_loopback_takes_tokens_and_is_no_server_of_this_machine_only() -> None:
+    with pytest.raises(ValueError, match=r"--public .* --tokens"):
+        ServerConfig(("a",), public=True)
+    assert not ServerConfig(("a",), public=True, insecure=True).loopback
+
+
 def test_through_a_tunnel_others_than_this_machine_reach_a_server() -> None:
     assert ServerConfig(("a",), join=("localhost:1",)).loopback
     assert not ServerConfig(("a",), join=("localhost:1",), tunnel=True).loopback

@@ -48,6 +48,13 @@ class SafetySettings:
             per_group=PerGroup.INHERITED,
         ),
     ] = ()
+    public: Annotated[
+        bool,
+        _about(
+            "Apply the rules of a public address on loopback too: for a server that others reach through a proxy or a "
+            "forwarded port. It takes --tokens."
+        ),
+    ] = False
     tls_cert: Annotated[
         FilePath, _about("PEM file of the server's certificate; it is reloaded when it changes.")
     ] = ""
