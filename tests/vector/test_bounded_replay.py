@@ -158,7 +158,7 @@ def test_members_without_a_generator_are_replayed_from_the_seed(
 
 
 def test_an_episode_that_was_too_long_is_no_obstacle_once_it_is_over(fragile: Server) -> None:
-    """The tape begins again with the next episodes."""
+    """The log begins again with the next episodes."""
     family = FAMILIES["gymnasium"]
     twin = family.local("Pendulum-v1", 2)
     env = remote(family, fragile, "Pendulum-v1", 2, sessions=1, replay_limit=150)

@@ -65,10 +65,10 @@ class Story:
 
     def replayed(self) -> list[int]:
         """Returns what another environment takes when the recording is replayed to it."""
-        env, (tape,) = Ledger(), self.recording.tapes()
+        env, (log,) = Ledger(), self.recording.logs()
         part = pb.ReplayRequest()
-        tape.part(0, part)
-        tape.check(0, Link(env).ask(Replay(part)))
+        log.part(0, part)
+        log.check(0, Link(env).ask(Replay(part)))
         return env.taken
 
 

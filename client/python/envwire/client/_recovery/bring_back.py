@@ -60,7 +60,7 @@ def bring_back(label: object, recording: Recording, error: Exception) -> Flow[No
 
 
 def replay(recording: Recording, loss: Loss = NO_LOSS) -> Flow[None]:
-    """Replays a recording to a new environment: the short tape first, then the long tape if the answers differ.
+    """Replays a recording to a new environment: the short log first, then the long log if the answers differ.
 
     Args:
         recording: The requests to replay.
@@ -70,38 +70,38 @@ def replay(recording: Recording, loss: Loss = NO_LOSS) -> Flow[None]:
         ReplayMismatchError: The answers differ from the recorded ones.
         ReplayError: The recording cannot be replayed here.
     """
-    first, *others = recording.tapes()
+    first, *others = recording.logs()
     try:
-        yield from _replay_tape(first, loss)
+        yield from _replay_log(first, loss)
     except ReplayMismatchError:
         if not others:
             raise
         _log.info("an episode alone does not bring it back; replaying %d requests", len(others[0]))
         yield Kill(close=True)
         yield MakeAgain()
-        yield from _replay_tape(others[0], loss)
+        yield from _replay_log(others[0], loss)
 
 
-def replay_first_tape(recording: Recording) -> Asking[None]:
+def replay_first_log(recording: Recording) -> Asking[None]:
     """Replays a recording to a new session while the old one still exists; it sends requests and makes no sessions.
 
     Raises:
         ReplayMismatchError: The answers differ from the recorded ones.
         ReplayError: The recording cannot be replayed here.
     """
-    tapes = recording.tapes()
-    if not tapes:
+    logs = recording.logs()
+    if not logs:
         raise ReplayError("there were more requests than are recorded")
-    yield from _replay_tape(tapes[0], recording.left())
+    yield from _replay_log(logs[0], recording.left())
 
 
-def _replay_tape(tape: Replayable, loss: Loss) -> Asking[None]:
+def _replay_log(log: Replayable, loss: Loss) -> Asking[None]:
     served = 0
-    while served < len(tape):
+    while served < len(log):
         part = pb.ReplayRequest(epoch=loss.epoch, loss=loss.reason)
-        tape.part(served, part)
+        log.part(served, part)
         answer: pb.ReplayResponse = yield Ask(Replay(part))
-        tape.check(served, answer)
+        log.check(served, answer)
         if answer.served <= served:
             raise ReplayError(f"the server served none of the requests from {served} on")
         served = answer.served

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from envwire.client._errors.losses import ENDS, is_lost
-from envwire.client._recovery.bring_back import bring_back, replay_first_tape
+from envwire.client._recovery.bring_back import bring_back, replay_first_log
 from envwire.client._recovery.flows import Ask, Asking, Flow, MakeAgain
 from envwire.client._session.attribute_operations import GetRandom
 from envwire.client._session.operations import Operation, Reset
@@ -187,7 +187,7 @@ class Replay(_UnreachableIsLost):
 
     def arrive(self) -> Asking[None]:
         """Replays the recording."""
-        yield from replay_first_tape(self._recording)
+        yield from replay_first_log(self._recording)
 
     def copy(self) -> RecoveryStrategy:
         """Returns the strategy of a copy of the environment, with its own copy of the recording."""

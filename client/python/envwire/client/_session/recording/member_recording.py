@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import Any
 
-from envwire.client._session.recording.member_tape import MemberTape
+from envwire.client._session.recording.member_request_log import MemberRequestLog
 from envwire.client._session.recording.recording import RESET_MASK, Recording, Replayable, seeds_all
 from envwire.codec import decode_value, envwire_family
 from envwire.codec.digests import digested_message
@@ -22,7 +22,7 @@ class MemberRecording(Recording):
     """The recording of one session of a vector environment.
 
     Args:
-        limit: Most requests on a tape.
+        limit: Most requests in a log.
         size: Number of members.
         render_mode: The environments' render mode.
     """
@@ -34,18 +34,18 @@ class MemberRecording(Recording):
     def begin(self) -> None:
         """Starts over: the environments are new ones."""
         super().begin()
-        self._members = MemberTape(self._size, self._limit, self._lasting.copy())
+        self._members = MemberRequestLog(self._size, self._limit, self._lasting.copy())
 
-    def tapes(self) -> Sequence[Replayable]:
-        """Returns the tapes that can be replayed, in the order to try."""
+    def logs(self) -> Sequence[Replayable]:
+        """Returns the logs that can be replayed, in the order to try."""
         if self._saves or self._members.overflowed:
-            return super().tapes()
-        return [self._members, *super().tapes()]
+            return super().logs()
+        return [self._members, *super().logs()]
 
     def _reset(self, request: pb.ResetRequest) -> None:
         super()._reset(request)
         if seeds_all(request):
-            self._members = MemberTape(self._size, self._limit, self._lasting.copy())
+            self._members = MemberRequestLog(self._size, self._limit, self._lasting.copy())
 
     def _add(self, request: bytes, reply: Reply | None) -> None:
         if reply is None:

@@ -1,10 +1,10 @@
 """Records the requests of an environment and digests of its answers, for replay.
 
-Only requests that change an environment are recorded, on two tapes. The long tape begins at the last reset with a seed,
-preceded by all earlier requests that set attributes or called methods. The short tape begins at the last reset, if the
+Only requests that change an environment are recorded, in two logs. The long log begins at the last reset with a seed,
+preceded by all earlier requests that set attributes or called methods. The short log begins at the last reset, if the
 state of the environment's generator at that moment is known, preceded by the requests whose effects outlast an episode:
-the seeded reset, attributes and methods. The short tape repeats one episode, however long the run was. If the
-environment keeps other state from episode to episode, the short tape's digest differs, and the long tape is replayed.
+the seeded reset, attributes and methods. The short log repeats one episode, however long the run was. If the
+environment keeps other state from episode to episode, the short log's digest differs, and the long log is replayed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from envwire.client._session.recording.chunk_recording import split_chunk
-from envwire.client._session.recording.tape import KEPT, Tape
+from envwire.client._session.recording.request_log import KEPT, RequestLog
 from envwire.client.errors import ReplayError
 from envwire.codec import Reason, decode_fault, decode_value, envwire_family
 from envwire.codec.digests import digested
@@ -83,7 +83,7 @@ class Recording:
     """The recording of one environment, over all its sessions.
 
     Args:
-        limit: Most requests on a tape.
+        limit: Most requests in a log.
         render_mode: The environment's render mode.
 
     Attributes:
@@ -108,27 +108,27 @@ class Recording:
 
     def begin(self) -> None:
         """Starts over: the environment is a new one."""
-        self._long = Tape(self._limit)
-        self._short: Tape | None = None
-        #: The requests that precede each short tape.
-        self._lasting = Tape(self._limit)
+        self._long = RequestLog(self._limit)
+        self._short: RequestLog | None = None
+        #: The requests that precede each short log.
+        self._lasting = RequestLog(self._limit)
         self._saves = False
         self.rooted = False
 
     def __len__(self) -> int:
         """Returns the number of requests that a replay would repeat."""
-        tapes = self.tapes()
-        return len(tapes[0]) if tapes else 0
+        logs = self.logs()
+        return len(logs[0]) if logs else 0
 
     @property
     def overflowed(self) -> bool:
         """Whether there were more requests than the limit, so that nothing can be replayed."""
-        return not self.tapes()
+        return not self.logs()
 
-    def tapes(self) -> Sequence[Replayable]:
-        """Returns the tapes that can be replayed, in the order to try."""
-        tapes = (self._short, self._long)
-        return [tape for tape in tapes if tape is not None and not tape.overflowed]
+    def logs(self) -> Sequence[Replayable]:
+        """Returns the logs that can be replayed, in the order to try."""
+        logs = (self._short, self._long)
+        return [log for log in logs if log is not None and not log.overflowed]
 
     def copy(self) -> Recording:
         """Returns an independent copy of the recording."""
@@ -173,7 +173,7 @@ class Recording:
             self._lasting.add(request, None)
 
     def _reset(self, request: pb.ResetRequest) -> None:
-        """Begins a new tape, if a reset makes the requests before it irrelevant."""
+        """Begins a new log, if a reset makes the requests before it irrelevant."""
         seeded, known = seeds_all(request), request.HasField("np_random")
         self.rooted = self.rooted or seeded or known
         if self._saves:  # only a full replay creates the saved states again

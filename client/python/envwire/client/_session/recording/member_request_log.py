@@ -1,6 +1,6 @@
-"""The tape of a vector environment: it begins with the current episode of each member.
+"""The log of a vector environment: it begins with the current episode of each member.
 
-Members' episodes begin at different requests. The tape starts with the earliest one, and a replay adds each member at
+Members' episodes begin at different requests. The log starts with the earliest one, and a replay adds each member at
 the start of its own episode: `MemberStart` holds that position, and the state of the member's generator before it.
 Answers are compared from the first request in which all members take part. At least one block of requests has to be
 compared, so a member whose current episode began too recently starts with an earlier episode.
@@ -15,7 +15,13 @@ from itertools import islice
 from typing import NamedTuple
 
 from envwire.client._session.recording.recording import outlasts_episodes
-from envwire.client._session.recording.tape import MOST_BYTES, Tape, memory_of, mismatch, one_part
+from envwire.client._session.recording.request_log import (
+    MOST_BYTES,
+    RequestLog,
+    memory_of,
+    mismatch,
+    one_part,
+)
 from envwire.codec.digests import CHECKPOINT, Digested, RollingDigest
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import spaces_pb2
@@ -39,16 +45,16 @@ class _Proof:
     digest: RollingDigest = field(default_factory=RollingDigest)
 
 
-class MemberTape:
+class MemberRequestLog:
     """Requests to a vector environment since its members' current episodes began. Positions count all requests.
 
     Args:
         size: Number of members.
-        limit: Most requests on the tape. When there are more, it starts over with the next episodes.
+        limit: Most requests in the log. When there are more, it starts over with the next episodes.
         lasting: The requests whose effects outlast episodes; they precede the others.
     """
 
-    def __init__(self, size: int, limit: int, lasting: Tape) -> None:
+    def __init__(self, size: int, limit: int, lasting: RequestLog) -> None:
         self._limit = limit
         self._block = min(CHECKPOINT, max(1, limit // 4))
         self._lasting = lasting
@@ -68,7 +74,7 @@ class MemberTape:
         return len(self._lasting) + len(self._requests)
 
     def unknown(self) -> list[int]:
-        """Returns the members that cannot be replayed, because the tape has no reset from which they could start."""
+        """Returns the members that cannot be replayed, because the log has no reset from which they could start."""
         begin = self._proofs[0].begin
         return [
             index
@@ -78,7 +84,7 @@ class MemberTape:
 
     @property
     def overflowed(self) -> bool:
-        """Whether the tape cannot be replayed at present."""
+        """Whether the log cannot be replayed at present."""
         return self._lasting.overflowed or bool(self.unknown())
 
     def add(self, request: bytes, answer: Digested | None, starts: Starts) -> None:

@@ -1,4 +1,4 @@
-"""Tapes: recorded requests in order, with a digest of their answers."""
+"""Request logs: recorded requests in order, with a digest of their answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envwire.wire.envelope import REQUESTS
 
 #: Most bytes of requests in one message.
 _PART_BYTES = 1024 * 1024
-#: Most bytes of requests on one tape.
+#: Most bytes of requests in one log.
 MOST_BYTES = 256 * 1024 * 1024
 #: Memory of a bytes object and its place in a list, beside the content.
 _OVERHEAD_BYTES = 48
@@ -20,14 +20,14 @@ _OVERHEAD_BYTES = 48
 KEPT = ("set_attribute", "call_method")
 
 
-class Tape:
+class RequestLog:
     """Recorded requests in order, with a digest of their answers.
 
     Args:
-        limit: Most requests on the tape, which also holds at most 256 MiB.
+        limit: Most requests in the log, which also holds at most 256 MiB.
 
     Attributes:
-        overflowed: Whether there were more requests, so that the tape cannot be replayed.
+        overflowed: Whether there were more requests, so that the log cannot be replayed.
     """
 
     def __init__(self, limit: int) -> None:
@@ -42,9 +42,9 @@ class Tape:
         """Returns the number of requests."""
         return len(self._requests)
 
-    def copy(self) -> Tape:
+    def copy(self) -> RequestLog:
         """Returns an independent copy."""
-        clone = Tape(self._limit)
+        clone = RequestLog(self._limit)
         clone._requests, clone._unseen = list(self._requests), set(self._unseen)
         clone._bytes = self._bytes
         clone._digest, clone.overflowed = self._digest.copy(), self.overflowed
@@ -62,9 +62,9 @@ class Tape:
         self._digest.add_digested(answer)
         self._requests.append(request)
 
-    def lasting(self) -> Tape:
-        """Returns a tape with only the requests that set attributes or called methods."""
-        kept = Tape(self._limit)
+    def lasting(self) -> RequestLog:
+        """Returns a log with only the requests that set attributes or called methods."""
+        kept = RequestLog(self._limit)
         kept.overflowed = self.overflowed
         for each in self._requests:
             if REQUESTS.kind(each) in KEPT:
@@ -106,7 +106,7 @@ def one_part(requests: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def memory_of(request: bytes) -> int:
-    """Returns the bytes of memory that a request takes on a tape."""
+    """Returns the bytes of memory that a request takes in a log."""
     return len(request) + _OVERHEAD_BYTES
 
 

@@ -1,4 +1,4 @@
-"""The tape of a vector environment: what is on it after any number of requests, and where members begin."""
+"""The log of a vector environment: what is in it after any number of requests, and where members begin."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from envwire.client._session.recording.member_recording import MemberRecording
-from envwire.client._session.recording.member_tape import MemberTape
-from envwire.client._session.recording.tape import Tape
+from envwire.client._session.recording.member_request_log import MemberRequestLog
+from envwire.client._session.recording.request_log import RequestLog
 from envwire.client.errors import ReplayMismatchError
 from envwire.codec import encode_value
 from envwire.codec.digests import RollingDigest
@@ -26,15 +26,15 @@ def state(number: int) -> spaces_pb2.RandomState:
     return spaces_pb2.RandomState(bit_generator=str(number))
 
 
-def tape(size: int = 2, limit: int = 1000) -> MemberTape:
-    return MemberTape(size, limit, Tape(limit))
+def log(size: int = 2, limit: int = 1000) -> MemberRequestLog:
+    return MemberRequestLog(size, limit, RequestLog(limit))
 
 
 def answer(number: int) -> list[bytes | memoryview]:
     return [b"%d" % number]
 
 
-def step(of: MemberTape, numbers: range, every: dict[int, int]) -> None:
+def step(of: MemberRequestLog, numbers: range, every: dict[int, int]) -> None:
     """Adds steps; members are reset every so many of them."""
     for number in numbers:
         starts = {index: state(number) for index, each in every.items() if number % each == 0}
@@ -48,7 +48,7 @@ def whole(of: Any) -> pb.ReplayRequest:
 
 
 def test_a_member_begins_with_its_last_episode_before_a_block_of_answers_of_all() -> None:
-    recorded = tape()
+    recorded = log()
     step(recorded, range(1000), {0: 7, 1: 50})
     request = whole(recorded)
     # Digests begin every 64 answers: the older of two at 896. Before it, members were reset at 889 and at 850.
@@ -61,7 +61,7 @@ def test_a_member_begins_with_its_last_episode_before_a_block_of_answers_of_all(
 
 
 def test_the_answers_of_all_members_are_compared() -> None:
-    recorded = tape()
+    recorded = log()
     step(recorded, range(1000), {0: 7, 1: 50})
     digest = RollingDigest()
     for number in range(896, 1000):
@@ -73,7 +73,7 @@ def test_the_answers_of_all_members_are_compared() -> None:
 
 
 def test_a_member_whose_resets_tell_no_state_cannot_be_brought_back() -> None:
-    recorded = tape()
+    recorded = log()
     step(recorded, range(300), {0: 7})
     assert recorded.overflowed
     assert recorded.unknown() == [1]
@@ -83,7 +83,7 @@ def test_a_member_whose_resets_tell_no_state_cannot_be_brought_back() -> None:
 
 
 def test_it_begins_again_behind_an_episode_that_is_too_long() -> None:
-    recorded = tape(size=1, limit=100)
+    recorded = log(size=1, limit=100)
     step(recorded, range(1, 100), {0: 1000})
     assert recorded.overflowed
     step(recorded, range(1000, 1090), {0: 30})
@@ -92,7 +92,7 @@ def test_it_begins_again_behind_an_episode_that_is_too_long() -> None:
 
 
 def test_what_outlasts_episodes_goes_before_them() -> None:
-    recorded = tape(size=1)
+    recorded = log(size=1)
     recorded.add(SET, answer(0), {})
     step(recorded, range(1000), {0: 10})
     request = whole(recorded)
@@ -103,9 +103,9 @@ def test_what_outlasts_episodes_goes_before_them() -> None:
 
 
 def test_it_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._session.recording.member_tape.MOST_BYTES", 10_000)
-    monkeypatch.setattr("envwire.client._session.recording.tape.MOST_BYTES", 10_000)
-    recorded, long = tape(size=1, limit=10_000), Tape(10_000)
+    monkeypatch.setattr("envwire.client._session.recording.member_request_log.MOST_BYTES", 10_000)
+    monkeypatch.setattr("envwire.client._session.recording.request_log.MOST_BYTES", 10_000)
+    recorded, long = log(size=1, limit=10_000), RequestLog(10_000)
     for number in range(300):
         recorded.add(STEP, answer(number), {} if number else {0: None})
         long.add(STEP, answer(number))
@@ -146,9 +146,9 @@ def test_a_seed_is_as_good_as_a_state(
     for _ in range(200):
         recording.note(STEP, Reply(pb.InteractResponse(step=pb.StepResponse()).SerializeToString()))
     known = len(starts) == 3
-    assert len(recording.tapes()) == 1 + known
+    assert len(recording.logs()) == 1 + known
     if known:
-        found = {each.member: each for each in whole(recording.tapes()[0]).member_starts}
+        found = {each.member: each for each in whole(recording.logs()[0]).member_starts}
         for index, expected in starts.items():
             assert found[index].HasField("np_random") == (expected is not None)
             assert expected is None or found[index].np_random == expected
@@ -161,7 +161,7 @@ def test_attributes_survive_a_recording_that_was_too_long() -> None:
     for _ in range(50):
         recording.note(STEP, Reply(pb.InteractResponse(step=pb.StepResponse()).SerializeToString()))
     recording.note(seeded(3), reset_answer())
-    for each in recording.tapes():
+    for each in recording.logs():
         request = pb.ReplayRequest()
         each.part(0, request)
         assert request.requests[0] == SET
