@@ -6,8 +6,8 @@ import asyncio
 import gc
 import secrets
 import time
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -131,18 +131,27 @@ async def gateway(
     target = bind(server, config, server_tls(config))
     http_routes = partial(_http_routes, access, registry, tally, allocator, queue, clock)
     upkeep = Upkeep(registry, routes, clock)
-    thresholds = gc.get_threshold()
-    gc.set_threshold(*_COLLECT)
     try:
         await server.start()
         await health.set(health_pb2.HealthCheckResponse.SERVING)
         async with http_port(config, config.http_port, http_routes):
-            yield Running(target, registry, queue.__len__)
+            with _rare_collections():
+                yield Running(target, registry, queue.__len__)
     finally:
         await upkeep.stop()
         await server.stop(_STOP_GRACE_SECONDS)
         await routes.close()
-        gc.set_threshold(*thresholds)
+
+
+@contextmanager
+def _rare_collections() -> Generator[None]:
+    """Sets the thresholds of the garbage collector."""
+    before = gc.get_threshold()
+    gc.set_threshold(*_COLLECT)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def _http_routes(

@@ -237,9 +237,9 @@ class Registry:
         self.advance(now)
         for registered, share in shares.items():
             member = self._by_run.get(registered.incarnation, registered)
-            uncounted = member.answered(share)
+            member.answered(share)
             if kept and member.hello.keeps_slots:
-                member.reserved += uncounted  # until its next report
+                member.reserved += share  # until its next report
             elif kept:
                 member.held += share
                 self._holds.append((now + HELD_SECONDS, member, share))

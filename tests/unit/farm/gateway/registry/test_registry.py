@@ -368,11 +368,13 @@ def test_a_session_that_the_server_reports_before_it_answers_counts_once(farm: F
     assert member.load == 2
 
 
-def test_so_do_slots_that_are_kept(farm: Farm) -> None:
+def test_slots_that_are_kept_count_though_a_report_came_before_the_server_kept_them(
+    farm: Farm,
+) -> None:
+    """Its answer comes over the registration, as its reports do: those that come earlier do not count the slots."""
     member = farm.add("a", slots=4, keeps_slots=True)
     shares = farm.registry.divide(POLE, 2, farm.now)
-    load = farm_pb2.ServerLoad(reserved_slots=2)
-    farm.registry.report(member, load, farm.now)
+    farm.report(member)
     farm.registry.settle_shares(shares or {}, kept=True, now=farm.now)
     assert member.load == 2
 
