@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envwire.server._auth.make_bounds import MAX_KWARGS, MAX_NAME_CHARACTERS, MAX_WRAPPERS
-from envwire.server._auth.reloading import REST_SECONDS
+from envwire.server._auth.reloading import SETTLE_SECONDS
 from envwire.server._front.grpc.health import MAX_WATCHING
 from envwire.server._front.sessions.backlog import MAX_PENDING
 from envwire.server._processes.process import GRACE_SECONDS
@@ -30,7 +30,7 @@ _ROWS = dict(
         ("requests that wait", f"{MAX_PENDING}"),
         ("strangers that watch", f"{MAX_WATCHING}"),
         ("states that one", f"{MOST_STATES}, in {MOST_BYTES} bytes"),
-        ("seconds until a token", f"{REST_SECONDS:g}"),
+        ("seconds until a token", f"{SETTLE_SECONDS:g}"),
         ("seconds until what", f"{GRACE_SECONDS:g}"),
     ],
 )

@@ -12,7 +12,7 @@ from envwire.codec.durations import to_duration, to_seconds
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.registering import Registering
-from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
@@ -83,7 +83,7 @@ class FarmService:
         request = pb.AllocateRequest.FromString(raw)
         if not 1 <= request.count <= _MOST_ALLOCATED:
             raise _malformed(f"count is {request.count}; it must be 1 to {_MOST_ALLOCATED}")
-        want = Want(
+        requirements = Requirements(
             request.env_id,
             request.library,
             dict(request.labels),
@@ -93,7 +93,7 @@ class FarmService:
         )
         wait = to_seconds(request.wait)
         with self._quotas.claim(client, request.count) as claim:
-            shares = await self._allocator.allocate(want, request.count, wait, claim)
+            shares = await self._allocator.allocate(requirements, request.count, wait, claim)
         allocations = [
             pb.Allocation(
                 address=share.member.address,

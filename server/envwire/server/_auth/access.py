@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from envwire.codec import FaultError, Reason
-from envwire.server._auth.client import BY_TOKEN, OF_THE_FARM, Client
-from envwire.server._auth.scopes import LOCAL, ORDINARY, PLAYING, Scope
+from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
+from envwire.server._auth.scopes import DEFAULT_SCOPES, LOCAL, PLAY_SCOPES, Scope
 from envwire.server._auth.tickets import Tickets
 from envwire.server._auth.tokens import Token, TokenFile
 from envwire.server._settings.listening import Listening
@@ -68,7 +68,7 @@ class Access:
         known: tuple[Token, ...] = (),
     ) -> None:
         self._tokens = TokenFile(config.tokens, clock, known) if config.tokens else None
-        self._scopes = LOCAL if config.loopback else ORDINARY
+        self._scopes = LOCAL if config.loopback else DEFAULT_SCOPES
         self.tickets = Tickets()
         self._listed: tuple[Token, ...] = ()
         self._players: set[str] = set()
@@ -99,10 +99,10 @@ class Access:
         ticket = self.tickets.read(signed)
         name = ticket.principal
         known = self._tokens is not None and any(
-            BY_TOKEN + token.name == name for token in self._tokens.tokens()
+            TOKEN_PREFIX + token.name == name for token in self._tokens.tokens()
         )
         return Client(
-            name if known else OF_THE_FARM + name,
+            name if known else FARM_PREFIX + name,
             frozenset({Scope.PLAY}),
             ticket=ticket,
             reservation=ticket.nonce,
@@ -125,12 +125,14 @@ class Access:
 
     def revoked(self, name: str) -> bool:
         """Returns whether a client's token was removed from the file, or lost the scope to play."""
-        if self._tokens is None or not name.startswith(BY_TOKEN):
+        if self._tokens is None or not name.startswith(TOKEN_PREFIX):
             return False
         tokens = self._tokens.tokens()
         if tokens is not self._listed:
             self._listed = tokens
-            self._players = {BY_TOKEN + token.name for token in tokens if token.scopes & PLAYING}
+            self._players = {
+                TOKEN_PREFIX + token.name for token in tokens if token.scopes & PLAY_SCOPES
+            }
         return name not in self._players
 
     def _by_token(self, tokens: TokenFile, authorization: str) -> Client:
@@ -147,7 +149,9 @@ class Access:
                 Reason.UNAUTHENTICATED,
                 "this server does not know the token; ask its operator for one (`envwire token NAME` makes it)",
             )
-        return Client(BY_TOKEN + token.name, token.scopes, servers=token.servers, quota=token.quota)
+        return Client(
+            TOKEN_PREFIX + token.name, token.scopes, servers=token.servers, quota=token.quota
+        )
 
 
 @lru_cache(4096)

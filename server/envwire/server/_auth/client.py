@@ -33,9 +33,9 @@ _SUFFICIENT: dict[str, frozenset[Scope]] = {
 
 
 #: Prefix of the name of a client with a token.
-BY_TOKEN = "token "  # noqa: S105 - no secret
+TOKEN_PREFIX = "token "  # noqa: S105 - no secret
 #: Prefix of the name of a client with a gateway's ticket, unless its token is in the server's file as well.
-OF_THE_FARM = "farm's "
+FARM_PREFIX = "farm's "
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Client:
         A farm can know another client by the same name only if no tokens are used. Watching is then possible only on
         loopback, with the gateway on this machine, too.
         """
-        return owner in (self.name, OF_THE_FARM + self.name)
+        return owner in (self.name, FARM_PREFIX + self.name)
 
     def check(self, kind: str) -> None:
         """Refuses a request that no scope of the client allows.

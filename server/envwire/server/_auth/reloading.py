@@ -16,7 +16,7 @@ _log = logging.getLogger("envwire.server")
 _T = TypeVar("_T")
 
 #: A file that has not changed for this many seconds is complete. Programs that write in place empty the file first.
-REST_SECONDS = 1.0
+SETTLE_SECONDS = 1.0
 
 
 class Reloaded(Generic[_T]):
@@ -35,7 +35,7 @@ class Reloaded(Generic[_T]):
         OSError: The files cannot be read at the start.
 
     Attributes:
-        rested: Whether the files have been unchanged for `REST_SECONDS`, as of the last `get`.
+        settled: Whether the files have been unchanged for `SETTLE_SECONDS`, as of the last `get`.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Reloaded(Generic[_T]):
         self._read = read
         self._clock = clock
         self._changed_at = clock()
-        self.rested = False
+        self.settled = False
         self._lock = threading.Lock()  # gRPC calls from its own threads
         self._seen: list[tuple[int, int, int] | None] = self._signature()
         self._value = read()
@@ -59,7 +59,7 @@ class Reloaded(Generic[_T]):
             try:
                 self._look()
             except (OSError, ValueError) as error:
-                if not self.rested:  # the error of a rested file was logged before
+                if not self.settled:  # the error of a settled file was logged before
                     _log.warning(
                         "%s: not taken, the former stays: %s",
                         ", ".join(map(str, self._paths)),
@@ -70,10 +70,10 @@ class Reloaded(Generic[_T]):
     def _look(self) -> None:
         seen = self._signature()
         if seen != self._seen:
-            self._seen, self._changed_at, self.rested = seen, self._clock(), False
+            self._seen, self._changed_at, self.settled = seen, self._clock(), False
             self._take(self._read())
-        elif not self.rested and self._clock() - self._changed_at >= REST_SECONDS:
-            self.rested = True
+        elif not self.settled and self._clock() - self._changed_at >= SETTLE_SECONDS:
+            self.settled = True
             # Read again: two changes within one tick of the file system's clock look like one.
             self._take(self._read())
 

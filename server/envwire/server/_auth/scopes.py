@@ -25,7 +25,7 @@ class Scope(str, Enum):
 EVERYTHING = frozenset(Scope)
 #: Scopes of clients without a token, at a public address and at one that only this machine can reach. A hostile
 #: environment can become such a client of its own server, so no client is an operator without a token.
-ORDINARY = frozenset({Scope.PLAY, Scope.OBSERVE})
+DEFAULT_SCOPES = frozenset({Scope.PLAY, Scope.OBSERVE})
 LOCAL = EVERYTHING - {Scope.ADMIN}
 #: Scopes of which each is enough to drive a session.
-PLAYING = frozenset({Scope.PLAY, Scope.ADMIN})
+PLAY_SCOPES = frozenset({Scope.PLAY, Scope.ADMIN})

@@ -176,9 +176,9 @@ class TokenFile:
     def tokens(self) -> tuple[Token, ...]:
         """Returns all tokens; the same object until they change."""
         listed = self._reloaded.get()
-        if listed is not self._listed or (self._known is not listed and self._reloaded.rested):
+        if listed is not self._listed or (self._known is not listed and self._reloaded.settled):
             self._listed = listed
-            self._known = listed if self._reloaded.rested else self._with_missing(listed)
+            self._known = listed if self._reloaded.settled else self._with_missing(listed)
         return self._known
 
     def _with_missing(self, listed: tuple[Token, ...]) -> tuple[Token, ...]:

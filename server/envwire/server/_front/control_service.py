@@ -76,7 +76,7 @@ class ControlService:
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         """Makes a session, once per request id."""
         making = partial(self._make, request, client)
-        return await self._kept.once(client.name, request, making)
+        return await self._kept.run_once(client.name, request, making)
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         if self._reloading is not None:

@@ -170,7 +170,7 @@ class Front:
         return reply
 
     async def _exchange(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
-        known = self._sessions.recognise(raw)
+        known = self._sessions.find_by_header(raw)
         if known is not None and (stream is None or stream.uses(known[0])):
             client.check("step")
             session, step = known

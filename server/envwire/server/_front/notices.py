@@ -25,13 +25,13 @@ class Notices:
         if self._stops_at is None:
             self._stops_at = self._clock() + seconds
 
-    def beside(self) -> bytes:
+    def response_suffix(self) -> bytes:
         """Returns the bytes to append to an InteractResponse; empty without a notice."""
         if self._stops_at is None:
             return b""
         return pb.InteractResponse(notices=self._notices(self._stops_at)).SerializeToString()
 
-    def trailing(self) -> bytes:
+    def trailing_metadata(self) -> bytes:
         """Returns the NoticeList for a unary call's trailing metadata; empty without a notice."""
         if self._stops_at is None:
             return b""

@@ -61,7 +61,7 @@ class Upkeep:
         self._sessions.discount_stall(asleep)
         self._sessions.sweep()
         self._sweep_more()
-        self._sessions.evict(self._access.revoked)
+        self._sessions.end_revoked(self._access.revoked)
         if self._clock() >= self._heap_at:
             self._heap_at = self._clock() + _HEAP_SECONDS
             self._heap.look()

@@ -19,13 +19,15 @@ from envwire.v1 import environment_pb2, spaces_pb2
 
 def mirror(env: Any, message: environment_pb2.RandomMirror) -> None:
     """Writes the state and seed of the innermost environment's generator, without creating either."""
-    tell(env, message)
+    write_state(env, message)
     seed = getattr(env.unwrapped, "_np_random_seed", None)
     if seed is not None:
         encode_value(seed, message.np_random_seed, "np_random_seed", opaque=True)
 
 
-def tell(env: Any, message: environment_pb2.RandomMirror | environment_pb2.MemberReset) -> None:
+def write_state(
+    env: Any, message: environment_pb2.RandomMirror | environment_pb2.MemberReset
+) -> None:
     """Writes the state of the innermost environment's generator, if it has one that can be sent."""
     generator = getattr(env.unwrapped, "_np_random", None)
     if isinstance(generator, np.random.Generator):

@@ -22,7 +22,7 @@ def reply_too_large(length: int, limit: int) -> FaultError:
     )
 
 
-def afresh(fault: FaultError) -> FaultError:
+def copy_fault(fault: FaultError) -> FaultError:
     """Returns a copy of the fault: an exception that is raised repeatedly accumulates tracebacks."""
     return FaultError(
         fault.reason,

@@ -69,17 +69,17 @@ class Frame(NamedTuple):
     message: bytes
 
 
-def pack_header(kind: Kind, session: int, length: int = 0, where: int = 0) -> bytes:
+def pack_header(kind: Kind, session: int, length: int = 0, slot: int = 0) -> bytes:
     """Returns the header of a message of `length` bytes, which follow it or are in a message slot."""
-    return _HEADER.pack(length, where, session, kind)
+    return _HEADER.pack(length, slot, session, kind)
 
 
-def _take(message_slots: MessageSlots | None, where: int, length: int) -> bytes:
+def _take(message_slots: MessageSlots | None, slot: int, length: int) -> bytes:
     """Returns a message from the message slots."""
     if message_slots is None:
         raise FrameError("a message in shared memory that this link has not")
     try:
-        return message_slots.take(where, length)
+        return message_slots.take(slot, length)
     except MessageSlotsError as error:
         raise FrameError(str(error)) from error
 
@@ -113,11 +113,11 @@ class FrameReader:
         frames: list[Frame] = []
         start, available = 0, len(data)
         while (end := start + HEADER_BYTES) <= available:
-            length, where, session, kind = _HEADER.unpack_from(data, start)
+            length, slot, session, kind = _HEADER.unpack_from(data, start)
             if length > self._limit:
                 raise FrameError(f"a frame of {length} bytes exceeds the limit of {self._limit}")
-            if where:
-                message = _take(self._message_slots, where, length)
+            if slot:
+                message = _take(self._message_slots, slot, length)
             elif (end := end + length) > available:
                 break
             else:
@@ -154,8 +154,8 @@ class FrameSocket:
             behind: Another frame, sent together with this one.
         """
         length = sum(map(len, buffers))
-        if self._message_slots is not None and (where := self._message_slots.put(buffers, length)):
-            self._socket.sendall(pack_header(kind, session, length, where) + behind)
+        if self._message_slots is not None and (slot := self._message_slots.put(buffers, length)):
+            self._socket.sendall(pack_header(kind, session, length, slot) + behind)
         else:
             head = pack_header(kind, session, length)
             send_gathered(self._socket, [head, *buffers, behind])
@@ -176,10 +176,10 @@ class FrameSocket:
             return None
         while len(data) < HEADER_BYTES:
             data += self._more(HEADER_BYTES - len(data))
-        length, where, session, kind = _HEADER.unpack_from(data)
-        if where:
+        length, slot, session, kind = _HEADER.unpack_from(data)
+        if slot:
             self._rest = data[HEADER_BYTES:]
-            return Frame(kind, session, _take(self._message_slots, where, length))
+            return Frame(kind, session, _take(self._message_slots, slot, length))
         end = HEADER_BYTES + length
         if len(data) < end:
             data += self._more_exactly(end - len(data))

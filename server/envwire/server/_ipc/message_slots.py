@@ -63,24 +63,24 @@ class MessageSlots:
         self._scoreboard.mark(slot, True)
         return slot + 1
 
-    def take(self, where: int, length: int) -> bytes:
+    def take(self, slot: int, length: int) -> bytes:
         """Reads a message and frees its slot.
 
         Args:
-            where: Its slot, as returned by the other end's `put`.
+            slot: Its slot, as returned by the other end's `put`.
             length: Its length in bytes.
 
         Raises:
             MessageSlotsError: The slot holds no such message.
         """
-        slot = where - 1
-        if slot in self._own or not 0 <= slot < REPLIES.stop or length > MAX_SLOT_BYTES:
-            raise MessageSlotsError(f"no message of {length} bytes can be at slot {where}")
+        index = slot - 1
+        if index in self._own or not 0 <= index < REPLIES.stop or length > MAX_SLOT_BYTES:
+            raise MessageSlotsError(f"no message of {length} bytes can be at slot {slot}")
         try:
-            message = os.pread(self._descriptor, length, _start(slot))
+            message = os.pread(self._descriptor, length, _start(index))
         except OSError as error:
             raise MessageSlotsError(str(error)) from error
-        self._scoreboard.mark(slot, False)
+        self._scoreboard.mark(index, False)
         return message
 
     def close(self) -> None:

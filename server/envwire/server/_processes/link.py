@@ -77,9 +77,9 @@ class Link(asyncio.Protocol):
     def _write(self, kind: Kind, number: int, message: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
             raise LinkLostError
-        where = self._message_slots.put([message], len(message))
-        header = pack_header(kind, number, len(message), where)
-        self._transport.write(header if where else header + message)
+        slot = self._message_slots.put([message], len(message))
+        header = pack_header(kind, number, len(message), slot)
+        self._transport.write(header if slot else header + message)
 
     def _notify(self, kind: Kind, number: int) -> None:
         if self._transport is not None and not self._transport.is_closing():

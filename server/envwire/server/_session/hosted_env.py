@@ -51,7 +51,7 @@ class HostedEnv:
         Raises:
             FaultError: UNSUPPORTED: the environment has no members. INVALID_VALUE: there is no such member.
         """
-        return self.with_members().some(members) if members else self.env
+        return self.with_members().select(members) if members else self.env
 
     def beginning(self, starts: Sequence[environment_pb2.MemberStart]) -> MemberStarts:
         """Returns the members of a recording in which they begin at different positions.

@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.codec.digests import RollingDigest
-from envwire.server._hosting.vector.member_starts import Everybody, Members
+from envwire.server._hosting.vector.member_starts import AllMembers, Members
 from envwire.v1 import environment_pb2 as pb
 
 #: Requests that a recording may contain: those that change an environment.
@@ -60,7 +60,7 @@ class Replaying:
         self._begin_members = begin
         self._on_begun = on_begun
         self._clock = clock
-        self._members: Members = Everybody()
+        self._members: Members = AllMembers()
         self._digest = RollingDigest()
 
     def apply(self, request: pb.ReplayRequest, response: pb.ReplayResponse) -> None:
@@ -88,7 +88,7 @@ class Replaying:
 
     def _begin(self, position: int) -> None:
         if position == 0:
-            self._digest, self._members = RollingDigest(), Everybody()
+            self._digest, self._members = RollingDigest(), AllMembers()
         if position != self._digest.count:
             raise FaultError(
                 Reason.INVALID_VALUE,

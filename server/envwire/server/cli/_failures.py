@@ -25,9 +25,9 @@ def fail(command: str, error: BaseException) -> NoReturn:
     cause = error.__cause__
     if isinstance(cause, RemoteTracebackError) and not of_the_server(error):
         typer.echo(f"The environment raised, on the server:{cause}", err=True)
-        stop(command, f"the environment raised {_worded(error)}")
-    stop(command, error if of_the_server(error) else _worded(error))
+        stop(command, f"the environment raised {_describe_error(error)}")
+    stop(command, error if of_the_server(error) else _describe_error(error))
 
 
-def _worded(error: BaseException) -> str:
+def _describe_error(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"

@@ -9,7 +9,7 @@ import pytest
 
 from envwire.server import ServerConfig
 from envwire.server._auth.access import Access
-from envwire.server._auth.reloading import REST_SECONDS
+from envwire.server._auth.reloading import SETTLE_SECONDS
 from envwire.server._auth.scopes import Scope
 from envwire.server._auth.server_patterns import ServerPatterns
 from envwire.server._auth.tokens import TokenFile, new_token, read_tokens
@@ -27,7 +27,7 @@ class Clock:
         return self.now
 
     def rest(self, part: float = 1.0) -> None:
-        self.now += part * REST_SECONDS
+        self.now += part * SETTLE_SECONDS
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._hosting.vector.member_starts import Everybody, Members
+from envwire.server._hosting.vector.member_starts import AllMembers, Members
 from envwire.server._session import replay as _replaying
 from envwire.server._session.replay import Replaying
 from envwire.v1 import environment_pb2 as pb
@@ -22,7 +22,7 @@ def serve(_kind: str, _body: Any) -> bytes:
 
 
 def begin(_: object) -> Members:
-    return Everybody()
+    return AllMembers()
 
 
 def apply(replaying: Replaying, requests: list[bytes], position: int = 0) -> pb.ReplayResponse:

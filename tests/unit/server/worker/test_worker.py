@@ -94,7 +94,7 @@ class Front:
 
     def connected(self, number: int) -> bool:
         """Tells whether the last connection of a session is open still, as the front sees it."""
-        return number in self._present and self._present[number].lasts()
+        return number in self._present and self._present[number].is_open()
 
     def stop(self) -> None:
         for client in self._clients:

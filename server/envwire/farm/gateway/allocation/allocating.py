@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.orders.outbox import UnansweredError
 from envwire.farm.gateway.orders.registrations import Registrations
-from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.quotas import Claim
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
@@ -79,12 +79,12 @@ class Allocator:
         self.allocated = self.refused = 0
 
     async def allocate(
-        self, want: Want, count: int, wait: float, claim: Claim | None = None
+        self, requirements: Requirements, count: int, wait: float, claim: Claim | None = None
     ) -> list[Share]:
         """Sets slots aside for `HELD_SECONDS`.
 
         Args:
-            want: Requirements of each Make.
+            requirements: Requirements of each Make.
             count: Number of slots.
             wait: How long to wait for them, in seconds.
             claim: The client's claim on its quota; None for a client without a quota.
@@ -92,12 +92,12 @@ class Allocator:
         Raises:
             FaultError: CAPACITY_REACHED: too few slots are free, or none became free in time.
         """
-        shares = await self._try(want, count, _TRIES, claim)
+        shares = await self._try(requirements, count, _TRIES, claim)
         if shares is None and wait > 0 and self._waiting < self._most:
             self._waiting += 1
             try:
                 shares = await self._wait(
-                    want, count, self._clock() + min(wait, self._timeout), claim
+                    requirements, count, self._clock() + min(wait, self._timeout), claim
                 )
             finally:
                 self._waiting -= 1
@@ -105,29 +105,29 @@ class Allocator:
             self.refused += 1
             raise FaultError(
                 Reason.CAPACITY_REACHED,
-                f"the farm has not {count} free slots for {want.env_id} with these labels; ask for fewer, or try again "
-                "later",
+                f"the farm has not {count} free slots for {requirements.env_id} with these labels; ask for fewer, or "
+                "try again later",
                 retry_after=1.0,
             )
         self.allocated += count
         return shares
 
     async def _wait(
-        self, want: Want, count: int, deadline: float, claim: Claim | None
+        self, requirements: Requirements, count: int, deadline: float, claim: Claim | None
     ) -> list[Share] | None:
         while self._clock() < deadline:
             await asyncio.sleep(random.uniform(0.0, _LONGEST_PAUSE))  # noqa: S311
-            if shares := await self._try(want, count, 1, claim):
+            if shares := await self._try(requirements, count, 1, claim):
                 return shares
         return None
 
     async def _try(
-        self, want: Want, count: int, tries: int, claim: Claim | None
+        self, requirements: Requirements, count: int, tries: int, claim: Claim | None
     ) -> list[Share] | None:
         pause, unanswering = _FIRST_PAUSE, set[Member]()
         for left in reversed(range(tries)):
-            divided = self._registry.divide(want, count, self._clock(), unanswering)
-            if divided is None and not self._registry.is_undecided(want):
+            divided = self._registry.divide(requirements, count, self._clock(), unanswering)
+            if divided is None and not self._registry.is_undecided(requirements):
                 return None
             if divided and (shares := await self._reserve(divided, unanswering, claim)):
                 return shares

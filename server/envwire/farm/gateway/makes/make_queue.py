@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from envwire.codec import FaultError, Reason
-from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
-from envwire.server._front.makes.waiting import WaitingLine
+from envwire.server._front.makes.fair_queue import FairQueue
 from envwire.server._ipc.unknown_environment import unknown_environment
 
 #: How long a Make waits for servers to register, in seconds: after a gateway's start, or while all servers that offer
@@ -23,12 +23,12 @@ class _Request(NamedTuple):
     """A Make that waits for a slot.
 
     Attributes:
-        want: Its requirements.
-        but: Servers that refused it.
+        requirements: What it needs of a server.
+        exclude: Servers that refused it.
     """
 
-    want: Want
-    but: frozenset[Member]
+    requirements: Requirements
+    exclude: frozenset[Member]
 
 
 class MakeQueue:
@@ -49,64 +49,68 @@ class MakeQueue:
         self._length = length
         self._timeout = timeout
         self._settled = clock() + SETTLE_SECONDS
-        self._line = WaitingLine[_Request, Member](
+        self._queue = FairQueue[_Request, Member](
             lambda _, member: registry.settle(member, made=False)
         )
         registry.on_room = self._advance
 
     def __len__(self) -> int:
-        return len(self._line)
+        return len(self._queue)
 
-    async def claim(self, want: Want, but: frozenset[Member] = frozenset()) -> Member:
+    async def claim(
+        self, requirements: Requirements, exclude: frozenset[Member] = frozenset()
+    ) -> Member:
         """Claims a slot (see `Registry.claim`), waiting for one if necessary.
 
         Raises:
             FaultError: UNKNOWN_ENVIRONMENT; CAPACITY_REACHED: no slot is free, or none became free in time.
         """
         now = self._clock()
-        member = self._registry.claim(want, now, but)
+        member = self._registry.claim(requirements, now, exclude)
         if member is not None:
             return member
-        most, seconds = self._limits(want, now)
-        if seconds <= 0 or len(self._line) >= most:
-            raise self._refusal(want)
-        return await self._line.wait(
-            _Request(want, but), seconds, lambda request: self._refusal(request.want)
+        most, seconds = self._limits(requirements, now)
+        if seconds <= 0 or len(self._queue) >= most:
+            raise self._refusal(requirements)
+        return await self._queue.wait(
+            _Request(requirements, exclude),
+            seconds,
+            lambda request: self._refusal(request.requirements),
         )
 
-    def _limits(self, want: Want, now: float) -> tuple[int, float]:
+    def _limits(self, requirements: Requirements, now: float) -> tuple[int, float]:
         """Returns how many Makes may wait, and for how many seconds."""
-        if self._registry.serving(want, now):
+        if self._registry.serving(requirements, now):
             return self._length, self._timeout if self._length else 0.0
-        if any(want.suits(each) and not each.dead for each in self._registry):
+        if any(requirements.matches(each) and not each.dead for each in self._registry):
             return _SETTLING, SETTLE_SECONDS
         return _SETTLING, self._settled - now
 
     def _advance(self) -> None:
         """Gives free slots to the longest-waiting Makes. Once a Make finds none, equal Makes are skipped."""
         now, in_vain = self._clock(), set[tuple[str, str, frozenset[Member]]]()
-        for turn in self._line:
-            want, but = turn.want
-            kind = want.env_id, want.library, but
+        for turn in self._queue:
+            requirements, exclude = turn.want
+            kind = requirements.env_id, requirements.library, exclude
             if kind in in_vain:
                 continue
-            member = self._registry.claim(want, now, but)
+            member = self._registry.claim(requirements, now, exclude)
             if member is None:
                 in_vain.add(kind)
             else:
                 turn.come.set_result(member)
 
-    def _refusal(self, want: Want) -> FaultError:
+    def _refusal(self, requirements: Requirements) -> FaultError:
         alive = [each for each in self._registry if not each.dead]
-        suiting = [each for each in alive if want.suits(each)]
-        if alive and not suiting:
+        matching = [each for each in alive if requirements.matches(each)]
+        if alive and not matching:
             served = (listed for each in alive for listed in each.served)
-            return unknown_environment(want.env_id, served, want.library)
-        slots = sum(each.capacity for each in suiting)
+            return unknown_environment(requirements.env_id, served, requirements.library)
+        slots = sum(each.capacity for each in matching)
         text = (
-            f"no room in the farm for {want.env_id}: {len(suiting)} servers make it, with {slots} slots, and none "
-            "takes a Make now; try again later. The operator adds servers, or lets Makes wait with --queue"
-            if suiting
+            f"no room in the farm for {requirements.env_id}: {len(matching)} servers make it, with {slots} slots, and "
+            "none takes a Make now; try again later. The operator adds servers, or lets Makes wait with --queue"
+            if matching
             else "no server is registered with this gateway; start some with `envwire serve --join`"
         )
         return FaultError(Reason.CAPACITY_REACHED, text, retry_after=1.0)

@@ -11,7 +11,7 @@ from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.makes.request_ids import RequestIds, Sent
 from envwire.farm.gateway.orders.outbox import UnansweredError
 from envwire.farm.gateway.orders.registrations import Registrations
-from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.quotas import Claim, Quotas
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
 from envwire.farm.gateway.registry.states import Member
@@ -118,9 +118,9 @@ class Maker:
         if first is not None:
             self._registry.send_to(first)
         tried: frozenset[Member] = frozenset()
-        want = Want(request.env_id, request.library)
+        requirements = Requirements(request.env_id, request.library)
         while True:
-            member = first or await self._queue.claim(want, tried)
+            member = first or await self._queue.claim(requirements, tried)
             sent.run, first = member.incarnation, None
             try:
                 return await self._send(member, send)

@@ -6,7 +6,7 @@ import contextlib
 
 from envwire.codec.durations import to_duration
 from envwire.farm.gateway.orders.outbox import Outbox, UnansweredError
-from envwire.farm.gateway.orders.questions import Questions
+from envwire.farm.gateway.orders.pending_orders import PendingOrders
 from envwire.farm.v1 import farm_pb2 as pb
 
 _Action = pb.SlotOrder.Action
@@ -24,7 +24,7 @@ class SlotKeeper:
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._asked = Questions[bytes, bool](outbox, _ANSWER_SECONDS)
+        self._pending = PendingOrders[bytes, bool](outbox, _ANSWER_SECONDS)
 
     async def reserve(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
         """Asks the server to reserve free slots; returns whether it did.
@@ -45,7 +45,7 @@ class SlotKeeper:
             held=to_duration(seconds),
             principal=principal,
         )
-        return await self._asked.ask(name, pb.RegisterResponse(slot_order=order))
+        return await self._pending.ask(name, pb.RegisterResponse(slot_order=order))
 
     def commit(self, name: bytes, seconds: float) -> None:
         """Extends a reservation to the given number of seconds from now."""
@@ -62,13 +62,13 @@ class SlotKeeper:
 
     def take_answer(self, answer: pb.SlotAnswer) -> None:
         """Delivers a server's answer to the order that waits for it."""
-        self._asked.take_answer(answer.reservation_id, answer.granted)
+        self._pending.take_answer(answer.reservation_id, answer.granted)
 
     @property
     def silence(self) -> float:
         """Seconds without any answer since the first unanswered order; 0 without one."""
-        return self._asked.silence
+        return self._pending.silence
 
     def end(self) -> None:
         """Fails all waiting orders, since the registration ended."""
-        self._asked.end()
+        self._pending.end()

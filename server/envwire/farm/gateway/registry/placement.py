@@ -23,7 +23,7 @@ _ORDERS: dict[Strategy.ValueType, int] = {
 
 
 @dataclass(frozen=True)
-class Want:
+class Requirements:
     """The requirements of a Make or an Allocate.
 
     Attributes:
@@ -42,7 +42,7 @@ class Want:
     strategy: Strategy.ValueType = Strategy.STRATEGY_SPREAD
     direct: bool = False
 
-    def suits(self, member: Member) -> bool:
+    def matches(self, member: Member) -> bool:
         """Returns whether a server offers the environment, has the labels, and is reachable in the required way."""
         if self.direct and not member.client_address:
             return False
@@ -55,7 +55,7 @@ class Want:
             member.hello.labels.get(name) == value for name, value in self.labels.items()
         )
 
-    def prefers(self, member: Member) -> bool:
+    def is_preferred(self, member: Member) -> bool:
         """Returns whether a server has the wanted fingerprint."""
         return self.fingerprint in {"", member.hello.fingerprint}
 
@@ -65,17 +65,25 @@ class Want:
         return _ORDERS[self.strategy]
 
 
-def divide(want: Want, count: int, members: Iterable[Member]) -> dict[Member, int] | None:
+def divide(
+    requirements: Requirements, count: int, members: Iterable[Member]
+) -> dict[Member, int] | None:
     """Divides several Makes among servers; None if they have too few free slots.
 
     Args:
-        want: Requirements of each Make.
+        requirements: Requirements of each Make.
         count: Number of Makes.
         members: Servers that accept such Makes.
     """
-    order, each_time = want.order, -(-count // _SERVERS)
+    order, each_time = requirements.order, -(-count // _SERVERS)
     heap = [
-        (not want.prefers(each), order * each.load / each.capacity, each.turn, index, each)
+        (
+            not requirements.is_preferred(each),
+            order * each.load / each.capacity,
+            each.turn,
+            index,
+            each,
+        )
         for index, each in enumerate(members)
     ]
     if sum(each.capacity - each.load for *_, each in heap) < count:

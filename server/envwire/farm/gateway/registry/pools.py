@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import count
 from typing import NamedTuple
 
-from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.states import Member
 
 
@@ -68,15 +68,15 @@ class _Pool:
         """Removes a server."""
         self._current.pop(member, None)
 
-    def first(self, suits: Callable[[Member], bool]) -> _Entry | None:
-        """Returns the entry of the least busy server that suits."""
+    def first(self, matches: Callable[[Member], bool]) -> _Entry | None:
+        """Returns the entry of the least busy server that matches."""
         passed_over: list[_Entry] = []
         found = None
         while self._heap and found is None:
             entry = self._heap[0]
             if self._current.get(entry.member) is not entry:
                 heapq.heappop(self._heap)
-            elif suits(entry.member):
+            elif matches(entry.member):
                 found = entry
             else:
                 passed_over.append(heapq.heappop(self._heap))
@@ -117,26 +117,29 @@ class Pools:
         if not self._sizes[pool]:
             del self._sizes[pool], self._pools[pool.sample.kind]
 
-    def suiting(self, want: Want) -> Iterator[Member]:
+    def matching(self, requirements: Requirements) -> Iterator[Member]:
         """Yields the servers with room that offer the wanted environment and have the labels."""
         for pool in self._pools.values():
-            if want.suits(pool.sample):
+            if requirements.matches(pool.sample):
                 yield from pool.members
 
     def choose(
-        self, want: Want, takes: Callable[[Member], bool], but: Collection[Member] = ()
+        self,
+        requirements: Requirements,
+        takes: Callable[[Member], bool],
+        exclude: Collection[Member] = (),
     ) -> Member | None:
         """Returns the least busy server for a Make, preferably one with the wanted fingerprint.
 
         Args:
-            want: Requirements of the Make.
+            requirements: Requirements of the Make.
             takes: Returns whether a server accepts Makes.
-            but: Servers to exclude.
+            exclude: Servers to exclude.
         """
-        suiting = [each for each in self._pools.values() if want.suits(each.sample)]
-        preferred = [each for each in suiting if want.prefers(each.sample)]
-        for pools in (preferred, suiting):
-            found = (each.first(lambda one: one not in but and takes(one)) for each in pools)
+        matching = [each for each in self._pools.values() if requirements.matches(each.sample)]
+        preferred = [each for each in matching if requirements.is_preferred(each.sample)]
+        for pools in (preferred, matching):
+            found = (each.first(lambda one: one not in exclude and takes(one)) for each in pools)
             best = min(filter(None, found), default=None)
             if best is not None:
                 return best.member

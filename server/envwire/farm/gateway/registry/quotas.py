@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from envwire.codec import FaultError, Reason
 from envwire.farm.gateway.registry.states import Member
-from envwire.server._auth.client import BY_TOKEN, Client
+from envwire.server._auth.client import TOKEN_PREFIX, Client
 
 
 class Claim:
@@ -83,7 +83,7 @@ class Quotas:
 
     def of(self, client: Client) -> int:
         """Returns how many slots a client may hold; 0 for no limit."""
-        if not client.name.startswith(BY_TOKEN):
+        if not client.name.startswith(TOKEN_PREFIX):
             return 0
         return self._default if client.quota is None else client.quota
 

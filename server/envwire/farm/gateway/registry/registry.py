@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
-from envwire.farm.gateway.registry.placement import Want, divide
+from envwire.farm.gateway.registry.placement import Requirements, divide
 from envwire.farm.gateway.registry.pools import Pools
 from envwire.farm.gateway.registry.states import (
     LIVENESS,
@@ -165,16 +165,18 @@ class Registry:
             self._over.popitem(last=False)
         self.on_dead(member)
 
-    def claim(self, want: Want, now: float, but: Collection[Member] = ()) -> Member | None:
+    def claim(
+        self, requirements: Requirements, now: float, exclude: Collection[Member] = ()
+    ) -> Member | None:
         """Claims a slot for a Make; None if no server has one. The caller reports the outcome with `settle`.
 
         Args:
-            want: Requirements of the Make.
+            requirements: Requirements of the Make.
             now: The time.
-            but: Servers that have refused it.
+            exclude: Servers that have refused it.
         """
         self.advance(now)
-        member = self._pools.choose(want, lambda each: each.takes_makes(now), but)
+        member = self._pools.choose(requirements, lambda each: each.takes_makes(now), exclude)
         if member is not None:
             self.send_to(member)
         return member
@@ -196,40 +198,44 @@ class Registry:
             self.on_room()
 
     def divide(
-        self, want: Want, count: int, now: float, but: Collection[Member] = ()
+        self, requirements: Requirements, count: int, now: float, exclude: Collection[Member] = ()
     ) -> dict[Member, int] | None:
         """Divides several Makes among servers and counts them as pending; None if there are too few slots.
 
         The caller reports the outcome with `settle_shares`.
 
         Args:
-            want: Requirements of each Make.
+            requirements: Requirements of each Make.
             count: Number of Makes.
             now: The time.
-            but: Servers to exclude.
+            exclude: Servers to exclude.
         """
         self.advance(now)
-        shares = self._divide(want, count, now, but)
+        shares = self._divide(requirements, count, now, exclude)
         for member, share in (shares or {}).items():
             member.pending += share
             self._pools.update(member)
         return shares
 
     def _divide(
-        self, want: Want, count: int, now: float, but: Collection[Member]
+        self, requirements: Requirements, count: int, now: float, exclude: Collection[Member]
     ) -> dict[Member, int] | None:
-        if count == 1 and want.order == 1:
-            member = self._pools.choose(want, lambda each: each.takes_makes(now), but)
+        if count == 1 and requirements.order == 1:
+            member = self._pools.choose(requirements, lambda each: each.takes_makes(now), exclude)
             return None if member is None else {member: 1}
         taking = (
-            each for each in self._pools.suiting(want) if each.takes_makes(now) and each not in but
+            each
+            for each in self._pools.matching(requirements)
+            if each.takes_makes(now) and each not in exclude
         )
-        return divide(want, count, taking)
+        return divide(requirements, count, taking)
 
-    def is_undecided(self, want: Want) -> bool:
+    def is_undecided(self, requirements: Requirements) -> bool:
         """Returns whether slots for a Make may become free at once, because pending requests for them may fail."""
         return any(
-            each.reserved or each.pending for each in self._members.values() if want.suits(each)
+            each.reserved or each.pending
+            for each in self._members.values()
+            if requirements.matches(each)
         )
 
     def settle_shares(self, shares: Mapping[Member, int], *, kept: bool, now: float) -> None:
@@ -247,12 +253,14 @@ class Registry:
         if not kept:
             self.on_room()
 
-    def serving(self, want: Want, now: float) -> list[Member]:
+    def serving(self, requirements: Requirements, now: float) -> list[Member]:
         """Returns the servers that could serve a Make if they had room."""
         self.advance(now)
         usual = {State.STATE_FREE, State.STATE_BUSY}
         return [
-            each for each in self._members.values() if each.state(now) in usual and want.suits(each)
+            each
+            for each in self._members.values()
+            if each.state(now) in usual and requirements.matches(each)
         ]
 
     def owner(self, session_id: str) -> Member | None:

@@ -20,9 +20,9 @@ _WITHOUT_ENVIRONMENT: dict[type[Exception], Code] = {
 def refused_make(error: Exception) -> RefusedError:
     """Returns the refusal for an environment that could not be made."""
     kinds = (code for kind, code in _WITHOUT_ENVIRONMENT.items() if isinstance(error, kind))
-    return RefusedError(next(kinds, Code.FACTORY_ERROR), worded(error))
+    return RefusedError(next(kinds, Code.FACTORY_ERROR), describe_error(error))
 
 
-def worded(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """Returns the class and message of an exception as text, since OpenEnv's protocol carries no classes."""
     return f"{type(error).__name__}: {error}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from envwire.client import Credentials, RemoteEnv, SessionLostError
 from envwire.server._bridges.openenv import messages
-from envwire.server._bridges.openenv.faults import refused_make, worded
+from envwire.server._bridges.openenv.faults import describe_error, refused_make
 from envwire.server._bridges.openenv.messages import Code, Message, RefusedError
 from envwire.server._bridges.openenv.values import action_of, to_json, to_object
 
@@ -108,7 +108,7 @@ def _asked(request: Callable[[], Any]) -> Any:
     try:
         return request()
     except SessionLostError as error:
-        lost = f"{worded(error)} (reset begins a new episode; what happened in this one is gone)"
+        lost = f"{describe_error(error)} (reset begins a new episode; what happened in this one is gone)"
         raise RefusedError(Code.EXECUTION_ERROR, lost) from error
     except Exception as error:
-        raise RefusedError(Code.EXECUTION_ERROR, worded(error)) from error
+        raise RefusedError(Code.EXECUTION_ERROR, describe_error(error)) from error

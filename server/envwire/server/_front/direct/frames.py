@@ -44,11 +44,11 @@ async def receive_frame(connection: socket.socket, limit: int, what: str) -> byt
         FaultError: MALFORMED_REQUEST.
         OSError: The connection broke.
     """
-    length, where, attached = HEADER.unpack(await _receive(connection, HEADER_BYTES))
-    if length > limit or where or attached:
+    length, slot, attached = HEADER.unpack(await _receive(connection, HEADER_BYTES))
+    if length > limit or slot or attached:
         raise FaultError(
             Reason.MALFORMED_REQUEST,
-            f"a frame of {length} bytes and {attached} of attachments, in slot {where}; send a {what} of at most "
+            f"a frame of {length} bytes and {attached} of attachments, in slot {slot}; send a {what} of at most "
             f"{limit} bytes, without attachments",
         )
     return await _receive(connection, length)

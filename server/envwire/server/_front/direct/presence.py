@@ -40,11 +40,11 @@ class Presence:
         self._poll.register(self._client, both)
 
     @property
-    def lasted(self) -> bool:
+    def was_open(self) -> bool:
         """Whether the last check found the connection open on both sides."""
         return self._client.fileno() >= 0
 
-    def lasts(self) -> bool:
+    def is_open(self) -> bool:
         """Checks whether the connection is open on both sides, which takes about 1 us."""
         if self._client.fileno() < 0:
             return False
@@ -52,7 +52,7 @@ class Presence:
         self.unread = bool(events.get(self._read.fileno(), 0) & select.POLLIN)
         if events.get(self._client.fileno(), 0) & ~select.POLLIN:
             self.close()
-        return self.lasted
+        return self.was_open
 
     def close(self) -> None:
         """Closes these descriptors; the connection ends once the session process has closed its own."""

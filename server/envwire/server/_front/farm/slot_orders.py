@@ -6,7 +6,7 @@ from collections import Counter
 
 from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
-from envwire.server._auth.client import BY_TOKEN, OF_THE_FARM
+from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.sessions.table import Sessions
 
@@ -36,15 +36,15 @@ class SlotOrders:
         slots = Counter[str]()
         for held in (self._sessions.holders, self._sessions.reservations.holders):
             for name, count in held.items():
-                slots[name.removeprefix(OF_THE_FARM)] += count
-        tokens = {name: count for name, count in slots.items() if name.startswith(BY_TOKEN)}
+                slots[name.removeprefix(FARM_PREFIX)] += count
+        tokens = {name: count for name, count in slots.items() if name.startswith(TOKEN_PREFIX)}
         return farm_pb2.ClientSlots(slots=tokens)
 
     def obey(self, order: farm_pb2.SlotOrder) -> farm_pb2.SlotAnswer | None:
         """Executes an order; returns the answer if it is a reservation."""
         name, held = order.reservation_id, to_seconds(order.held)
         if order.action == _Action.ACTION_RESERVE:
-            granted = not self._admission.draining and self._sessions.keep(
+            granted = not self._admission.draining and self._sessions.reserve_slots(
                 name, order.count, held, order.principal
             )
             return farm_pb2.SlotAnswer(reservation_id=name, granted=granted)

@@ -59,7 +59,7 @@ def _unary(front: Front, serving: _Serving, _: str, kind: str) -> Unary:
             REQUESTS.wrap(kind, await read_message(context)), client=client
         )
         answer, response = RESPONSES.unwrap(reply)
-        notices = front.notices.trailing()
+        notices = front.notices.trailing_metadata()
         trailer = ((TRAILER, notices),) if notices else ()
         if answer == "error":
             await abort(context, status_pb2.ErrorStatus.FromString(response), trailer)
@@ -88,7 +88,7 @@ def _interact(front: Front, serving: _Serving) -> Interact:
                 if message is grpc.aio.EOF:
                     return
                 reply = await exchange(message, stream, identify())
-                await context.write(reply + front.notices.beside())
+                await context.write(reply + front.notices.response_suffix())
         except FaultError as fault:
             await turn_away(context, fault)
         finally:

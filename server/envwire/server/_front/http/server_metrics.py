@@ -21,7 +21,7 @@ from envwire.server._front.http.families import (
 )
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.warm_pool import WarmPool
-from envwire.server._front.sessions.served import Served
+from envwire.server._front.sessions.session_totals import SessionTotals
 from envwire.server._front.sessions.table import Sessions
 
 
@@ -57,52 +57,52 @@ class ServerMetrics(Collector):
         yield counters(
             "sessions_ended", "Sessions that ended, by reason.", "reason", sessions.tally.ends
         )
-        yield from self._served()
+        yield from self._session_totals()
         yield counters(
             "make_part_seconds",
             "Time of Makes that succeeded, by what took it.",
             "part",
-            asdict(sessions.make_parts),
+            asdict(sessions.make_timings),
         )
         both = {"received": sessions.tally.received, "sent": sessions.tally.sent}
         yield counters("grpc_bytes", "Bytes of messages over gRPC.", "direction", both)
 
-    def _served(self) -> Iterator[Metric]:
+    def _session_totals(self) -> Iterator[Metric]:
         """Yields totals over all sessions: ended ones as counted at their end, open ones by their scoreboards."""
-        served = deepcopy(self._sessions.served)
+        totals = deepcopy(self._sessions.totals)
         for session in self._sessions:
-            served.add(session)
-        for name, (text, value) in _plain(served).items():
+            totals.add(session)
+        for name, (text, value) in _plain(totals).items():
             yield counter(name, text, value)
-        both = {"received": served.received, "sent": served.sent}
+        both = {"received": totals.received, "sent": totals.sent}
         yield counters("direct_bytes", "Bytes of messages on direct channels.", "direction", both)
         yield counters(
             "recoveries",
             "Sessions in which a client replayed what a lost session had served, by the reason of the loss.",
             "reason",
-            served.recoveries,
+            totals.recoveries,
         )
-        yield from _episodes(served)
+        yield from _episodes(totals)
 
 
-def _plain(served: Served) -> dict[str, tuple[str, float]]:
+def _plain(totals: SessionTotals) -> dict[str, tuple[str, float]]:
     """Returns the text and value of each counter without labels, by name."""
-    codec = max(0.0, served.serving - served.stepping - served.replying)
+    codec = max(0.0, totals.serving - totals.stepping - totals.replying)
     return {
-        "requests": ("Requests that sessions served, steps among them.", served.requests),
+        "requests": ("Requests that sessions served, steps among them.", totals.requests),
         "requests_repeated": (
             "Requests that came again and got the answer that was kept.",
-            served.repeated,
+            totals.repeated,
         ),
         "requests_replayed": (
             "Requests of lost sessions that were served again in new ones.",
-            served.replayed,
+            totals.replayed,
         ),
-        "steps": ("Steps that environments took.", served.steps),
-        "request_seconds": ("Time in which sessions' processes served requests.", served.serving),
+        "steps": ("Steps that environments took.", totals.steps),
+        "request_seconds": ("Time in which sessions' processes served requests.", totals.serving),
         "environment_seconds": (
             "Time of that which the environments' steps took.",
-            served.stepping,
+            totals.stepping,
         ),
         "codec_seconds": (
             "Time of that in which requests were read and answers written, calls other than steps included.",
@@ -110,18 +110,18 @@ def _plain(served: Served) -> dict[str, tuple[str, float]]:
         ),
         "wire_seconds": (
             "Time of that in which answers were handed to the system.",
-            served.replying,
+            totals.replying,
         ),
         "relay_seconds": (
             "Time in which the server waited for sessions' processes to answer requests over gRPC.",
-            served.relaying,
+            totals.relaying,
         ),
     }
 
 
-def _episodes(served: Served) -> Iterator[Metric]:
+def _episodes(totals: SessionTotals) -> Iterator[Metric]:
     """Yields counts of finished episodes; episodes that a recovery replays do not count again."""
-    by_id = served.episodes.items()
+    by_id = totals.episodes.items()
     yield summaries(
         "episode_return",
         "Returns of episodes that ended.",

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from envwire.codec import FaultError, Reason
 from envwire.server._auth.allow_list import MakeOrder
-from envwire.server._auth.client import BY_TOKEN, OF_THE_FARM, Client
+from envwire.server._auth.client import FARM_PREFIX, TOKEN_PREFIX, Client
 from envwire.server._auth.make_bounds import check_bounds
 from envwire.server._auth.tickets import Tickets
 from envwire.server._front.makes.make_queue import Queue
@@ -69,9 +69,9 @@ class Admission:
         On a server without tokens, a Make through a gateway would otherwise count for the gateway's address.
         """
         principal = self._sessions.reservations.principal(client.reservation)
-        if not principal or client.ticket is not None or client.name.startswith(BY_TOKEN):
+        if not principal or client.ticket is not None or client.name.startswith(TOKEN_PREFIX):
             return client
-        return replace(client, name=OF_THE_FARM + principal)
+        return replace(client, name=FARM_PREFIX + principal)
 
     @property
     def waiting(self) -> int:

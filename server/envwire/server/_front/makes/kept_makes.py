@@ -58,7 +58,7 @@ class KeptMakes:
     def __len__(self) -> int:
         return len(self._makes)
 
-    async def once(
+    async def run_once(
         self, owner: str, request: pb.MakeRequest, making: _Making
     ) -> pb.InteractResponse:
         """Makes a session, unless the same client has sent the same Make under the same id.

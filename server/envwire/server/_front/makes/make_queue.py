@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from envwire.codec import FaultError
-from envwire.server._front.makes.waiting import WaitingLine
+from envwire.server._front.makes.fair_queue import FairQueue
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._ipc.fault_replies import afresh
+from envwire.server._ipc.fault_replies import copy_fault
 
 
 class Wanted(NamedTuple):
@@ -35,11 +35,11 @@ class Queue:
         self._sessions = sessions
         self._length = length
         self._timeout = timeout
-        self._line = WaitingLine[Wanted, None](lambda want, _: sessions.unreserve(*want))
+        self._queue = FairQueue[Wanted, None](lambda want, _: sessions.unreserve(*want))
         sessions.on_free = self._advance
 
     def __len__(self) -> int:
-        return len(self._line)
+        return len(self._queue)
 
     async def reserve(self, owner: str, reservation: bytes = b"", group: str = "") -> None:
         """Reserves a slot (see `Sessions.reserve`), waiting for one if the queue has room.
@@ -52,18 +52,18 @@ class Queue:
         Raises:
             FaultError: CLIENT_LIMIT_REACHED; CAPACITY_REACHED: the queue is full, or the time is up.
         """
-        self._sessions.check_share(owner, sum(turn.want.owner == owner for turn in self._line))
+        self._sessions.check_share(owner, sum(turn.want.owner == owner for turn in self._queue))
         if self._sessions.reservations.has(reservation) or not self._must_wait(group):
             self._sessions.reserve(owner, reservation, group)
-        elif len(self._line) < self._length:
-            await self._line.wait(Wanted(owner, group), self._timeout, self._too_late)
+        elif len(self._queue) < self._length:
+            await self._queue.wait(Wanted(owner, group), self._timeout, self._too_late)
         else:
-            waiting = f"; {len(self._line)} wait already" * bool(self._length)
+            waiting = f"; {len(self._queue)} wait already" * bool(self._length)
             raise self._sessions.no_slot(waiting, group)
 
     def _must_wait(self, group: str) -> bool:
         """Whether a group has no slot for a new Make. Makes that wait only for another group do not matter."""
-        waited_for = any(turn.want.group == group for turn in self._line)
+        waited_for = any(turn.want.group == group for turn in self._queue)
         return waited_for or self._sessions.full or self._sessions.group_slots.full(group)
 
     def _too_late(self, want: Wanted) -> FaultError:
@@ -72,7 +72,7 @@ class Queue:
 
     def _advance(self) -> None:
         """Gives free slots to the Makes that have waited longest."""
-        for turn in self._line:
+        for turn in self._queue:
             if self._sessions.full:
                 return
             if self._sessions.group_slots.full(turn.want.group):
@@ -86,5 +86,5 @@ class Queue:
 
     def reject_all(self, fault: FaultError) -> None:
         """Fails all waiting Makes with an error."""
-        for turn in self._line:
-            turn.come.set_exception(afresh(fault))
+        for turn in self._queue:
+            turn.come.set_exception(copy_fault(fault))

@@ -95,7 +95,7 @@ class SessionMaker:
         placed = self._clock()
         reply = await self._ask(session, order, warm)
         if reply.HasField("make") and warm is None:
-            self._sessions.make_parts.add(
+            self._sessions.make_timings.add(
                 reserved - begun, placed - reserved, self._clock() - placed, session.counters
             )
         return reply

@@ -91,7 +91,7 @@ class Attendance:
         now = self._clock()
         if self.busy_since is not None and self._process.busy_with_others(self._link):
             self.busy_since = now  # its time starts once the process is free to serve it
-        if self._presence is None or not self._presence.lasts():
+        if self._presence is None or not self._presence.is_open():
             return False
         unread = self._presence.unread and not self._process.busy_with_others(self._link)
         self._signs.look(self._process.scoreboard.served(self._link.slot), unread, now)
@@ -108,7 +108,7 @@ class Attendance:
     @property
     def attached(self) -> bool:
         """Whether the client is present, by a stream, a direct channel or a request."""
-        direct = self._presence is not None and self._presence.lasted
+        direct = self._presence is not None and self._presence.was_open
         return direct or self.streams > 0 or self.busy
 
     @property

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, Reason
-from envwire.server._front.makes.make_parts import MakeParts
+from envwire.server._front.makes.make_timings import MakeTimings
 from envwire.server._front.sessions.group_slots import GroupSlots
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_end
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.reservations import Reservations
-from envwire.server._front.sessions.served import Served
+from envwire.server._front.sessions.session_totals import SessionTotals
 from envwire.server._front.tally import Tally
-from envwire.server._ipc.fault_replies import afresh
+from envwire.server._ipc.fault_replies import copy_fault
 from envwire.wire.envelope import STEP_REQUEST, cut_header, locate_header
 
 #: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the
@@ -48,8 +48,8 @@ class Sessions:
         incarnation: Name of this run of the server.
         capacity: How many may be live at once.
         tally: Counters of the server since its start.
-        served: Totals of ended sessions.
-        make_parts: Breakdown of the time of Makes.
+        totals: Totals of ended sessions.
+        make_timings: Breakdown of the time of Makes.
         holders: Number of sessions by client, including those being made.
         reservations: Slots that are reserved for Makes which name them.
         group_slots: Limits and counts of each group's slots.
@@ -62,8 +62,8 @@ class Sessions:
     ) -> None:
         self.capacity = capacity
         self.tally = Tally(clock)
-        self.served = Served()
-        self.make_parts = MakeParts()
+        self.totals = SessionTotals()
+        self.make_timings = MakeTimings()
         self._clock = clock
         self.incarnation = incarnation
         self._per_client = per_client
@@ -84,7 +84,7 @@ class Sessions:
     def __iter__(self) -> Iterator[SessionRecord]:
         return iter(list(self._live.values()))
 
-    def keep(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
+    def reserve_slots(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
         """Reserves slots for Makes that name them (see `Reservations.reserve`)."""
         return self.reservations.reserve(name, count, seconds, self.free, principal)
 
@@ -175,7 +175,7 @@ class Sessions:
         log_end(session)
         if session.end_reason is not None:
             self.tally.ends[session.end_reason.reason.value] += 1
-            self.served.add(session)
+            self.totals.add(session)
             self._remember(session, session.end_reason)
         self.on_end(session)
         self.on_free()
@@ -210,7 +210,7 @@ class Sessions:
                 metadata={"session_id": session_id},
             )
         if isinstance(session, EndedSession):
-            raise afresh(session.end_reason)
+            raise copy_fault(session.end_reason)
         return session
 
     def terminate(self, session_id: str) -> None:
@@ -237,7 +237,7 @@ class Sessions:
         session = self._live.get(session_id)
         return session is not None and session.requests == 0
 
-    def recognise(self, raw: bytes) -> tuple[SessionRecord, bytes] | None:
+    def find_by_header(self, raw: bytes) -> tuple[SessionRecord, bytes] | None:
         """Returns the session of a step with the right secret, and the step without its header, without parsing it.
 
         The step is the whole message: no field follows it that could turn the message into another request. The session
@@ -281,7 +281,7 @@ class Sessions:
             elif session.attendance.expired(now):
                 session.end(Event.EXPIRE)
 
-    def evict(self, revoked: Callable[[str], bool]) -> None:
+    def end_revoked(self, revoked: Callable[[str], bool]) -> None:
         """Ends the sessions of revoked clients.
 
         Args:

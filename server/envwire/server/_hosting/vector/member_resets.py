@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envwire.server._hosting.np_random import tell
+from envwire.server._hosting.np_random import write_state
 from envwire.server._hosting.vector.members import StandIn
 from envwire.v1 import environment_pb2
 
@@ -31,7 +31,7 @@ class ReportingMember(StandIn):
         """Resets the member; a seeded reset is not recorded, since it does not depend on earlier state."""
         noted = environment_pb2.MemberReset(member=self._index)
         if seed is None:
-            tell(self._member, noted)
+            write_state(self._member, noted)
         result = self._member.reset(seed=seed, options=options)
         if seed is None:
             self._resets.append(noted)

@@ -30,7 +30,7 @@ class Members(Protocol):
         ...
 
 
-class Everybody:
+class AllMembers:
     """All members take part in every request."""
 
     def at(self, position: int) -> contextlib.AbstractContextManager[Sequence[int]]:
@@ -58,7 +58,7 @@ class MemberStarts:
         self._starts = {start.member: start for start in starts}
         self._last = max(start.position for start in self._starts.values())
         self._rows = host.rows(family)
-        host.some(list(self._starts))
+        host.select(list(self._starts))
 
     @contextlib.contextmanager
     def at(self, position: int) -> Generator[Sequence[int]]:
@@ -82,13 +82,13 @@ class MemberStarts:
         if start is None or position > start.position:
             return member
         if position < start.position:
-            return _LeftOut(member, self._row(index))
+            return _SkippedMember(member, self._row(index))
         if start.HasField("np_random"):
             try:
                 restore(member, start.np_random)
             except CodecError as error:
                 raise FaultError(Reason.INVALID_VALUE, str(error)) from error
-        return _Beginning(member)
+        return _StartingMember(member)
 
     def _row(self, index: int) -> Any:
         if not self._rows:
@@ -99,7 +99,7 @@ class MemberStarts:
         return self._rows[index]
 
 
-class _LeftOut(StandIn):
+class _SkippedMember(StandIn):
     """Stand-in for a member that is left out: neither stepped nor reset."""
 
     def __init__(self, member: Any, observation: Any) -> None:
@@ -113,7 +113,7 @@ class _LeftOut(StandIn):
         return self._observation, {}
 
 
-class _Beginning(StandIn):
+class _StartingMember(StandIn):
     """Stand-in for a member that begins here: the next request resets it, even a step (its autoreset)."""
 
     def step(self, _: Any) -> tuple[Any, float, bool, bool, dict[Any, Any]]:

@@ -109,7 +109,7 @@ class MembersHost(NativeHost):
         self.member_resets.clear()
         if self._observations is not None and _chooses_none(kwargs.get("options"), self.num_envs):
             return self._observations, {}
-        with self._told(member_options):
+        with self._with_options(member_options):
             self._observations, infos = self.env.reset(**kwargs)
         return self._observations, columns(infos, self.num_envs)
 
@@ -130,19 +130,19 @@ class MembersHost(NativeHost):
         return list(family.vector.utils.iterate(self.observation_space, batch))
 
     @contextlib.contextmanager
-    def _told(self, options: Sequence[dict[Any, Any]]) -> Generator[None]:
+    def _with_options(self, options: Sequence[dict[Any, Any]]) -> Generator[None]:
         """Makes the members use their own options in the next reset."""
         members = self.members
         if not options:
             yield
             return
-        self.env.envs = [_Told(*each) for each in zip(members, options, strict=True)]
+        self.env.envs = [_MemberWithOptions(*each) for each in zip(members, options, strict=True)]
         try:
             yield
         finally:
             self.env.envs = members
 
-    def some(self, indices: Sequence[int]) -> Members:
+    def select(self, indices: Sequence[int]) -> Members:
         """Returns some of the members.
 
         Raises:
@@ -164,7 +164,7 @@ class MembersHost(NativeHost):
         return Members(self.members).set_wrapper_attr(name, value, force=force)
 
 
-class _Told:
+class _MemberWithOptions:
     """A member that is reset with its own options."""
 
     def __init__(self, member: Any, options: dict[Any, Any]) -> None:

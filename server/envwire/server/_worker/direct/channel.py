@@ -76,9 +76,9 @@ class Channel:
         """Returns the end of the request at `start`; an index past the received bytes if the header is incomplete."""
         if len(data) - start < HEADER_BYTES:
             return len(data) + 1
-        length, where, attached = HEADER.unpack_from(data, start)
-        if length > self._limit or where or attached:
-            raise ChannelError(f"a request of {length} + {attached} bytes at {where}")
+        length, slot, attached = HEADER.unpack_from(data, start)
+        if length > self._limit or slot or attached:
+            raise ChannelError(f"a request of {length} + {attached} bytes at {slot}")
         return start + HEADER_BYTES + int(length)
 
     def _cut(self) -> Iterator[bytes]:
@@ -97,8 +97,8 @@ class Channel:
         message, attachments = packet.message, packet.attachments
         if attachments is None or not attachments.length:
             self._send(HEADER.pack(len(message), 0, 0) + message)
-        elif self._shared is not None and (where := self._shared.put(attachments)):
-            self._send(HEADER.pack(len(message), where, attachments.length) + message)
+        elif self._shared is not None and (slot := self._shared.put(attachments)):
+            self._send(HEADER.pack(len(message), slot, attachments.length) + message)
         else:
             head = HEADER.pack(len(message), 0, attachments.length) + message
             self.unsent = [head, *attachments.buffers]

@@ -16,7 +16,7 @@ from envwire.server.cli._drive.policies import Policy
 
 
 @dataclass
-class Film:
+class FrameRecorder:
     """The frames of one episode.
 
     Attributes:
@@ -47,7 +47,7 @@ def run_episodes(
     episodes: int,
     seed: int,
     max_steps: int,
-    film: Film | None,
+    recorder: FrameRecorder | None,
     *,
     bar: bool,
 ) -> None:
@@ -59,7 +59,7 @@ def run_episodes(
         episodes: Number of episodes.
         seed: Seed of the first episode and of the action space.
         max_steps: Steps after which an episode is cut.
-        film: Collects the frames of the first episode.
+        recorder: Collects the frames of the first episode.
         bar: Whether to show a progress bar in a terminal; not under a debugger, which needs the terminal.
     """
     env.action_space.seed(seed)
@@ -70,28 +70,28 @@ def run_episodes(
         *columns, console=console, transient=True, disable=not (bar and console.is_terminal)
     ) as progress:
         for number in progress.track(range(episodes), description="episodes"):
-            filmed = film if number == 0 else None
+            filmed = recorder if number == 0 else None
             results.append(_episode(env, policy, seed + number, max_steps, filmed))
-    if film is not None:
-        film.show(console, env.metadata.get("render_fps", 30))
+    if recorder is not None:
+        recorder.show(console, env.metadata.get("render_fps", 30))
     _print(console, results)
 
 
 def _episode(
-    env: RemoteEnv, policy: Policy, seed: int, max_steps: int, film: Film | None
+    env: RemoteEnv, policy: Policy, seed: int, max_steps: int, recorder: FrameRecorder | None
 ) -> tuple[float, int]:
     """Returns the return and the length of one episode."""
     observation, _ = env.reset(seed=seed)
     total, steps, ended = 0.0, 0, False
     while not ended and steps < max_steps:
-        if film is not None:
-            film.frames.append(env.render())
+        if recorder is not None:
+            recorder.frames.append(env.render())
         observation, reward, terminated, truncated, _ = env.step(
             policy(observation, env.action_space)
         )
         total, steps, ended = total + float(reward), steps + 1, terminated or truncated
-    if film is not None:
-        film.frames.append(env.render())
+    if recorder is not None:
+        recorder.frames.append(env.render())
     return total, steps
 
 

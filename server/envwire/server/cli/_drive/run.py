@@ -72,7 +72,7 @@ def run(
     """
     from envwire.client import RemoteEnv
     from envwire.server.cli._drive.arguments import making
-    from envwire.server.cli._drive.episodes import Film, run_episodes
+    from envwire.server.cli._drive.episodes import FrameRecorder, run_episodes
     from envwire.server.cli._drive.in_process import IN_PROCESS, transport_of
     from envwire.server.cli._drive.policies import load_policy
     from envwire.server.cli._failures import fail
@@ -88,8 +88,8 @@ def run(
             **options,
         )
         try:
-            film = Film(render, output) if render else None
-            run_episodes(env, load_policy(agent), episodes, seed, max_steps, film, bar=not here)
+            recorder = FrameRecorder(render, output) if render else None
+            run_episodes(env, load_policy(agent), episodes, seed, max_steps, recorder, bar=not here)
         finally:
             env.close()
     except Exception as error:

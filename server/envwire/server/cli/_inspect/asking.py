@@ -40,10 +40,10 @@ def asking(
                 request, metadata=metadata, timeout=seconds
             )
     except grpc.RpcError as error:
-        stop(command, _worded(error, target))
+        stop(command, _describe_error(error, target))
 
 
-def _worded(error: Any, target: str) -> str:
+def _describe_error(error: Any, target: str) -> str:
     import grpc
 
     from envwire.server._front.grpc.edge import STATUS_KEY

@@ -24,7 +24,7 @@ _STEPS = 200
 _USUAL = "CartPole-v1"
 
 
-class ImprovableError(Exception):
+class DoctorWarning(Exception):  # noqa: N818 - not an error: the check passed
     """A check passed, but could do better; the text says what to do."""
 
 
@@ -73,7 +73,7 @@ def diagnose(server: Examined) -> Iterator[tuple[str, bool | None, str]]:
 def _seen(look: Callable[[Examined], str], server: Examined) -> tuple[bool | None, str]:
     try:
         return True, look(server)
-    except ImprovableError as warning:
+    except DoctorWarning as warning:
         return None, str(warning)
     except Exception as error:
         return False, str(error)
@@ -99,7 +99,7 @@ def _security(server: Examined) -> str:
 def _versions(server: Examined) -> str:
     theirs, ours = server.info.version, own_version()
     if text := complaint(theirs, ours):
-        raise ImprovableError(text)
+        raise DoctorWarning(text)
     libraries = ", ".join(
         f"{each.name} {each.version}" + f" (group {each.group})" * bool(each.group)
         for each in server.info.libraries
@@ -115,7 +115,7 @@ def _room(server: Examined) -> str:
         )
     sessions = f"{info.active_sessions} of {info.max_sessions} sessions in use"
     if info.active_sessions >= info.max_sessions:
-        raise ImprovableError(
+        raise DoctorWarning(
             f"{sessions}: close some, or raise --max-sessions; --queue lets clients wait"
         )
     return f"{sessions}, {info.cpu_count} processors"
@@ -137,7 +137,7 @@ def _direct(server: Examined) -> str:
         if transport.address:
             kind = "Unix socket" if transport.address.startswith("unix") else "TCP"
             return f"in use: {kind}, {transport.address}"
-        raise ImprovableError(
+        raise DoctorWarning(
             f"not in use, so steps take the slower gRPC stream: {transport.why_not or 'refused'}. Give the server "
             "--direct-port N, and open that port in the firewall or publish it from the container"
         )

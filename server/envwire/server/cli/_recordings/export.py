@@ -82,10 +82,10 @@ def _write(
     for form, path in films.items():
         if path is not None:
             from envwire.server.cli._recordings.film import write_film
-            from envwire.server.cli._recordings.player import player_transport
+            from envwire.server.cli._recordings.replayer import replay_transport
 
             open_transport = partial(
-                player_transport, target, recordings[0].header.make, imports or []
+                replay_transport, target, recordings[0].header.make, imports or []
             )
             writers.append((path, partial(write_film, form, recordings, path, open_transport)))
     for name, write in writers:

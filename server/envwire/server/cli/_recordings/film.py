@@ -21,7 +21,7 @@ from envwire.client._errors.faults import checked
 from envwire.codec import decode_mapping, decode_value, envwire_family
 from envwire.server._recording.reader import RecordedSession, RecordingError
 from envwire.server.cli._recordings.differences import difference
-from envwire.server.cli._recordings.player import playing, requests
+from envwire.server.cli._recordings.replayer import replaying, requests
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
@@ -111,18 +111,18 @@ def _rendered(recording: RecordedSession, transport: Transport) -> Frames:
     make.render_mode = "rgb_array"
     # Without a display SDL, which draws for pygame, warns and then falls back to this driver.
     os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
-    with playing(transport, make) as player:
+    with replaying(transport, make) as replayer:
         for number, (request, exchange) in enumerate(requests(recording), 1):
             if exchange.response is None or exchange.kind in _SILENT:
                 continue
-            found = difference(exchange.response, player.ask(request))
+            found = difference(exchange.response, replayer.ask(request))
             if found is not None:
                 raise RecordingError(
                     f"{recording.path} holds no frames, and goes another way when it is played again, from request "
                     f"{number} on: {found.field} was {found.recorded} and is {found.now}. Reset with seeds, or render"
                 )
             if exchange.kind in _SHOWING:
-                yield from _pictures(recording, checked(player.ask(_RENDER)))
+                yield from _pictures(recording, checked(replayer.ask(_RENDER)))
 
 
 def _write_gif(frames: Iterator[Any], path: Path, fps: float) -> int:

@@ -45,18 +45,18 @@ def replay(
 def _play(recording: RecordedSession, target: str, imports: list[str]) -> bool:
     """Plays a recording, prints the outcome, and returns whether all answers are the same."""
     from envwire.server.cli._recordings.differences import difference
-    from envwire.server.cli._recordings.player import player_transport, playing, requests
+    from envwire.server.cli._recordings.replayer import replay_transport, replaying, requests
 
     make = recording.header.make
     count = 0
-    with playing(player_transport(target, make, imports), make) as player:
+    with replaying(replay_transport(target, make, imports), make) as replayer:
         for count, (request, exchange) in enumerate(requests(recording), 1):
             if exchange.response is None:
                 typer.echo(
                     f"request {count} ({exchange.kind}) was not answered when it was recorded",
                     err=True,  # unbuffered: it may end this process, too
                 )
-            answer = player.ask(request)
+            answer = replayer.ask(request)
             found = difference(exchange.response, answer) if exchange.response else None
             if found is not None:
                 typer.echo(

@@ -12,14 +12,14 @@ from envwire.codec import FaultError
 from envwire.farm.gateway.allocation.allocating import Allocator, Share
 from envwire.farm.gateway.orders.outbox import UnansweredError
 from envwire.farm.gateway.orders.registrations import Registration, Registrations
-from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2
 from envwire.server._front.sessions.reservations import Reservations
 from tests.unit.farm.gateway.registry.test_registry import hello
 
-POLE = Want("CartPole-v1")
+POLE = Requirements("CartPole-v1")
 SLOTS = 4
 
 

@@ -7,22 +7,26 @@ from typing import Any
 
 import pytest
 
-from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.pools import Pools
 from envwire.farm.gateway.registry.states import SUSPECT_SECONDS, Member, State
 from tests.unit.farm.gateway.registry.test_registry import hello
 
-WANTS = [
-    Want("a"),
-    Want("b", library="envwire"),
-    Want("a", labels={"gpu": "yes"}),
-    Want("b", fingerprint="f"),
+REQUIREMENTS = [
+    Requirements("a"),
+    Requirements("b", library="envwire"),
+    Requirements("a", labels={"gpu": "yes"}),
+    Requirements("b", fingerprint="f"),
 ]
 
 
-def rank(want: Want, member: Member) -> tuple[bool, float, int]:
+def rank(requirements: Requirements, member: Member) -> tuple[bool, float, int]:
     """Returns what the server that a Make goes to has least of."""
-    return not want.prefers(member), want.order * member.load / member.capacity, member.turn
+    return (
+        not requirements.is_preferred(member),
+        requirements.order * member.load / member.capacity,
+        member.turn,
+    )
 
 
 def new_member(random: random.Random, number: int) -> Member:
@@ -50,12 +54,12 @@ def change(random: random.Random, member: Member) -> None:
     setattr(member, name, value)
 
 
-def searched(want: Want, members: list[Member], but: set[Member]) -> list[Any]:
+def searched(requirements: Requirements, members: list[Member], exclude: set[Member]) -> list[Any]:
     """Returns the ranks of all servers that could be chosen."""
     return [
-        rank(want, each)
+        rank(requirements, each)
         for each in members
-        if each.has_room and each not in but and want.suits(each)
+        if each.has_room and each not in exclude and requirements.matches(each)
     ]
 
 
@@ -75,14 +79,17 @@ def test_the_best_of_all_is_chosen(seed: int) -> None:
             members.remove(member)
             members.append(new_member(rng, rng.randrange(100, 10_000)))
             pools.add(members[-1])
-        want, but = rng.choice(WANTS), set(rng.sample(members, rng.randint(0, 3)))
-        chosen = pools.choose(want, lambda _: True, but)
-        ranks = searched(want, members, but)
+        requirements, exclude = (
+            rng.choice(REQUIREMENTS),
+            set(rng.sample(members, rng.randint(0, 3))),
+        )
+        chosen = pools.choose(requirements, lambda _: True, exclude)
+        ranks = searched(requirements, members, exclude)
         assert (chosen is None) == (not ranks)
         if chosen is not None:
             assert chosen in members
-            assert chosen not in but
-            assert rank(want, chosen) == min(ranks)
+            assert chosen not in exclude
+            assert rank(requirements, chosen) == min(ranks)
 
 
 def test_a_silent_server_takes_no_makes() -> None:
@@ -96,8 +103,8 @@ def test_those_that_do_not_take_makes_are_passed_over_and_kept() -> None:
     pools, first, second = Pools(), *(Member(hello(name, ids=("a",)), "", 0.0) for name in "xy")
     for member in (first, second):
         pools.add(member)
-    assert pools.choose(Want("a"), lambda each: each is second) is second
-    assert pools.choose(Want("a"), lambda _: True) is first
+    assert pools.choose(Requirements("a"), lambda each: each is second) is second
+    assert pools.choose(Requirements("a"), lambda _: True) is first
 
 
 def test_outdated_entries_do_not_pile_up() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from envwire.farm.gateway.registry.placement import Want
+from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, STALL_SECONDS, Registry
 from envwire.farm.gateway.registry.states import (
     CUT_DEAD_SECONDS,
@@ -21,7 +21,7 @@ from envwire.farm.v1 import farm_pb2
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import specs_pb2
 
-POLE = Want("CartPole-v1")
+POLE = Requirements("CartPole-v1")
 #: The registry is called at least so often while a gateway lives.
 TICK = STALL_SECONDS / 4
 
@@ -67,16 +67,16 @@ class Farm:
             for member in reporting:
                 self.report(member, member.active)
 
-    def make(self, want: Want = POLE) -> str:
-        member = self.registry.claim(want, self.now)
+    def make(self, requirements: Requirements = POLE) -> str:
+        member = self.registry.claim(requirements, self.now)
         if member is None:
             return ""
         self.registry.settle(member, made=True)
         return member.hello.server_id
 
-    def allocate(self, want: Want, count: int) -> dict[Member, int] | None:
+    def allocate(self, requirements: Requirements, count: int) -> dict[Member, int] | None:
         """Sets slots aside at servers that keep none themselves."""
-        shares = self.registry.divide(want, count, self.now)
+        shares = self.registry.divide(requirements, count, self.now)
         self.registry.settle_shares(shares or {}, kept=bool(shares), now=self.now)
         return shares
 
@@ -128,7 +128,7 @@ def test_only_servers_that_have_the_id_and_the_library(farm: Farm) -> None:
     assert farm.make() == ""
     farm.add("b")
     assert farm.make() == "b"
-    assert farm.make(Want("CartPole-v1", "gymnasium")) == ""
+    assert farm.make(Requirements("CartPole-v1", "gymnasium")) == ""
 
 
 def test_servers_that_refused_are_passed_over(farm: Farm) -> None:
@@ -159,7 +159,7 @@ def test_spread_and_pack(farm: Farm) -> None:
     assert farm.allocate(POLE, 4) == {a: 2, b: 2}
     farm.wait(HELD_SECONDS, a, b)
     farm.report(b, 1)
-    pack = Want("CartPole-v1", strategy=farm_pb2.AllocateRequest.STRATEGY_PACK)
+    pack = Requirements("CartPole-v1", strategy=farm_pb2.AllocateRequest.STRATEGY_PACK)
     assert farm.allocate(pack, 4) == {b: 3, a: 1}
 
 
@@ -185,11 +185,13 @@ def test_a_large_batch_asks_few_servers_and_leaves_them_within_a_hundredth_of_ev
 def test_labels_and_fingerprints(farm: Farm) -> None:
     farm.add("a", labels={"gpu": "a100"})
     b = farm.add("b", fingerprint="f")
-    assert farm.make(Want("CartPole-v1", labels={"gpu": "a100"})) == "a"
-    assert farm.make(Want("CartPole-v1", labels={"gpu": "h100"})) == ""
+    assert farm.make(Requirements("CartPole-v1", labels={"gpu": "a100"})) == "a"
+    assert farm.make(Requirements("CartPole-v1", labels={"gpu": "h100"})) == ""
     farm.report(b, 3)
-    assert farm.make(Want("CartPole-v1", fingerprint="f")) == "b"  # although it is busier
-    assert farm.make(Want("CartPole-v1", fingerprint="f")) == "a"  # b is full: better than none
+    assert farm.make(Requirements("CartPole-v1", fingerprint="f")) == "b"  # although it is busier
+    assert farm.make(Requirements("CartPole-v1", fingerprint="f")) == "a", (
+        "b is full: better than none"
+    )
 
 
 def test_a_draining_server_gets_no_makes_and_is_alive(farm: Farm) -> None:
@@ -348,9 +350,9 @@ def test_a_dead_server_is_listed_for_a_while(farm: Farm) -> None:
 
 def test_makes_go_through_tunnels_and_allocations_do_not(farm: Farm) -> None:
     far = farm.add("far", tunnelled=True)
-    assert farm.registry.divide(Want("CartPole-v1", direct=True), 1, farm.now) is None
+    assert farm.registry.divide(Requirements("CartPole-v1", direct=True), 1, farm.now) is None
     near = farm.add("near")
-    assert farm.registry.divide(Want("CartPole-v1", direct=True), 2, farm.now) == {near: 2}
+    assert farm.registry.divide(Requirements("CartPole-v1", direct=True), 2, farm.now) == {near: 2}
     assert farm.registry.claim(POLE, farm.now) is far
     assert farm.registry.locate("x-far1", farm.now) == (Liveness.LIVENESS_ALIVE, "")
     assert farm.registry.locate("x-near1", farm.now) == (Liveness.LIVENESS_ALIVE, "near:1")

@@ -45,7 +45,7 @@ class Server:
 
     async def make(self, id_: bytes = ID, env_id: str = "x", owner: str = "me") -> str:
         request = pb.MakeRequest(env_id=env_id, request_id=id_)
-        reply = await self.kept.once(owner, request, self.making)
+        reply = await self.kept.run_once(owner, request, self.making)
         return reply.error.message or reply.make.session_id
 
 

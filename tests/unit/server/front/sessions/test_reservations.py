@@ -41,44 +41,46 @@ def scene() -> Scene:
 
 
 def test_kept_slots_are_for_those_who_name_them(scene: Scene) -> None:
-    assert scene.sessions.keep(A, 3, 5.0)
+    assert scene.sessions.reserve_slots(A, 3, 5.0)
     assert [scene.take() for _ in range(2)] == [True, False]
     assert [scene.take(A) for _ in range(4)] == [True, True, True, False]
     assert len(scene.sessions) == 4
 
 
 def test_all_slots_or_none(scene: Scene) -> None:
-    assert not scene.sessions.keep(A, 5, 5.0)
-    assert scene.sessions.keep(A, 3, 5.0)
-    assert not scene.sessions.keep(B, 2, 5.0)
-    assert scene.sessions.keep(B, 1, 5.0)
+    assert not scene.sessions.reserve_slots(A, 5, 5.0)
+    assert scene.sessions.reserve_slots(A, 3, 5.0)
+    assert not scene.sessions.reserve_slots(B, 2, 5.0)
+    assert scene.sessions.reserve_slots(B, 1, 5.0)
     assert scene.sessions.full
 
 
 @pytest.mark.parametrize("count", [0, -1])
 def test_nothing_is_no_reservation(scene: Scene, count: int) -> None:
-    assert not scene.sessions.keep(A, count, 5.0)
+    assert not scene.sessions.reserve_slots(A, count, 5.0)
 
 
 def test_a_reservation_of_nothing_for_a_client_is_one_that_gets_no_slot(scene: Scene) -> None:
-    assert scene.sessions.keep(A, 0, 5.0, "token alice")
+    assert scene.sessions.reserve_slots(A, 0, 5.0, "token alice")
     with pytest.raises(FaultError, match="not used in time"):
         scene.sessions.reservations.check_lapsed(A)
     scene.sessions.reservations.check_lapsed(B)
-    assert scene.sessions.keep(A, 1, 5.0, "token alice"), "a stream names its next one as well"
+    assert scene.sessions.reserve_slots(A, 1, 5.0, "token alice"), (
+        "a stream names its next one as well"
+    )
     scene.sessions.reservations.check_lapsed(A)
-    scene.sessions.keep(B, 0, 5.0, "token alice")
+    scene.sessions.reserve_slots(B, 0, 5.0, "token alice")
     scene.wait(LAPSED_SECONDS)
     scene.sessions.reservations.check_lapsed(B)
 
 
 def test_a_name_is_used_once(scene: Scene) -> None:
-    assert scene.sessions.keep(A, 1, 5.0)
-    assert not scene.sessions.keep(A, 1, 5.0)
+    assert scene.sessions.reserve_slots(A, 1, 5.0)
+    assert not scene.sessions.reserve_slots(A, 1, 5.0)
 
 
 def test_slots_that_nobody_takes_are_free_after_their_time(scene: Scene) -> None:
-    scene.sessions.keep(A, 4, 5.0)
+    scene.sessions.reserve_slots(A, 4, 5.0)
     scene.take(A)
     scene.wait(4.9)
     assert (scene.freed, scene.take()) == (0, False)
@@ -87,7 +89,7 @@ def test_slots_that_nobody_takes_are_free_after_their_time(scene: Scene) -> None
 
 
 def test_a_commit_keeps_them_longer_and_not_for_ever(scene: Scene) -> None:
-    scene.sessions.keep(A, 4, 2.0)
+    scene.sessions.reserve_slots(A, 4, 2.0)
     scene.sessions.reservations.extend(A, 1e9)
     scene.wait(LONGEST_SECONDS - 1.0)
     assert not scene.take()
@@ -96,7 +98,7 @@ def test_a_commit_keeps_them_longer_and_not_for_ever(scene: Scene) -> None:
 
 
 def test_what_is_released_is_free(scene: Scene) -> None:
-    scene.sessions.keep(A, 4, 5.0)
+    scene.sessions.reserve_slots(A, 4, 5.0)
     scene.take(A)
     assert scene.sessions.reservations.release(A)
     assert not scene.sessions.reservations.release(A)
@@ -106,7 +108,7 @@ def test_what_is_released_is_free(scene: Scene) -> None:
 def test_a_slot_that_its_full_group_cannot_use_is_free_again(scene: Scene) -> None:
     scene.sessions.group_slots.limits = {"small": 1}
     scene.sessions.reserve(group="small")
-    scene.sessions.keep(A, 1, 5.0)
+    scene.sessions.reserve_slots(A, 1, 5.0)
     freed = scene.freed
     with pytest.raises(FaultError, match="group 'small'"):
         scene.sessions.reserve(reservation=A, group="small")
@@ -115,8 +117,8 @@ def test_a_slot_that_its_full_group_cannot_use_is_free_again(scene: Scene) -> No
 
 def test_slots_that_counted_for_a_client_and_were_given_back_are_refused(scene: Scene) -> None:
     kept = scene.sessions.reservations
-    assert scene.sessions.keep(A, 2, 5.0, "token alice")
-    assert scene.sessions.keep(B, 1, 5.0)
+    assert scene.sessions.reserve_slots(A, 2, 5.0, "token alice")
+    assert scene.sessions.reserve_slots(B, 1, 5.0)
     scene.sessions.reserve("token alice", A)
     kept.check_lapsed(A)
     scene.wait(5.0)
@@ -127,7 +129,7 @@ def test_slots_that_counted_for_a_client_and_were_given_back_are_refused(scene: 
 
 def test_a_name_that_slots_are_kept_under_again_has_not_lapsed(scene: Scene) -> None:
     for _ in range(2):
-        assert scene.sessions.keep(A, 1, 5.0, "token alice")
+        assert scene.sessions.reserve_slots(A, 1, 5.0, "token alice")
         scene.sessions.reservations.check_lapsed(A)
         scene.wait(5.0)
     scene.wait(LAPSED_SECONDS)

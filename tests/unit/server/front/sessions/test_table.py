@@ -33,18 +33,18 @@ def sessions() -> Sessions:
 
 @pytest.mark.parametrize("size", [1, 60, 1000, 17_000, 3_000_000])
 def test_a_step_is_recognised_by_name_and_secret(sessions: Sessions, size: int) -> None:
-    session, bare = cast("Any", sessions.recognise(step(size)))
+    session, bare = cast("Any", sessions.find_by_header(step(size)))
     assert session.id == NAME
     expected = pb.InteractRequest.FromString(step(size))
     expected.step.ClearField("header")
     assert bare == expected.SerializeToString()
-    assert sessions.recognise(step(size, b"t" * 16)) is None
+    assert sessions.find_by_header(step(size, b"t" * 16)) is None
 
 
 @pytest.mark.parametrize("end", [0, 1, 2, 3, 20, 54])
 def test_a_step_that_is_cut_off_is_not(sessions: Sessions, end: int) -> None:
-    assert sessions.recognise(step(17_000)[:end]) is None
-    assert sessions.recognise(step(17_000)[:1] + b"\xff" * end) is None
+    assert sessions.find_by_header(step(17_000)[:end]) is None
+    assert sessions.find_by_header(step(17_000)[:1] + b"\xff" * end) is None
 
 
 @pytest.mark.parametrize(
@@ -58,5 +58,5 @@ def test_a_step_that_is_cut_off_is_not(sessions: Sessions, end: int) -> None:
 )
 def test_a_step_with_something_behind_it_is_not(sessions: Sessions, behind: bytes) -> None:
     """Protobuf takes the last of several requests: what begins like a step may be a Make."""
-    assert sessions.recognise(step(1) + behind) is None
-    assert sessions.recognise(step(1)) is not None
+    assert sessions.find_by_header(step(1) + behind) is None
+    assert sessions.find_by_header(step(1)) is not None

@@ -11,7 +11,7 @@ from envwire.server._ipc.scoreboard_row import loss_reason
 
 
 @dataclass
-class EpisodeSums:
+class EpisodeTotals:
     """Finished episodes of one environment id: their number, and the sums of their steps and returns."""
 
     episodes: int = 0
@@ -20,7 +20,7 @@ class EpisodeSums:
 
 
 @dataclass
-class Served:
+class SessionTotals:
     """Totals over sessions. Times are in seconds.
 
     Attributes:
@@ -49,7 +49,7 @@ class Served:
     repeated: int = 0
     replayed: int = 0
     recoveries: Counter[str] = field(default_factory=Counter[str])
-    episodes: dict[str, EpisodeSums] = field(default_factory=dict[str, EpisodeSums])
+    episodes: dict[str, EpisodeTotals] = field(default_factory=dict[str, EpisodeTotals])
 
     def add(self, session: SessionRecord) -> None:
         """Adds a session's counters, which are not trusted: its process may have written anything."""
@@ -67,7 +67,7 @@ class Served:
         if seen.epoch:
             self.recoveries[loss_reason(seen.loss)] += 1
         if seen.episodes:
-            sums = self.episodes.setdefault(session.env_id, EpisodeSums())
+            sums = self.episodes.setdefault(session.env_id, EpisodeTotals())
             sums.episodes += seen.episodes
             sums.lengths += seen.lengths
             sums.returns += seen.returns if math.isfinite(seen.returns) else 0.0

@@ -1,4 +1,4 @@
-"""A waiting line: first come, first served, each for a limited time."""
+"""A fair queue: first come, first served, each for a limited time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Given = TypeVar("Given")
 
 @dataclass(eq=False)
 class Turn(Generic[Want, Given]):
-    """One place in the line.
+    """One place in the queue.
 
     Attributes:
         want: What it waits for.
@@ -28,7 +28,7 @@ class Turn(Generic[Want, Given]):
     )
 
 
-class WaitingLine(Generic[Want, Given]):
+class FairQueue(Generic[Want, Given]):
     """Holds turns until they get a result or an error, or have waited too long.
 
     Args:
@@ -49,7 +49,7 @@ class WaitingLine(Generic[Want, Given]):
     async def wait(
         self, want: Want, seconds: float, refusal: Callable[[Want], FaultError]
     ) -> Given:
-        """Waits at the end of the line.
+        """Waits at the end of the queue.
 
         Args:
             want: What to wait for.

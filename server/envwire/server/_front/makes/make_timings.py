@@ -8,7 +8,7 @@ from envwire.server._ipc.scoreboard import Counters
 
 
 @dataclass
-class MakeParts:
+class MakeTimings:
     """Total seconds of successful Makes, without those that took a warm environment.
 
     Attributes:

@@ -12,7 +12,7 @@ Key = TypeVar("Key")
 Answer = TypeVar("Answer")
 
 
-class Questions(Generic[Key, Answer]):
+class PendingOrders(Generic[Key, Answer]):
     """Orders of one kind to one server, matched with their answers by key.
 
     Args:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _CONNECT_SECONDS, _MAKE_SECONDS = 5.0, 120.0
 
 
-class Player:
+class Replayer:
     """A session that is made like a recorded one and gets the same requests.
 
     Args:
@@ -53,7 +53,7 @@ class Player:
         self.ask(pb.InteractRequest(close=pb.CloseRequest()))
 
 
-def player_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> Transport:
+def replay_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> Transport:
     """Returns a transport to the environment.
 
     Args:
@@ -74,18 +74,18 @@ def player_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> T
 
 
 @contextlib.contextmanager
-def playing(transport: Transport, make: pb.MakeRequest) -> Generator[Player]:
+def replaying(transport: Transport, make: pb.MakeRequest) -> Generator[Replayer]:
     """Makes a session; closes it and the transport at the end.
 
     Raises:
         RemoteError: The environment cannot be made.
     """
     with contextlib.closing(transport):
-        player = Player(transport, make)
+        replayer = Replayer(transport, make)
         try:
-            yield player
+            yield replayer
         finally:
-            player.close()
+            replayer.close()
 
 
 def requests(recording: RecordedSession) -> Iterator[tuple[pb.InteractRequest, Exchange]]:

@@ -1,0 +1,86 @@
+"""The queue of those that wait: in order, only so long, and nothing that is given gets lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from envwire.codec import FaultError, Reason
+from envwire.server._front.makes.fair_queue import FairQueue
+
+Queue = FairQueue[str, int]
+
+
+def too_late(want: str) -> FaultError:
+    return FaultError(Reason.CAPACITY_REACHED, f"no {want} in time")
+
+
+def run(scene: Callable[[Queue, list[tuple[str, int]]], Awaitable[None]]) -> None:
+    returned: list[tuple[str, int]] = []
+    queue = Queue(lambda want, given: returned.append((want, given)))
+    asyncio.run(asyncio.wait_for(scene(queue, returned), 10.0))
+
+
+async def ask(queue: Queue, *wants: str) -> list[asyncio.Task[int]]:
+    tasks = [asyncio.ensure_future(queue.wait(want, 60.0, too_late)) for want in wants]
+    await asyncio.sleep(0)
+    return tasks
+
+
+def test_turns_come_in_order() -> None:
+    async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
+        tasks = await ask(queue, "a", "b")
+        assert [turn.want for turn in queue] == ["a", "b"]
+        for number, turn in enumerate(queue):
+            turn.come.set_result(number)
+        assert await asyncio.gather(*tasks) == [0, 1]
+
+    run(scene)
+
+
+def test_one_that_is_served_waits_no_longer_though_it_has_not_noticed() -> None:
+    async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
+        tasks = await ask(queue, "a", "b")
+        next(iter(queue)).come.set_result(1)
+        assert len(queue) == 1
+        tasks[1].cancel()
+        assert not queue
+        assert await tasks[0] == 1
+
+    run(scene)
+
+
+def test_what_was_given_to_one_that_leaves_is_given_back() -> None:
+    async def scene(queue: Queue, returned: list[tuple[str, int]]) -> None:
+        (task,) = await ask(queue, "a")
+        next(iter(queue)).come.set_result(7)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert returned == [("a", 7)]
+
+    run(scene)
+
+
+def test_one_that_leaves_empty_handed_gives_nothing_back() -> None:
+    async def scene(queue: Queue, returned: list[tuple[str, int]]) -> None:
+        waiting, refused = await ask(queue, "a", "b")
+        next(turn for turn in queue if turn.want == "b").come.set_exception(too_late("b"))
+        for task in (waiting, refused):
+            task.cancel()
+        await asyncio.wait([waiting, refused])
+        assert not returned
+        assert not queue
+
+    run(scene)
+
+
+def test_time_is_up() -> None:
+    async def scene(queue: Queue, _: list[tuple[str, int]]) -> None:
+        with pytest.raises(FaultError, match="no a in time"):
+            await queue.wait("a", 0.001, too_late)
+        assert not queue
+
+    run(scene)
