@@ -18,8 +18,8 @@ class SignsOfLife:
     """
 
     def __init__(self, now: float) -> None:
-        self.heard_at = now
-        self._served = 0
+        self.heard_at: float = now
+        self._served: int = 0
         self._unread_since: float | None = None
 
     def look(self, served: int, unread: bool, now: float) -> None:
