@@ -96,7 +96,7 @@ class Attendance:
         unread = self._presence.unread and not self._process.busy_with_others(self._link)
         self._signs.look(self._process.scoreboard.served(self._link.slot), unread, now)
         self.lease_runs_from = now
-        return not self.busy and self._signs.are_due(now, self.timeout)
+        return not self.busy and self._signs.is_due(now, self.timeout)
 
     def discount_stall(self, seconds: float) -> None:
         """Excludes time during which the front's own event loop was stalled from lease and request deadlines."""

@@ -37,7 +37,7 @@ class SignsOfLife:
         elif self._unread_since is None:
             self._unread_since = now
 
-    def are_due(self, now: float, timeout: float) -> bool:
+    def is_due(self, now: float, timeout: float) -> bool:
         """Returns whether it was silent for longer than a request may take, or leaves requests unread."""
         silent = now - self.heard_at
         unread = 0.0 if self._unread_since is None else now - self._unread_since
