@@ -141,9 +141,9 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self._autoreset_envs = self._terminations | self._truncations
         return (
             self._observe(),
-            np.copy(self._rewards),
-            np.copy(self._terminations),
-            np.copy(self._truncations),
+            self._rewards.copy(),
+            self._terminations.copy(),
+            self._truncations.copy(),
             infos,
         )
 
