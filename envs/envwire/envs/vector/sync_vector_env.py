@@ -141,9 +141,9 @@ class SyncVectorEnv(VectorEnv[ObsType, ActType, NDArray[Any]]):
         self._autoreset_envs = self._terminations | self._truncations
         return (
             self._observe(),
-            self._rewards.copy(),
-            self._terminations.copy(),
-            self._truncations.copy(),
+            np.array(self._rewards),
+            np.array(self._terminations),
+            np.array(self._truncations),
             infos,
         )
 
