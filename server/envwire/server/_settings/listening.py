@@ -57,6 +57,11 @@ class Listening(Protocol):
         ...
 
 
+def host_of(target: str) -> str:
+    """Returns the host of HOST:PORT, without the brackets of an IPv6 address."""
+    return target.rpartition(":")[0].strip("[]")
+
+
 def is_loopback(host: str) -> bool:
     """Returns whether only this machine can reach an address."""
     if host == "localhost":

@@ -17,6 +17,7 @@ from envwire.codec.notices import TRAILER
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.registry.states import Member
 from envwire.server._front.grpc.edge import STATUS_KEY
+from envwire.server._settings.listening import host_of
 from envwire.v1 import environment_pb2, status_pb2
 
 T = TypeVar("T")
@@ -85,7 +86,7 @@ class Link:
             ("grpc.max_reconnect_backoff_ms", 1000),
         )
         if member.hello.tunnelled:  # its certificate is for the address, wherever the tunnel ends
-            name = self.address.rpartition(":")[0].strip("[]")
+            name = host_of(self.address)
             options += (("grpc.ssl_target_name_override", name),)
         self._channel: Any = (
             grpc.aio.secure_channel(

@@ -23,6 +23,7 @@ from envwire.server._front.farm.admin_orders import AdminOrders, gateway_client
 from envwire.server._front.farm.fingerprint import fingerprint
 from envwire.server._front.farm.tunnelling import carry_connection
 from envwire.server._front.front import Front
+from envwire.server._settings.listening import host_of
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -261,16 +262,15 @@ class Joiner:
 
 def _address_to_register(target: str) -> str:
     """Returns the address at which a gateway reaches the server; ":PORT" if only the gateway can tell the host."""
-    host, _, port = target.rpartition(":")
-    return f":{port}" if _is_unspecified(host.strip("[]")) else target
+    port = target.rpartition(":")[2]
+    return f":{port}" if _is_unspecified(host_of(target)) else target
 
 
 def _own_port(target: str) -> tuple[str, int]:
     """Returns the address at which this machine reaches the server."""
-    host, _, port = target.rpartition(":")
-    host = host.strip("[]")
+    host, port = host_of(target), int(target.rpartition(":")[2])
     local = "::1" if ":" in host else "127.0.0.1"
-    return local if _is_unspecified(host) else host, int(port)
+    return local if _is_unspecified(host) else host, port
 
 
 def _is_unspecified(host: str) -> bool:

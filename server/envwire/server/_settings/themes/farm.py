@@ -8,7 +8,7 @@ from functools import partial
 from typing import Annotated
 
 from envwire.server._settings.checks import PAIRS, FilePath
-from envwire.server._settings.listening import is_loopback
+from envwire.server._settings.listening import host_of, is_loopback
 from envwire.server._settings.setting import About
 
 _about = partial(About, "Farm")
@@ -56,13 +56,9 @@ class FarmSettings:
         """
         if self.tunnel and not self.gateways:
             raise ValueError("--tunnel is for servers of a farm; name its gateway with --join")
-        far = [name for name in self.gateways if not is_loopback(_host(name))]
+        far = [name for name in self.gateways if not is_loopback(host_of(name))]
         if self.tunnel and far and not (self.join_ca or insecure):
             raise ValueError(
                 f"refusing a tunnel to {far[0]} without TLS: anybody on the way could read what clients do, and their "
                 "tokens. Give --join-ca; or say --insecure when the network is trusted"
             )
-
-
-def _host(target: str) -> str:
-    return target.rpartition(":")[0].strip("[]")
