@@ -33,6 +33,8 @@ _log = logging.getLogger("envwire.server")
 _HELLO_SECONDS = 5.0
 _MOST_UNDECIDED = 256
 _BACKLOG = 512
+#: Bytes of an abstract socket's name: what `sockaddr_un` holds, without the zero before it.
+_FULL_NAME = 107
 #: Errors of a system that is temporarily out of files or memory.
 _NO_ROOM = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _PAUSE_SECONDS = 0.2
@@ -109,8 +111,9 @@ class DirectListener:
             self._listen(self._bind_tcp())
 
     def _bind_unix(self) -> socket.socket:
-        # An abstract socket leaves no file behind, however the server ends.
-        name = f"envwire-{secrets.token_hex(8)}"
+        # An abstract socket leaves no file behind, however the server ends. Node.js 20 pads names with zeros, and so
+        # reaches only those of full length.
+        name = f"envwire-{secrets.token_hex(8)}".ljust(_FULL_NAME, "-")
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(f"\0{name}")
         self.addresses.append(f"unix-abstract:{name}")

@@ -267,6 +267,21 @@ def test_who_leaves_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
     run(story)
 
 
+def test_who_pads_names_of_abstract_sockets_reaches_it() -> None:
+    """Node.js 20 does."""
+
+    async def play() -> None:
+        sessions: Any = Hosted()
+        listener = DirectListener(ServerConfig(("x",)), sessions, MAKES)
+        listener.start()
+        name = listener.addresses[0].removeprefix("unix-abstract:")
+        with contextlib.closing(Client(f"unix-abstract:{name.ljust(107, chr(0))}")) as client:
+            await client.connect()
+        listener.stop()
+
+    asyncio.run(play())
+
+
 def test_no_direct_channel_where_the_operator_wants_none() -> None:
     async def play() -> None:
         sessions: Any = Hosted()
