@@ -4,6 +4,7 @@ import { connect as connectTcp, type NetConnectOpts, type Socket } from "node:ne
 import { connect as connectTls } from "node:tls";
 import { ConnectionError } from "../errors.js";
 import { type Frame, FrameReader } from "../wire/frames.js";
+import { AdaptiveSpin } from "./adaptive_spin.js";
 import type { TlsOptions } from "./grpc_client.js";
 import type { Wait } from "./transport.js";
 import { Waiting } from "./waiting.js";
@@ -17,6 +18,7 @@ const UNIX = "unix-abstract:";
 export class DirectChannel {
   readonly #socket: Socket;
   readonly #reader = new FrameReader(FIRST_LIMIT, true);
+  readonly #spin = new AdaptiveSpin();
   #waiting: Waiting<Frame> | undefined;
   #failure: ConnectionError | undefined;
   #connected = false;
@@ -55,6 +57,7 @@ export class DirectChannel {
     const waiting = new Waiting<Frame>(wait, (error) => this.#fail(error));
     this.#waiting = waiting;
     this.#socket.write(frames);
+    this.#spin.begin();
     return waiting.promise;
   }
 
@@ -95,6 +98,7 @@ export class DirectChannel {
   }
 
   #take(): Waiting<Frame> | undefined {
+    this.#spin.woke();
     const waiting = this.#waiting;
     this.#waiting = undefined;
     return waiting;
