@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -73,9 +75,9 @@ def answered(call: Callable[[], Any]) -> Any:
         return reason_of(status_pb2.ErrorStatus.FromString(details)).value
 
 
-@pytest.fixture(scope="module")
-def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Limited]:
-    folder = tmp_path_factory.mktemp("tokens")
+@contextlib.contextmanager
+def limited_farm(folder: Path, count: int, **settings: Any) -> Iterator[Limited]:
+    """Runs as many gateways as servers."""
     names: dict[str, tuple[set[Scope], int | None]] = {
         **{name: ({Scope.PLAY}, QUOTA) for name in LIMITED},
         "usual": ({Scope.PLAY}, None),
@@ -91,25 +93,35 @@ def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Limited]:
     with contextlib.ExitStack() as stack:
         gateways = [
             Gateway("--tokens", str(file), "--quota", "2", credentials=credentials)
-            for _ in range(2)
+            for _ in range(count)
         ]
         for gateway in gateways:
             gateway.start()
             stack.callback(gateway.kill)
         joined = ",".join(each.target for each in gateways)
         servers = [
-            stack.enter_context(server(gateways[0], join=[joined], join_token=str(join)))
-            for _ in range(2)
+            stack.enter_context(
+                server(gateways[0], join=[joined], join_token=str(join), **settings)
+            )
+            for _ in range(count)
         ]
         for gateway in gateways:
-            gateway.wait_until(lambda one=gateway: registered(one, tokens["operator"]) == 2)  # type: ignore[misc]
+            gateway.wait_until(
+                lambda one=gateway: len(registered(one, tokens["operator"])) == count  # type: ignore[misc]
+            )
         yield Limited(gateways, servers, tokens)
 
 
-def registered(gateway: Gateway, token: str) -> int:
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Limited]:
+    with limited_farm(tmp_path_factory.mktemp("tokens"), 2) as running:
+        yield running
+
+
+def registered(gateway: Gateway, token: str) -> list[farm_pb2.ServerStatus]:
     metadata = (("authorization", f"Bearer {token}"),)
     listed = farm_pb2.ListServersRequest()
-    return len(gateway.farm.ListServers(listed, timeout=SECONDS, metadata=metadata).servers)
+    return list(gateway.farm.ListServers(listed, timeout=SECONDS, metadata=metadata).servers)
 
 
 def test_the_python_client_gets_so_many_and_another_one_for_each_that_it_closes(
@@ -200,6 +212,22 @@ def test_a_repeat_at_exactly_the_quota_gets_the_first_answer_and_no_session_beyo
     assert new.session_id != first.session_id
     for each in (new, *others):
         limited.close("hana", each)
+
+
+def test_a_repeat_at_the_quota_is_answered_by_a_server_that_drains(tmp_path: Path) -> None:
+    with limited_farm(tmp_path, 1, drain_timeout=60.0) as one:
+        ids = [secrets.token_bytes(16) for _ in range(QUOTA)]
+        made = [until_made(one, "alice", each) for each in ids]
+        os.kill(one.servers[0].pid, signal.SIGTERM)
+        one.gateways[0].wait_until(lambda: drains(one))
+        assert [one.make("alice", request_id=each) for each in ids] == made
+        for each in made:
+            one.close("alice", each)
+
+
+def drains(one: Limited) -> bool:
+    [server] = registered(one.gateways[0], one.tokens["operator"])
+    return server.state == farm_pb2.ServerStatus.STATE_DRAINING
 
 
 def until_made(limited: Limited, name: str, request_id: bytes) -> pb.MakeResponse:

@@ -44,7 +44,9 @@ class SlotOrders:
         """Executes an order; returns the answer if it is a reservation."""
         name, held = order.reservation_id, to_seconds(order.held)
         if order.action == _Action.ACTION_RESERVE:
-            granted = not self._admission.draining and self._sessions.reserve_slots(
+            # A count of 0 takes no slot: a draining server still answers repeats of earlier Makes.
+            refuses = self._admission.draining and order.count > 0
+            granted = not refuses and self._sessions.reserve_slots(
                 name, order.count, held, order.principal
             )
             return farm_pb2.SlotAnswer(reservation_id=name, granted=granted)
