@@ -102,6 +102,21 @@ class Columns(gymnasium.Env[Any, Any]):
         }
 
 
+class Keywords(gymnasium.Env[Any, Any]):
+    """Takes keyword arguments of any name, `self` as well, and tells them at each reset."""
+
+    observation_space = action_space = gymnasium.spaces.Discrete(2)
+
+    def __init__(this, /, **kwargs: Any) -> None:
+        this.kwargs = kwargs
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        return 0, dict(self.kwargs)
+
+    def step(self, action: Any) -> Any:
+        return 0, 0.0, False, False, {}
+
+
 class Internals(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Needs the bare environment's inside, as `AtariPreprocessing` needs its emulator."""
 
@@ -114,7 +129,7 @@ class Internals(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.step(action)
 
 
-for kind in (Reused, Talkative, Columns):
+for kind in (Reused, Talkative, Columns, Keywords):
     gymnasium.register(
         id=f"pitfalls/{kind.__name__}-v0", entry_point=kind, disable_env_checker=True
     )

@@ -48,7 +48,7 @@ class RemoteEnvironment(_Environment):
     """
 
     def __init__(
-        self, target: Any, env_id: str, *, seed: int | None = None, **settings: Any
+        self, /, target: Any, env_id: str, *, seed: int | None = None, **settings: Any
     ) -> None:
         self._remote = RemoteEnv(target, env_id, **settings)
         try:

@@ -60,7 +60,7 @@ class RemoteAgents:
     agents: list[Any]
 
     def __init__(
-        self, target: str | None, env_id: str, *, render_mode: str | None = None, **settings: Any
+        self, /, target: str | None, env_id: str, *, render_mode: str | None = None, **settings: Any
     ) -> None:
         if settings.get("on_lost") == "truncate":
             raise ValueError(

@@ -50,6 +50,7 @@ class RemoteVecEnv(VecEnv):
 
     def __init__(
         self,
+        /,
         target: str | Sequence[str],
         env_id: str,
         num_envs: int = 1,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import ModuleType
 from typing import Any
 
-from envwire.codec import Family
+from envwire.codec import Family, FaultError, Reason
 
 #: Prefix of patterns for PettingZoo's environments; the library is imported only for those.
 PETTINGZOO_PREFIX = "pettingzoo/"
@@ -39,7 +39,12 @@ class Library:
         return registry
 
     def make(self, env_id: str, /, **kwargs: Any) -> Any:
-        """Makes an environment with the library's own `make`."""
+        """Makes an environment with the library's own `make`.
+
+        Raises:
+            FaultError: INVALID_VALUE: the environment cannot get an argument of this name.
+        """
+        check_free("make", {"id"}, kwargs)
         return self.module.make(env_id, **kwargs)
 
     def make_vec(self, env_id: str, /, **kwargs: Any) -> Any:
@@ -60,3 +65,18 @@ class Library:
     def hosted(self, env: Any) -> Any:
         """Returns `env`, with its wrappers, in the form that a session drives."""
         return env
+
+
+def check_free(maker: str, own: Collection[str], kwargs: Mapping[str, Any]) -> None:
+    """Refuses keyword arguments of environments that are some of `make` or `make_vec` itself.
+
+    Raises:
+        FaultError: INVALID_VALUE.
+    """
+    if taken := sorted(kwargs.keys() & set(own)):
+        raise FaultError(
+            Reason.INVALID_VALUE,
+            f"{', '.join(taken)} among the keyword arguments of environments: {maker} takes that itself, and no "
+            "environment gets it; rename the environment's parameter, or register the id with that argument. "
+            "RemoteVectorEnv has num_envs=, vectorization_mode=, autoreset_mode= and wrappers=",
+        )

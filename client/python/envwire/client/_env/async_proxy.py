@@ -74,6 +74,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
 
     def __init__(
         self,
+        /,
         target: Targets,
         env_id: str,
         *,
@@ -105,7 +106,7 @@ class AsyncRemoteEnv(EnvAttributes[AsyncSessionHandle]):
         )
 
     @classmethod
-    async def make(cls, target: Targets, env_id: str, **settings: Any) -> Self:
+    async def make(cls, /, target: Targets, env_id: str, **settings: Any) -> Self:
         """Makes an environment; for arguments and errors see the class and `envwire.client.RemoteEnv`."""
         env = cls(target, env_id, **settings)
         return await env

@@ -67,6 +67,7 @@ class RemoteProxy(RemoteAttributes):
 
     def __init__(
         self,
+        /,
         target: Targets,
         env_id: str,
         *,

@@ -78,7 +78,7 @@ class ProxyArguments:
         named = "_entry_point" in vars(self.proxy_class)
         return named and not opened and not self.options.credentials
 
-    def _remake(self, **overrides: Any) -> Any:
+    def _remake(self, /, **overrides: Any) -> Any:
         arguments: dict[str, Any] = {
             "wrappers": self.wrappers,
             "library": self.library,

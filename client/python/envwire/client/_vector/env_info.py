@@ -124,6 +124,6 @@ def vector_env_spec(
     return spec
 
 
-def _remake(remake: Callable[..., Any], max_episode_steps: Any = None, **kwargs: Any) -> Any:
+def _remake(remake: Callable[..., Any], /, max_episode_steps: Any = None, **kwargs: Any) -> Any:
     del max_episode_steps  # the server's spec has it
     return remake(**kwargs)

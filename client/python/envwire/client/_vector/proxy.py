@@ -71,6 +71,7 @@ class VectorProxy(Members, VectorAttributes[Shard]):
 
     def __init__(
         self,
+        /,
         target: str | Sequence[str] | None,
         env_id: str,
         num_envs: int = 1,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
-from envwire.server._hosting.library import Library
+from envwire.server._hosting.library import Library, check_free
 from envwire.server._hosting.spaces import write_spaces
 from envwire.server._hosting.vector.vector_hosts import MembersHost, NativeHost
 from envwire.v1 import environment_pb2
@@ -48,7 +48,7 @@ def make_vector(
             else None,
             "wrappers": [partial(wrapper, **own) for wrapper, own in wrappers],
         }
-        _check_free(given.keys() & kwargs.keys())
+        check_free("make_vec", {"id", *given}, kwargs)
         env = library.make_vec(request.env_id, **given, **kwargs)
         if mode == _SYNC:
             return MembersHost(env, report_resets=request.vector.report_member_resets)
@@ -57,16 +57,6 @@ def make_vector(
         raise
     except Exception as error:
         raise fault_from_exception(error) from error
-
-
-def _check_free(taken: Collection[str]) -> None:
-    """Refuses keyword arguments of environments that are some of `make_vec` itself."""
-    if taken:
-        raise FaultError(
-            Reason.INVALID_VALUE,
-            f"{', '.join(sorted(taken))} among the keyword arguments of environments: make_vec takes that itself, and "
-            "no environment gets it. RemoteVectorEnv has num_envs=, vectorization_mode=, autoreset_mode= and wrappers=",
-        )
 
 
 def _autoreset(family: Family, request: environment_pb2.MakeRequest) -> Any:

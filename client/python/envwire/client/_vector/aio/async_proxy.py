@@ -70,6 +70,7 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
 
     def __init__(
         self,
+        /,
         target: Targets,
         env_id: str,
         num_envs: int = 1,
@@ -108,7 +109,9 @@ class AsyncRemoteVectorEnv(VectorAttributes[AsyncShard]):
         self._guard = CallGuard(self._family, self.__repr__)
 
     @classmethod
-    async def make(cls, target: Targets, env_id: str, num_envs: int = 1, **settings: Any) -> Self:
+    async def make(
+        cls, /, target: Targets, env_id: str, num_envs: int = 1, **settings: Any
+    ) -> Self:
         """Makes the environments; for arguments and errors see the class."""
         envs = cls(target, env_id, num_envs, **settings)
         return await envs.__aenter__()
