@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 
 import grpc
 
@@ -18,8 +17,9 @@ from envwire.farm.gateway.session_pages import Cursor, Part, checked, enough, jo
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
-from envwire.server._front.admin_requests import check_name, malformed, page_size
-from envwire.server._front.grpc.scoped import ClientAnswer, scoped_call
+from envwire.server._front.admin_requests import PROTOS, check_name, page_size
+from envwire.server._front.grpc.scoped import Answer, scoped_methods
+from envwire.server._front.malformed import malformed
 
 _SERVICE = admin.DESCRIPTOR.services_by_name["AdminService"].full_name
 
@@ -39,19 +39,14 @@ class AdminService:
         self._registrations = registrations
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Returns the gRPC handlers. A message is parsed only after its caller is authenticated."""
-        answers: dict[str, tuple[str, ClientAnswer]] = {
-            "ListSessions": ("list_sessions", self._list_sessions),
-            "EndSession": ("end_session", self._end_session),
-            "DrainServer": ("drain_server", self._drain_server),
+        """Returns the gRPC handlers."""
+        answers: dict[str, Answer] = {
+            "list_sessions": self._list_sessions,
+            "end_session": self._end_session,
+            "drain_server": self._drain_server,
         }
-        handlers: dict[str, Any] = {
-            name: grpc.stream_unary_rpc_method_handler(
-                scoped_call(self._access, kind, answer, "envwire/admin/v1")
-            )
-            for name, (kind, answer) in answers.items()
-        }
-        return grpc.method_handlers_generic_handler(_SERVICE, handlers)
+        methods = scoped_methods(self._access, answers, PROTOS)
+        return grpc.method_handlers_generic_handler(_SERVICE, methods)
 
     async def _list_sessions(self, raw: bytes, client: Client) -> admin.ListSessionsResponse:
         request = admin.ListSessionsRequest.FromString(raw)
@@ -99,7 +94,9 @@ class AdminService:
     async def _drain_server(self, raw: bytes, client: Client) -> admin.DrainServerResponse:
         request = admin.DrainServerRequest.FromString(raw)
         if not request.server_id:
-            raise malformed("this is a gateway: name the server to drain, by server_id (--server)")
+            raise malformed(
+                "this is a gateway: name the server to drain, by server_id (--server)", PROTOS
+            )
         member = self._named(request.server_id)
         request.ClearField("server_id")
         order = pb.AdminOrder(drain_server=request, principal=client.name)
@@ -118,7 +115,8 @@ class AdminService:
         if server_id in names:
             return names[server_id]
         raise malformed(
-            f"no server {server_id!r} is registered here; FarmService.ListServers (`envwire farm status`) lists them"
+            f"no server {server_id!r} is registered here; FarmService.ListServers (`envwire farm status`) lists them",
+            PROTOS,
         )
 
     async def _order(self, member: Member, order: pb.AdminOrder) -> pb.AdminAnswer:

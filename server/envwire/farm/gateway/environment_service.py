@@ -34,6 +34,7 @@ from envwire.server._front.grpc.edge import (
     turn_away,
 )
 from envwire.server._front.grpc.service import method_handlers, read_message
+from envwire.server._front.malformed import malformed
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS
@@ -100,7 +101,7 @@ class EnvironmentService:
         except ServerGoneError as error:
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
         except DecodeError as error:
-            await abort(context, fault_reply(_malformed(str(error))).error)
+            await abort(context, fault_reply(malformed(str(error))).error)
         if answer.trailers:
             context.set_trailing_metadata(answer.trailers)
         return answer.message
@@ -165,7 +166,7 @@ class EnvironmentService:
                 raise ServerGoneError(str(error)) from error
             return pb.InteractResponse(error=error.status).SerializeToString()
         except (DecodeError, ValueError) as error:
-            return fault_reply(_malformed(str(error))).SerializeToString()
+            return fault_reply(malformed(str(error))).SerializeToString()
 
     async def _served(self, message: bytes, upstreams: Upstreams, client: Client) -> bytes:
         kind = REQUESTS.kind(message)
@@ -192,7 +193,7 @@ class EnvironmentService:
             return pb.InteractResponse(list_environments=list_environments(members))
         if kind == "get_server_info":
             return pb.InteractResponse(get_server_info=describe(members, self._incarnation, now))
-        raise _malformed("a request without content, or of a kind that is not known here")
+        raise malformed("a request without content, or of a kind that is not known here")
 
     def _check_size(self, message: bytes) -> None:
         if len(message) > self._max_make_bytes:
@@ -220,7 +221,3 @@ def _redirected(made: bytes, member: Member) -> bytes:
 def _time_left(context: Context) -> float:
     left: Any = context.time_remaining()  # None without a deadline, despite its type hint
     return _LONGEST_SECONDS if left is None else min(left, _LONGEST_SECONDS)
-
-
-def _malformed(text: str) -> FaultError:
-    return FaultError(Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/v1 describes")

@@ -7,11 +7,10 @@ from typing import Any
 
 import grpc
 
-from envwire.codec import FaultError, Reason
 from envwire.codec.durations import to_duration, to_seconds
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.tickets import TicketSigner
-from envwire.farm.gateway.registering import Registering
+from envwire.farm.gateway.registering import PROTOS, Registering
 from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.quotas import Quotas
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, Registry
@@ -19,7 +18,8 @@ from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
-from envwire.server._front.grpc.scoped import Answer, scoped, scoped_call
+from envwire.server._front.grpc.scoped import Answer, scoped_methods
+from envwire.server._front.malformed import malformed
 
 _MOST_ALLOCATED = 100_000
 
@@ -59,30 +59,25 @@ class FarmService:
         self._waiting = waiting
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """Returns the gRPC handlers. A message is parsed only after its caller is authenticated."""
+        """Returns the gRPC handlers."""
         answers: dict[str, Answer] = {
-            "Locate": self._locate,
-            "ListServers": self._list_servers,
+            "allocate": self._allocate,
+            "locate": self._locate,
+            "list_servers": self._list_servers,
         }
         handlers: dict[str, Any] = {
-            name: grpc.stream_unary_rpc_method_handler(
-                scoped(self._access, _SCOPED[name], answer, "envwire/farm/v1")
-            )
-            for name, answer in answers.items()
+            "Register": grpc.stream_stream_rpc_method_handler(self._registering.serve),
+            "Tunnel": grpc.stream_stream_rpc_method_handler(
+                self._registering.serve_tunnel, _data, _tunnel_response
+            ),
+            **scoped_methods(self._access, answers, PROTOS),
         }
-        handlers["Allocate"] = grpc.stream_unary_rpc_method_handler(
-            scoped_call(self._access, _SCOPED["Allocate"], self._allocate, "envwire/farm/v1")
-        )
-        handlers["Register"] = grpc.stream_stream_rpc_method_handler(self._registering.serve)
-        handlers["Tunnel"] = grpc.stream_stream_rpc_method_handler(
-            self._registering.serve_tunnel, _data, _tunnel_response
-        )
         return grpc.method_handlers_generic_handler(SERVICE, handlers)
 
     async def _allocate(self, raw: bytes, client: Client) -> pb.AllocateResponse:
         request = pb.AllocateRequest.FromString(raw)
         if not 1 <= request.count <= _MOST_ALLOCATED:
-            raise _malformed(f"count is {request.count}; it must be 1 to {_MOST_ALLOCATED}")
+            raise malformed(f"count is {request.count}; it must be 1 to {_MOST_ALLOCATED}", PROTOS)
         requirements = Requirements(
             request.env_id,
             request.library,
@@ -106,12 +101,12 @@ class FarmService:
         ]
         return pb.AllocateResponse(allocations=allocations, held=to_duration(HELD_SECONDS))
 
-    def _locate(self, raw: bytes) -> pb.LocateResponse:
+    async def _locate(self, raw: bytes, _: Client) -> pb.LocateResponse:
         session_id = pb.LocateRequest.FromString(raw).session_id
         liveness, address = self._registry.locate(session_id, self._clock())
         return pb.LocateResponse(liveness=liveness, address=address)
 
-    def _list_servers(self, _: bytes) -> pb.ListServersResponse:
+    async def _list_servers(self, _: bytes, __: Client) -> pb.ListServersResponse:
         now = self._clock()
         self._registry.advance(now)
         servers = [_status(member, now) for member in self._registry]
@@ -119,12 +114,6 @@ class FarmService:
 
 
 SERVICE = pb.DESCRIPTOR.services_by_name["FarmService"].full_name
-#: Each method's name in the table of scopes.
-_SCOPED = {
-    "Allocate": "allocate",
-    "Locate": "locate",
-    "ListServers": "list_servers",
-}
 
 
 def _status(member: Member, now: float) -> pb.ServerStatus:
@@ -149,9 +138,3 @@ def _data(request: bytes) -> bytes:
 
 def _tunnel_response(data: bytes) -> bytes:
     return pb.TunnelResponse(data=data).SerializeToString()
-
-
-def _malformed(text: str) -> FaultError:
-    return FaultError(
-        Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/farm/v1 describes"
-    )

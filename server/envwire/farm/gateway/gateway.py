@@ -14,7 +14,6 @@ from typing import NamedTuple
 import grpc.aio
 from grpc_health.v1 import health_pb2
 
-from envwire.codec import FaultError
 from envwire.farm.gateway.admin_service import AdminService
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.tickets import TicketSigner
@@ -35,7 +34,7 @@ from envwire.server._auth.access import Access
 from envwire.server._auth.tls import server_tls
 from envwire.server._auth.tokens import Token
 from envwire.server._front.event_loop import raise_file_limit, run_loop, stop_on_signals
-from envwire.server._front.grpc.edge import Context, bind, options, peer_identity
+from envwire.server._front.grpc.edge import bind, options
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.http.port import Routes as HttpRoutes
 from envwire.server._front.http.port import http_port
@@ -115,7 +114,7 @@ async def gateway(
     maker = Maker(registry, queue, tally, quotas, registrations)
     signer = TicketSigner(clock)
     allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout)
-    health = Health(partial(_is_admitted, access))
+    health = Health(access)
     service = EnvironmentService(
         access, registry, routes, maker, quotas, incarnation, clock, config.max_make_bytes
     )
@@ -167,14 +166,6 @@ def _http_routes(
 
     metrics = GatewayMetrics(registry, tally, allocator, queue.__len__, clock)
     return operations(access, lambda: True, metrics)
-
-
-def _is_admitted(access: Access, context: Context) -> bool:
-    try:
-        access.identify(peer_identity(context))
-    except FaultError:
-        return False
-    return True
 
 
 def run(config: GatewayConfig, ready: Callable[[str], None]) -> None:

@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError
 
-from envwire.codec import FaultError, Reason
+from envwire.codec import FaultError
 from envwire.codec.durations import to_duration
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
@@ -24,7 +24,10 @@ from envwire.farm.v1 import farm_pb2 as pb
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity, turn_away
+from envwire.server._front.malformed import malformed
 
+#: The folder of the proto file that describes the messages.
+PROTOS = "envwire/farm/v1"
 #: Longest time between two reports of a server, in seconds.
 HEARTBEAT_SECONDS = 1.0
 #: Longest wait for a server's hello, in seconds; a server sends it as soon as it is connected.
@@ -180,11 +183,11 @@ async def _read_hello(context: Context) -> pb.ServerHello:
         message: Any = await asyncio.wait_for(context.read(), _HELLO_SECONDS)
         hello = pb.RegisterRequest.FromString(b"" if message is grpc.aio.EOF else message).hello
     except (asyncio.TimeoutError, DecodeError) as error:
-        raise _malformed(f"no hello: {error}") from None
+        raise malformed(f"no hello: {error}", PROTOS) from None
     if not (hello.server_id and hello.address and hello.info.incarnation):
-        raise _malformed("a hello needs server_id, address and info.incarnation")
+        raise malformed("a hello needs server_id, address and info.incarnation", PROTOS)
     if not hello.info.max_sessions:
-        raise _malformed("a server without slots; info.max_sessions must be 1 or more")
+        raise malformed("a server without slots; info.max_sessions must be 1 or more", PROTOS)
     return hello
 
 
@@ -194,9 +197,3 @@ def _address(hello: pb.ServerHello, peer: PeerIdentity) -> str:
         return hello.address
     host = peer.address or "localhost"
     return (f"[{host}]" if ":" in host else host) + hello.address
-
-
-def _malformed(text: str) -> FaultError:
-    return FaultError(
-        Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/farm/v1 describes"
-    )

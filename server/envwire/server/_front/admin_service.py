@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from heapq import nsmallest
 from operator import attrgetter
 
@@ -10,8 +10,10 @@ from google.protobuf.message import Message
 
 from envwire.admin.v1 import admin_pb2 as pb
 from envwire.codec.durations import to_duration, to_seconds
-from envwire.server._front.admin_requests import check_name, malformed, page_size
+from envwire.server._auth.client import Client
+from envwire.server._front.admin_requests import PROTOS, check_name, page_size
 from envwire.server._front.drain_order import DrainOrder
+from envwire.server._front.malformed import malformed
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
@@ -26,7 +28,7 @@ class AdminService:
         drain_order: The order to drain the server.
 
     Attributes:
-        methods: For each method, its name in the table of scopes and the function that serves it.
+        answers: The function of each method, by its name in the table of scopes.
     """
 
     def __init__(
@@ -35,13 +37,13 @@ class AdminService:
         self._sessions = sessions
         self._clock = clock
         self._drain_order = drain_order
-        self.methods: dict[str, tuple[str, Callable[[bytes], Message]]] = {
-            "ListSessions": ("list_sessions", self._list_sessions),
-            "EndSession": ("end_session", self._end_session),
-            "DrainServer": ("drain_server", self._drain_server),
+        self.answers: dict[str, Callable[[bytes, Client], Awaitable[Message]]] = {
+            "list_sessions": self._list_sessions,
+            "end_session": self._end_session,
+            "drain_server": self._drain_server,
         }
 
-    def _list_sessions(self, raw: bytes) -> pb.ListSessionsResponse:
+    async def _list_sessions(self, raw: bytes, _: Client) -> pb.ListSessionsResponse:
         request = pb.ListSessionsRequest.FromString(raw)
         _check_no_server(request.server_id)
         most = page_size(request)
@@ -54,18 +56,18 @@ class AdminService:
             total=len(self._sessions),
         )
 
-    def _end_session(self, raw: bytes) -> pb.EndSessionResponse:
+    async def _end_session(self, raw: bytes, _: Client) -> pb.EndSessionResponse:
         session_id = pb.EndSessionRequest.FromString(raw).session_id
         check_name("session_id", session_id)
         self._sessions.terminate(session_id)
         return pb.EndSessionResponse()
 
-    def _drain_server(self, raw: bytes) -> pb.DrainServerResponse:
+    async def _drain_server(self, raw: bytes, _: Client) -> pb.DrainServerResponse:
         request = pb.DrainServerRequest.FromString(raw)
         _check_no_server(request.server_id)
         asked = to_seconds(request.timeout)
         if asked < 0:
-            raise malformed(f"timeout is {asked:g} s; it must be 0 or more")
+            raise malformed(f"timeout is {asked:g} s; it must be 0 or more", PROTOS)
         timeout = self._drain_order.give(asked if request.HasField("timeout") else None)
         return pb.DrainServerResponse(sessions=len(self._sessions), timeout=to_duration(timeout))
 
@@ -97,5 +99,6 @@ def _state(session: SessionRecord) -> pb.SessionSummary.State.ValueType:
 def _check_no_server(server_id: str) -> None:
     if server_id:
         raise malformed(
-            f"this is a server, which does not know {server_id!r}; only gateways take server_id"
+            f"this is a server, which does not know {server_id!r}; only gateways take server_id",
+            PROTOS,
         )

@@ -27,6 +27,7 @@ from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.making import SessionMaker
 from envwire.server._front.makes.request_size import addressed, check_size
 from envwire.server._front.makes.warm_pool import WarmPool
+from envwire.server._front.malformed import malformed
 from envwire.server._front.notices import Notices
 from envwire.server._front.observing.service import ObserveService
 from envwire.server._front.reloading import Reloading
@@ -160,7 +161,7 @@ class Front:
         except FaultError as fault:
             reply = fault_reply(fault).SerializeToString()
         except DecodeError as error:
-            reply = fault_reply(_malformed(f"not an InteractRequest: {error}")).SerializeToString()
+            reply = fault_reply(malformed(f"not an InteractRequest: {error}")).SerializeToString()
         except Exception as error:
             # The outermost handler: an error in the server must not end the client's stream.
             _log.exception("a request failed inside the server")
@@ -183,7 +184,7 @@ class Front:
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
         if kind is None:
-            raise _malformed("a request without content")
+            raise malformed("a request without content")
         client.check(kind)
         body = getattr(request, kind)
         if kind in SESSION_REQUESTS:
@@ -192,7 +193,3 @@ class Front:
         if kind == "make" and stream is not None and reply.HasField("make"):
             stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))
         return reply.SerializeToString()
-
-
-def _malformed(text: str) -> FaultError:
-    return FaultError(Reason.MALFORMED_REQUEST, f"{text}; send what protos/envwire/v1 describes")

@@ -43,19 +43,19 @@ class AdminOrders:
 
     def __init__(self, service: AdminService, gateway: Client, now: int) -> None:
         self._ahead = time.monotonic() - now
-        self._answers = dict(service.methods.values())
+        self._answers = service.answers
         self._gateway = gateway
 
-    def obey(self, order: farm_pb2.AdminOrder) -> farm_pb2.AdminAnswer:
+    async def obey(self, order: farm_pb2.AdminOrder) -> farm_pb2.AdminAnswer:
         """Serves a call; errors are reported in the answer."""
         answer = farm_pb2.AdminAnswer(order_id=order.order_id)
         try:
-            self._serve(order, answer)
+            await self._serve(order, answer)
         except FaultError as fault:
             encode_fault(fault, answer.error)
         return answer
 
-    def _serve(self, order: farm_pb2.AdminOrder, answer: farm_pb2.AdminAnswer) -> None:
+    async def _serve(self, order: farm_pb2.AdminOrder, answer: farm_pb2.AdminAnswer) -> None:
         kind = order.WhichOneof("call")
         if kind is None:
             raise FaultError(Reason.UNSUPPORTED, "this server does not know the call; update it")
@@ -65,4 +65,4 @@ class AdminOrders:
         _log.info("%s orders %s for %s", client, kind, order.principal, extra=extra(client=client))
         self._gateway.check(kind)
         request = getattr(order, kind).SerializeToString()
-        getattr(answer, kind).CopyFrom(self._answers[kind](request))
+        getattr(answer, kind).CopyFrom(await self._answers[kind](request, self._gateway))

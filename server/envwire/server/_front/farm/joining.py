@@ -226,7 +226,7 @@ class Joiner:
         while (ordered := await call.read()) is not grpc.aio.EOF:
             async with writing:  # the gateway relies on the order of answers and reports
                 if ordered.HasField("admin_order"):
-                    done = admin.obey(ordered.admin_order)
+                    done = await admin.obey(ordered.admin_order)
                     await call.write(farm_pb2.RegisterRequest(admin_answer=done))
                 elif said := self._front.slot_orders.obey(ordered.slot_order):
                     await call.write(farm_pb2.RegisterRequest(slot_answer=said))

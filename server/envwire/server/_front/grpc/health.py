@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -10,6 +9,9 @@ import grpc.aio
 from grpc_health.v1 import _async as aio_health
 from grpc_health.v1 import health, health_pb2
 
+from envwire.codec import FaultError
+from envwire.server._auth.access import Access
+from envwire.server._front.grpc.edge import peer_identity
 from envwire.v1 import environment_pb2 as pb
 
 #: Most simultaneous watches by unauthenticated callers, over all connections.
@@ -26,11 +28,11 @@ class Health:
     the health of the whole server.
 
     Args:
-        admitted: Returns whether a caller is authenticated.
+        access: Identifies callers.
     """
 
-    def __init__(self, admitted: Callable[[_Context], bool]) -> None:
-        self._admitted = admitted
+    def __init__(self, access: Access) -> None:
+        self._access = access
         self._servicer: Any = aio_health.HealthServicer()
         self._watching = 0
 
@@ -61,7 +63,7 @@ class Health:
         return answer
 
     async def _watch(self, _: Any, context: _Context) -> None:
-        if self._watching >= MAX_WATCHING and not self._admitted(context):
+        if self._watching >= MAX_WATCHING and not self._is_authenticated(context):
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watch already")
         self._watching += 1
         try:
@@ -70,7 +72,14 @@ class Health:
             self._watching -= 1
 
     async def _request(self, context: _Context) -> health_pb2.HealthCheckRequest:
-        if not self._admitted(context):
+        if not self._is_authenticated(context):
             return health_pb2.HealthCheckRequest()
         message: Any = await context.read()
         return health_pb2.HealthCheckRequest.FromString(b"" if message is grpc.aio.EOF else message)
+
+    def _is_authenticated(self, context: _Context) -> bool:
+        try:
+            self._access.identify(peer_identity(context))
+        except FaultError:
+            return False
+        return True

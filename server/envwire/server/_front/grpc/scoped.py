@@ -1,49 +1,41 @@
-"""Unary methods of the other services, each of which needs a scope and is answered at once."""
+"""Unary methods of the services besides EnvironmentService, each of which needs a scope."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
 from google.protobuf.message import DecodeError, Message
 
-from envwire.codec import FaultError, Reason
+from envwire.codec import FaultError
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, abort, peer_identity
+from envwire.server._front.malformed import malformed
 from envwire.server._ipc.fault_replies import fault_reply
 
 _T = TypeVar("_T")
+#: Serves a request of a client; raises a FaultError to refuse it.
+Answer = Callable[[bytes, Client], Awaitable[Message]]
 
-Answer = Callable[[bytes], Message]
-ClientAnswer = Callable[[bytes, Client], Awaitable[Message]]
 
-
-def scoped(
-    access: Access, kind: str, answer: Answer, protos: str
-) -> Callable[[Any, Context], Awaitable[bytes]]:
-    """Returns the handler of a method. A message is parsed only after its caller is authenticated.
+def scoped_methods(access: Access, answers: Mapping[str, Answer], protos: str) -> dict[str, Any]:
+    """Returns the handlers of unary methods by name. A message is parsed only after its caller is authenticated.
 
     Args:
         access: Identifies callers.
-        kind: The method's name in the table of scopes.
-        answer: Returns the answer to a request, or raises a FaultError.
-        protos: The proto file that describes the request, for error messages.
+        answers: The function of each method, by its name in the table of scopes: list_sessions for ListSessions.
+        protos: The folder of the proto file that describes the requests, for error messages.
     """
+    return {
+        kind.title().replace("_", ""): _handler(access, kind, answer, protos)
+        for kind, answer in answers.items()
+    }
 
-    async def at_once(raw: bytes, _: Client) -> Message:
-        return answer(raw)
 
-    return scoped_call(access, kind, at_once, protos)
-
-
-def scoped_call(
-    access: Access, kind: str, answer: ClientAnswer, protos: str
-) -> Callable[[Any, Context], Awaitable[bytes]]:
-    """Returns the handler of a method whose answer is awaited or depends on the client (see `scoped`)."""
-
+def _handler(access: Access, kind: str, answer: Answer, protos: str) -> Any:
     async def answered(context: Context) -> bytes:
         client = access.identify(peer_identity(context))
         client.check(kind)
@@ -52,7 +44,7 @@ def scoped_call(
     async def call(_: Any, context: Context) -> bytes:
         return await refusing(context, protos, answered(context))
 
-    return call
+    return grpc.stream_unary_rpc_method_handler(call)
 
 
 async def request_of(context: Context) -> bytes:
@@ -66,7 +58,7 @@ async def refusing(context: Context, protos: str, serving: Awaitable[_T]) -> _T:
 
     Args:
         context: The call.
-        protos: The proto file that describes its request, for error messages.
+        protos: The folder of the proto file that describes its request, for error messages.
         serving: Serves the call.
     """
     try:
@@ -74,24 +66,4 @@ async def refusing(context: Context, protos: str, serving: Awaitable[_T]) -> _T:
     except FaultError as fault:
         await abort(context, fault_reply(fault).error)
     except DecodeError as error:
-        text = f"{error}; send what protos/{protos} describes"
-        malformed = FaultError(Reason.MALFORMED_REQUEST, text)
-        await abort(context, fault_reply(malformed).error)
-
-
-def scoped_service(
-    service: str, access: Access, methods: dict[str, tuple[str, Answer]], protos: str
-) -> grpc.GenericRpcHandler:
-    """Returns the gRPC handlers of a service.
-
-    Args:
-        service: Its full name.
-        access: Identifies callers.
-        methods: For each method, its name in the table of scopes and the function that serves it.
-        protos: The proto file that describes the requests, for error messages.
-    """
-    handlers: dict[str, Any] = {
-        name: grpc.stream_unary_rpc_method_handler(scoped(access, kind, answer, protos))
-        for name, (kind, answer) in methods.items()
-    }
-    return grpc.method_handlers_generic_handler(service, handlers)
+        await abort(context, fault_reply(malformed(str(error), protos)).error)

@@ -15,6 +15,7 @@ from envwire.admin.v1 import admin_pb2
 from envwire.codec import FaultError
 from envwire.codec.notices import TRAILER
 from envwire.server._auth.tls import server_tls
+from envwire.server._front.admin_requests import PROTOS
 from envwire.server._front.front import Front
 from envwire.server._front.grpc.edge import (
     Context,
@@ -25,7 +26,7 @@ from envwire.server._front.grpc.edge import (
     turn_away,
 )
 from envwire.server._front.grpc.health import Health
-from envwire.server._front.grpc.scoped import scoped_service
+from envwire.server._front.grpc.scoped import scoped_methods
 from envwire.server._front.grpc.service import (
     SERVICE,
     Interact,
@@ -69,14 +70,6 @@ def _unary(front: Front, serving: _Serving, _: str, kind: str) -> Unary:
     return call
 
 
-def _is_admitted(front: Front, context: Context) -> bool:
-    try:
-        front.access.identify(peer_identity(context))
-    except FaultError:
-        return False
-    return True
-
-
 def _interact(front: Front, serving: _Serving) -> Interact:
     async def interact(_: Any, context: Context) -> None:
         stream = Stream()
@@ -114,12 +107,12 @@ class GrpcServer:
         self._server = grpc.aio.server(options=options(config))
         self._tracing = tracing(front.exchange, config)
         serving: _Serving = self._tracing.exchange if self._tracing else lambda _: front.exchange
-        self._health = Health(partial(_is_admitted, front))
-        methods = front.admin_service.methods
+        self._health = Health(front.access)
+        admin = scoped_methods(front.access, front.admin_service.answers, PROTOS)
         self._server.add_generic_rpc_handlers(
             (
                 method_handlers(partial(_unary, front, serving), _interact(front, serving)),
-                scoped_service(_ADMIN, front.access, methods, "envwire/admin/v1"),
+                grpc.method_handlers_generic_handler(_ADMIN, admin),
                 watching_handlers(front.observe_service, front.access),
                 self._health.handlers(),
             )

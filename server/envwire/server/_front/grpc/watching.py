@@ -14,7 +14,7 @@ from envwire.observe.v1 import observe_pb2
 from envwire.server._auth.access import Access
 from envwire.server._auth.client import Client
 from envwire.server._front.grpc.edge import Context, peer_identity
-from envwire.server._front.grpc.scoped import refusing, request_of, scoped_call
+from envwire.server._front.grpc.scoped import refusing, request_of, scoped_methods
 from envwire.server._front.observing.service import Identify, ObserveService
 
 SERVICE = observe_pb2.DESCRIPTOR.services_by_name["ObserveService"].full_name
@@ -32,13 +32,12 @@ def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRp
         service: Serves the requests.
         access: Identifies callers.
     """
-    describe = scoped_call(access, "describe_session", service.describe_session, _PROTOS)
     handlers: dict[str, Any] = {
         "Watch": grpc.stream_stream_rpc_method_handler(_told(access, "watch", service.watch)),
         "WatchFrames": grpc.stream_stream_rpc_method_handler(
             _told(access, "watch_frames", service.watch_frames)
         ),
-        "DescribeSession": grpc.stream_unary_rpc_method_handler(describe),
+        **scoped_methods(access, {"describe_session": service.describe_session}, _PROTOS),
     }
     return grpc.method_handlers_generic_handler(SERVICE, handlers)
 

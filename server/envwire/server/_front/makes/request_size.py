@@ -9,6 +9,7 @@ from __future__ import annotations
 from itertools import islice
 
 from envwire.codec import FaultError, Reason
+from envwire.server._front.malformed import malformed
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.wire.envelope import REQUESTS, Addressed, detached
 
@@ -47,10 +48,7 @@ def check_size(raw: bytes, limit: int) -> None:
         for _ in islice(REQUESTS.kinds(raw), _MAX_FIELDS):
             pass
     except ValueError as error:
-        raise FaultError(
-            Reason.MALFORMED_REQUEST,
-            f"not an InteractRequest: {error}; send what protos/envwire/v1 describes",
-        ) from error
+        raise malformed(f"not an InteractRequest: {error}") from error
     raise FaultError(
         Reason.MESSAGE_TOO_LARGE,
         f"a request of {len(raw)} bytes; a Make, or another one that belongs to no session, has at most {limit}, and "
