@@ -63,9 +63,7 @@ class Scene:
         drawn: Iterator[float] = iter(draws)
         self.tracing = Tracing(self._serve, self.provider, steps, lambda: next(drawn, 0.5))
 
-    async def _serve(
-        self, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED
-    ) -> bytes:
+    async def _serve(self, raw: bytes, stream: Stream | None, client: Client) -> bytes:
         return self.reply
 
     def ask(self, request: Any, reply: Any, *metadata: tuple[str, Any]) -> bytes:
@@ -73,7 +71,8 @@ class Scene:
         raw = request if isinstance(request, bytes) else request.SerializeToString()
 
         async def asked() -> bytes:
-            return await self.tracing.exchange(Call(metadata))(raw)
+            context: Any = Call(metadata)
+            return await self.tracing.exchange(context)(raw, None, TRUSTED)
 
         return asyncio.run(asked())
 

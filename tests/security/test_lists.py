@@ -11,7 +11,7 @@ import pytest
 from envwire.client import NotAllowedError, RemoteEnv
 from envwire.codec import FaultError, Reason, encode_mapping
 from envwire.server import Server, ServerConfig
-from envwire.server._auth.allow_list import AllowList
+from envwire.server._auth.allow_list import AllowList, read_allowed
 from envwire.server._auth.argument_rules import read_rules
 from envwire.server._auth.attribute_access import API_ATTRIBUTES, API_METHODS, AttributeAccess
 from envwire.v1 import environment_pb2 as pb
@@ -72,7 +72,7 @@ REFUSED: list[tuple[str, Any]] = [
 
 
 def allow_list(*allow_kwargs: str, any_kwargs: bool = False) -> AllowList:
-    return AllowList.from_lists(any_kwargs=any_kwargs, allow_kwargs=allow_kwargs, allow_wrappers=())
+    return AllowList(any_kwargs, read_allowed(allow_kwargs))
 
 
 def asked(**kwargs: Any) -> pb.MakeRequest:

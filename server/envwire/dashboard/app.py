@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from envwire.admin.v1 import admin_pb2
-from envwire.dashboard.channels import CallError, Channels, Service
+from envwire.dashboard.channels import CallError, Channels
 from envwire.dashboard.guard import Guard
 from envwire.dashboard.query import Query, page
 from envwire.dashboard.summaries import description, farm_summary, known
@@ -100,7 +100,7 @@ class Dashboard:
         told |= known(self._watcher.fleet, server, session_id)
         try:
             asked = observe_pb2.DescribeSessionRequest(session_id=session_id)
-            described = await self._ask(server, "observe", "DescribeSession", asked)
+            described = await self._channels.ask(server, "observe", "DescribeSession", asked)
         except CallError as error:
             return JSONResponse({**told, "refused": str(error)})
         return JSONResponse({**told, **description(described)})
@@ -118,16 +118,15 @@ class Dashboard:
     async def _end(self, request: Request) -> Response:
         server, session_id = self._named_session(await _body(request))
         ended = admin_pb2.EndSessionRequest(session_id=session_id)
-        await self._ask(server, "admin", "EndSession", ended)
+        await self._channels.ask(server, "admin", "EndSession", ended)
         return JSONResponse({"done": f"session {session_id} has ended"})
 
     async def _drain(self, request: Request) -> Response:
         server, _ = self._named_session(await _body(request))
-        answer = await self._ask(server, "admin", "DrainServer", admin_pb2.DrainServerRequest())
+        answer = await self._channels.ask(
+            server, "admin", "DrainServer", admin_pb2.DrainServerRequest()
+        )
         return JSONResponse({"done": f"{server} drains: {answer.sessions} sessions"})
-
-    async def _ask(self, server: str, service: Service, method: str, request: Any) -> Any:
-        return await self._channels.ask(server, service, method, request)
 
     def _named_session(self, given: Any) -> tuple[str, str]:
         server, session_id = str(given.get("server", "")), str(given.get("id", ""))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 
 from envwire.server._front.event_loop import run_loop, stop_on_signals
-from envwire.server._ipc.child_program import at_end_of_input
+from envwire.server._ipc.child_program import READY, at_end_of_input
 from envwire.server._logs.setup import JSON, log_to_stderr
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server.config import ServerConfig
@@ -33,7 +33,7 @@ def main() -> int:
 async def _serve(config: ServerConfig, token: str) -> None:
     stop = stop_on_signals()
     at_end_of_input(stop.set)
-    await serve(config, lambda target: print(f"ready: {target}", flush=True), stop, token)
+    await serve(config, lambda target: print(f"{READY}{target}", flush=True), stop, token)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from inspect import Parameter, Signature, signature
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from envwire.server._ipc.child_program import wait_or_kill
+from envwire.server._ipc.child_program import READY, wait_or_kill
 from envwire.server._settings.setting import check_known
 from envwire.server._system import check_system
 from envwire.server.config import SETTINGS, ServerConfig, freeze_lists
@@ -22,7 +22,6 @@ from envwire.server.config import SETTINGS, ServerConfig, freeze_lists
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-_READY = "ready: "
 _START_SECONDS = 120.0
 #: Seconds that a server has to stop, beyond the drain time of its sessions.
 _STOP_SECONDS = 30.0
@@ -138,16 +137,16 @@ class Server:
             process.stdin.write(self._config.to_json() + "\n")
             process.stdin.flush()
             said = process.stdout.readline()
-            if not said.startswith(_READY):  # it ends, after printing why
+            if not said.startswith(READY):  # it ends, after printing why
                 said += process.stdout.read()
         except BrokenPipeError:
             said = ""
         finally:
             watchdog.cancel()
         said = said.strip()
-        if not said.startswith(_READY):
+        if not said.startswith(READY):
             raise ServerError(said or "the server ended before it was ready; its output says why")
-        return said.removeprefix(_READY)
+        return said.removeprefix(READY)
 
     def stop(self) -> None:
         """Stops the server and all its processes. Stopping twice is harmless."""

@@ -20,7 +20,6 @@ from envwire.server.config import ServerConfig
 
 _log = logging.getLogger("envwire.farm")
 
-_READY = "ready: "
 _START_SECONDS = 120.0
 _RESTART_SECONDS = 1.0
 #: Seconds that a server has to stop, beyond the drain time of its sessions.
@@ -48,14 +47,9 @@ class LocalServer:
             OSError: The server did not start; the message says why.
         """
         process = self._process = ChildProgram("envwire.server._server_process")
-        try:
-            settings = f"{self._config.to_json()}\t{self._token}"
-            line = await process.introduce(settings, _START_SECONDS)
-        except TimeoutError:
-            raise OSError(f"a server did not start within {_START_SECONDS:g} s") from None
-        if not line.startswith(_READY):
-            raise OSError(line or "a server ended before it was ready; its output above says why")
-        self._config = replace(self._config, port=int(line.rpartition(":")[2]))
+        settings = f"{self._config.to_json()}\t{self._token}"
+        target = await process.start("a server", settings, _START_SECONDS)
+        self._config = replace(self._config, port=int(target.rpartition(":")[2]))
 
     async def keep(self) -> None:
         """Restarts the server whenever it ends."""

@@ -139,11 +139,11 @@ class AdminService:
             UnansweredError: The server does not answer.
             FaultError: The server refuses the call.
         """
-        calls = self._registrations.calls_to(member)
-        if calls is None:
+        registration = self._registrations.for_calls(member)
+        if registration is None:
             unable = f"version {member.hello.info.version} takes no orders of operators"
             raise UnansweredError(unable if member.connected else "it is not connected")
-        answer = await calls.ask(order)
+        answer = await registration.call(order)
         if answer.HasField("error"):
             error = answer.error
             raise FaultError(reason_of(error), error.message, code=error.code)

@@ -85,33 +85,12 @@ class AllowList:
         Raises:
             ValueError: A rule is invalid.
         """
-        return cls.from_lists(
-            any_kwargs=config.loopback,
-            allow_kwargs=config.allow_kwargs,
-            allow_wrappers=config.allow_wrappers,
-            max_envs=config.max_envs_per_session,
+        return cls(
+            config.loopback,
+            read_allowed(config.allow_kwargs),
+            frozenset(config.allow_wrappers),
+            config.max_envs_per_session,
         )
-
-    @classmethod
-    def from_lists(
-        cls,
-        *,
-        any_kwargs: bool,
-        allow_kwargs: Iterable[str],
-        allow_wrappers: Iterable[str],
-        max_envs: int = 1024,
-    ) -> AllowList:
-        """Parses the command line's lists: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `argument_rules`).
-
-        Raises:
-            ValueError: A rule is invalid.
-        """
-        kwargs: dict[str, dict[str, Rule]] = {}
-        for item in allow_kwargs:
-            found = _OWNED.fullmatch(item)
-            owner, rules = found.groups() if found else (None, item)
-            kwargs.setdefault(owner or _EVERYWHERE, {}).update(read_rules(rules))
-        return cls(any_kwargs, kwargs, frozenset(allow_wrappers), max_envs)
 
     def check(self, request: environment_pb2.MakeRequest) -> MakeOrder:
         """Returns the order for a Make, or refuses what the operator's lists do not allow.
@@ -192,6 +171,20 @@ class AllowList:
                 f" and {', '.join(sorted(self.wrappers)) or 'no others'}. The operator lists more with"
                 f" --allow-wrapper {name}",
             )
+
+
+def read_allowed(lists: Iterable[str]) -> Rules:
+    """Parses --allow-kwargs: "RULES" for all, "OWNER=RULES" for one id or wrapper (see `argument_rules`).
+
+    Raises:
+        ValueError: A rule is invalid.
+    """
+    kwargs: dict[str, dict[str, Rule]] = {}
+    for item in lists:
+        found = _OWNED.fullmatch(item)
+        owner, rules = found.groups() if found else (None, item)
+        kwargs.setdefault(owner or _EVERYWHERE, {}).update(read_rules(rules))
+    return kwargs
 
 
 def _check_listed(owner: str, names: Iterable[str], listed: Iterable[str]) -> None:

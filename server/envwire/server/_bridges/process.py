@@ -10,7 +10,6 @@ from envwire.server._ipc.child_program import ChildProgram
 from envwire.server._ipc.orphans import spared
 from envwire.server.config import ServerConfig
 
-READY = "ready"
 _START_SECONDS = 60.0
 _STOP_SECONDS = 10.0
 
@@ -32,20 +31,9 @@ async def openenv_bridge(config: ServerConfig, target: str) -> AsyncGenerator[No
     bridge = ChildProgram("envwire.server._bridges.openenv")
     spared.add(bridge.pid)
     try:
-        await _start(bridge, BridgeSettings.of(config, target))
+        settings = BridgeSettings.of(config, target).to_json()
+        await bridge.start("the OpenEnv bridge", settings, _START_SECONDS)
         yield
     finally:
         bridge.end_input()
         await bridge.stop(_STOP_SECONDS)
-
-
-async def _start(bridge: ChildProgram, settings: BridgeSettings) -> None:
-    """Sends the settings and waits until the bridge serves."""
-    try:
-        said = await bridge.introduce(settings.to_json(), _START_SECONDS)
-    except TimeoutError:
-        raise OSError(f"the OpenEnv bridge did not start within {_START_SECONDS:g} s") from None
-    if said != READY:
-        raise OSError(
-            said or "the OpenEnv bridge ended before it was ready; its output above says why"
-        )

@@ -36,9 +36,8 @@ class SessionService:
         try:
             session = self._sessions.find(header.session_id, header.secret)
         except FaultError as fault:
-            if (
-                kind == "close" and fault.reason in END_REASONS
-            ):  # closing an ended session is harmless
+            # Closing an ended session is harmless.
+            if kind == "close" and fault.reason in END_REASONS:
                 return pb.InteractResponse(close=pb.CloseResponse()).SerializeToString()
             raise
         if stream is not None:

@@ -52,9 +52,8 @@ class Upkeep:
             await asyncio.sleep(_SWEEP_SECONDS)
             try:
                 self._sweep(self._clock() - asleep_since)
-            except (
-                Exception
-            ):  # one session's failure must not stop the leases and deadlines of the others
+            except Exception:
+                # One session's failure must not stop the leases and deadlines of the others.
                 _log.exception("a sweep failed")
 
     def _sweep(self, asleep: float) -> None:

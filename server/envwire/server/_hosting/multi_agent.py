@@ -128,9 +128,8 @@ class Host(ABC):
                 action is None or spaces[agent].contains(action)
                 for agent, action in actions.items()
             )
-        except (
-            Exception
-        ):  # not a dictionary by agent, an unknown agent, or a space that cannot check the value
+        except Exception:
+            # Not a dictionary by agent, an unknown agent, or a space that cannot check the value.
             return False
 
 

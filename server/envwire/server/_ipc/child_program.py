@@ -13,6 +13,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+#: Beginning of the line by which a program says that it serves.
+READY = "ready: "
+
 
 class ChildProgram:
     """A program of this package, in a process and session of its own so that Ctrl-C does not reach it.
@@ -33,6 +36,25 @@ class ChildProgram:
         )
         self.pid = self._process.pid
         self._answers: asyncio.ReadTransport | None = None
+
+    async def start(self, name: str, settings: str, seconds: float) -> str:
+        """Sends the settings, waits until the program is ready, and returns what it says after "ready: ".
+
+        Args:
+            name: The program, for errors.
+            settings: Its settings.
+            seconds: Longest wait.
+
+        Raises:
+            OSError: It did not start; the message says why.
+        """
+        try:
+            said = await self.introduce(settings, seconds)
+        except TimeoutError:
+            raise OSError(f"{name} did not start within {seconds:g} s") from None
+        if not said.startswith(READY):
+            raise OSError(said or f"{name} ended before it was ready; its output above says why")
+        return said.removeprefix(READY)
 
     async def introduce(self, settings: str, seconds: float) -> str:
         """Sends the settings and returns the line that the program answers; empty if it has ended.

@@ -20,17 +20,3 @@ def reply_too_large(length: int, limit: int) -> FaultError:
         f"the reply of {length} bytes exceeds the server's limit of {limit}; the "
         "operator raises it with --max-message-bytes",
     )
-
-
-def copy_fault(fault: FaultError) -> FaultError:
-    """Returns a copy of the fault: an exception that is raised repeatedly accumulates tracebacks."""
-    return FaultError(
-        fault.reason,
-        fault.message,
-        metadata=fault.metadata,
-        output=fault.output,
-        traceback=fault.traceback,
-        retry_after=fault.retry_after,
-        exception=fault.exception,
-        code=fault.code,
-    )

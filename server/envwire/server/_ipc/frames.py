@@ -24,6 +24,8 @@ from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 ADMIT = struct.Struct("<Q?")
 #: Control socket message with the descriptors for a copy of the process: a number, which the answer repeats.
 FORK = struct.Struct("<Q")
+#: Largest packet to and from the fork server, and largest answer of a process to FORK, in bytes.
+PACKET_BYTES = 4096
 _HEADER = struct.Struct("<IIQB")
 HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES = 65536
@@ -174,19 +176,19 @@ class FrameSocket:
         data = self._rest or self._socket.recv(_RECEIVE_BYTES)
         if not data:
             return None
-        while len(data) < HEADER_BYTES:
-            data += self._more(HEADER_BYTES - len(data))
+        if len(data) < HEADER_BYTES:
+            data += self._receive(HEADER_BYTES - len(data))
         length, slot, session, kind = _HEADER.unpack_from(data)
         if slot:
             self._rest = data[HEADER_BYTES:]
             return Frame(kind, session, _take(self._message_slots, slot, length))
         end = HEADER_BYTES + length
         if len(data) < end:
-            data += self._more_exactly(end - len(data))
+            data += self._receive(end - len(data))
         self._rest = data[end:]
         return Frame(kind, session, data[HEADER_BYTES:end])
 
-    def _more_exactly(self, length: int) -> bytes:
+    def _receive(self, length: int) -> bytes:
         buffer = bytearray(length)
         view, filled = memoryview(buffer), 0
         while filled < length:
@@ -197,9 +199,3 @@ class FrameSocket:
                 )
             filled += received
         return bytes(buffer)
-
-    def _more(self, length: int) -> bytes:
-        data = self._socket.recv(length)
-        if not data:
-            raise FrameError("the connection ended inside the header of a frame")
-        return data

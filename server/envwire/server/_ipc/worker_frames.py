@@ -17,9 +17,8 @@ _SLOT: Final = struct.Struct("<I")
 _TIME: Final = struct.Struct("<d")
 
 
-@dataclass(
-    slots=True
-)  # not frozen: creating a frozen one takes 2,500 more instructions per request
+# Not frozen: creating a frozen one takes 2,500 more instructions per request.
+@dataclass(slots=True)
 class ClientFrame:
     """A request from the session's client, which can do only what that client may do."""
 

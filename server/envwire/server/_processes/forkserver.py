@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Generator, Sequence
 from itertools import count
 
-from envwire.server._ipc.bounds import PACKET_BYTES
+from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import inherited, spared
 from envwire.server._processes.adopted import Adopted
 from envwire.server._processes.forks import ForkError, ForkserverLostError, OnExit, PendingForks
@@ -177,9 +177,8 @@ class ForkserverLink:
             return
         if self._starting is None or self._starting.done():
             self._starting = asyncio.ensure_future(self._start_another())
-        await asyncio.shield(
-            self._starting
-        )  # a client that stops waiting must not cancel the start
+        # A client that stops waiting must not cancel the start.
+        await asyncio.shield(self._starting)
 
     async def _start_another(self) -> None:
         _log.warning("%s is gone; starting another one", self._name)

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any
 
 from envwire.codec import FaultError, Reason
-from envwire.server._ipc.frames import ADMIT, FORK
+from envwire.server._ipc.frames import ADMIT, FORK, PACKET_BYTES
 from envwire.server._ipc.orphans import kill
 from envwire.server._logs.fields import extra, of_sessions
 from envwire.server._processes.endpoints import FrontEndpoints, open_endpoints
@@ -30,7 +30,6 @@ GRACE_SECONDS = 5.0
 NEWS_SECONDS = 1.0
 #: Seconds that a session process has to fork itself, once it has served the current request.
 FORK_SECONDS = 10.0
-_ANSWER_BYTES = 4096
 
 #: Forks a process with four descriptors and returns its pid: `ForkserverLink.fork`, or a process that copies itself.
 Fork = Callable[[Sequence[int], OnExit], Awaitable[int]]
@@ -166,7 +165,7 @@ class Process:
 
     def _hear_of_copy(self, number: int) -> None:
         try:
-            raw = self._control_socket.recv(_ANSWER_BYTES)
+            raw = self._control_socket.recv(PACKET_BYTES)
         except BlockingIOError:
             return
         except OSError:

@@ -72,6 +72,21 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_unspecified(host: str) -> bool:
+    """Returns whether an address stands for all addresses of its machine, as 0.0.0.0 does."""
+    try:
+        return ipaddress.ip_address(host).is_unspecified
+    except ValueError:
+        return False
+
+
+def local_target(target: str) -> str:
+    """Returns the target at which this machine reaches a server bound to `target`: 127.0.0.1:1 for 0.0.0.0:1."""
+    host, _, port = target.rpartition(":")
+    local = "[::1]" if ":" in host else "127.0.0.1"
+    return f"{local}:{port}" if is_unspecified(host_of(target)) else target
+
+
 def check_listening(config: Listening) -> None:
     """Refuses an incomplete set of certificate files, and a public address without protection.
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-from pathlib import Path
 
-from envwire.server._ipc.orphans import inherit_orphans
+from envwire.server._ipc.orphans import children, inherit_orphans
 
 _PID_BYTES = 32
 
@@ -20,14 +19,8 @@ def obstacle() -> str:
     threads = os.listdir("/proc/self/task")
     if len(threads) > 1:
         return f"the environment's process runs {len(threads)} threads, and a fork copies one"
-    if _children(threads[0]):
+    if children():
         return "the environment has started processes of its own, which a fork does not copy"
-    return ""
-
-
-def _children(thread: str) -> str:
-    with contextlib.suppress(OSError):  # a kernel may be built without this file
-        return Path(f"/proc/self/task/{thread}/children").read_text(encoding="ascii").strip()
     return ""
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from envwire.codec import FaultError, Reason, encode_mapping
 from envwire.server import ServerConfig
-from envwire.server._auth.allow_list import AllowList
+from envwire.server._auth.allow_list import AllowList, read_allowed
 from envwire.v1 import environment_pb2 as pb
 
 
@@ -21,9 +21,7 @@ def ask(
 
 
 def public(*allow_kwargs: str, allow_wrappers: tuple[str, ...] = ()) -> AllowList:
-    return AllowList.from_lists(
-        any_kwargs=False, allow_kwargs=allow_kwargs, allow_wrappers=allow_wrappers
-    )
+    return AllowList(False, read_allowed(allow_kwargs), frozenset(allow_wrappers))
 
 
 @pytest.mark.parametrize(

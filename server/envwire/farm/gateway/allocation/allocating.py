@@ -150,7 +150,7 @@ class Allocator:
             Share(
                 member,
                 count,
-                secrets.token_bytes(16) if self._registrations.slots_of(member) else b"",
+                secrets.token_bytes(16) if self._registrations.for_slots(member) else b"",
             )
             for member, count in divided.items()
         ]
@@ -182,10 +182,10 @@ class Allocator:
         return granted
 
     def _tell(self, share: Share, *, kept: bool) -> None:
-        keeper = self._registrations.slots_of(share.member)
-        if keeper is None:
+        registration = self._registrations.for_slots(share.member)
+        if registration is None:
             return
         if kept:
-            keeper.commit(share.name, HELD_SECONDS)
+            registration.commit(share.name, HELD_SECONDS)
         else:
-            keeper.release(share.name)
+            registration.release(share.name)

@@ -2,40 +2,98 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
+import math
 import time
 from collections.abc import Callable
 
-from envwire.farm.gateway.orders.operator_calls import OperatorCalls
+from envwire.codec.durations import to_duration
 from envwire.farm.gateway.orders.outbox import Outbox, UnansweredError
-from envwire.farm.gateway.orders.slots import SlotKeeper
+from envwire.farm.gateway.orders.pending_orders import PendingOrders
 from envwire.farm.gateway.registry.quotas import Claim
 from envwire.farm.gateway.registry.states import Member
 from envwire.farm.v1 import farm_pb2 as pb
 
+_Action = pb.SlotOrder.Action
+#: Longest wait for the answer to a reservation, in seconds; a healthy server answers in milliseconds.
+_SLOT_SECONDS = 1.0
+#: Longest wait for the answer to an operator's call, in seconds. A server answers in milliseconds, one with 1,000
+#: sessions in ten; an overloaded machine takes longer.
+_CALL_SECONDS = 2.0
+
 
 class Registration:
-    """An open registration.
+    """An open registration of one server, which carries orders to it.
 
     Args:
         clock: Monotonic time, in seconds, by which orders expire.
 
     Attributes:
         outbox: Queue of the orders that it carries.
-        slots: Orders about slots.
-        calls: Operators' calls.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.outbox = Outbox()
-        self.slots = SlotKeeper(self.outbox)
-        self.calls = OperatorCalls(self.outbox, clock)
+        self._clock = clock
+        self._reservations = PendingOrders[bytes, bool](self.outbox, _SLOT_SECONDS)
+        self._calls = PendingOrders[int, pb.AdminAnswer](self.outbox, _CALL_SECONDS)
+        self._numbers = itertools.count(1)
+
+    async def reserve(self, name: bytes, count: int, seconds: float, principal: str = "") -> bool:
+        """Asks the server to reserve free slots; returns whether it did.
+
+        Args:
+            name: Id of the reservation.
+            count: Number of slots.
+            seconds: How long to reserve them.
+            principal: Client whose quota they count against; empty for none.
+
+        Raises:
+            UnansweredError: The server does not answer; slots that it may have reserved expire on their own.
+        """
+        order = pb.SlotOrder(
+            action=_Action.ACTION_RESERVE,
+            reservation_id=name,
+            count=count,
+            held=to_duration(seconds),
+            principal=principal,
+        )
+        return await self._reservations.ask(name, pb.RegisterResponse(slot_order=order))
+
+    def commit(self, name: bytes, seconds: float) -> None:
+        """Extends a reservation to the given number of seconds from now."""
+        held = to_duration(seconds)
+        self._tell(pb.SlotOrder(action=_Action.ACTION_COMMIT, reservation_id=name, held=held))
+
+    def release(self, name: bytes) -> None:
+        """Tells the server to release the unused slots of a reservation."""
+        self._tell(pb.SlotOrder(action=_Action.ACTION_RELEASE, reservation_id=name))
+
+    def _tell(self, order: pb.SlotOrder) -> None:
+        with contextlib.suppress(UnansweredError):  # it then lasts as first asked for
+            self.outbox.put(pb.RegisterResponse(slot_order=order))
+
+    async def call(self, order: pb.AdminOrder) -> pb.AdminAnswer:
+        """Forwards an operator's call and returns the server's answer.
+
+        Args:
+            order: The call; its number and when it expires are assigned here.
+
+        Raises:
+            UnansweredError: The server does not answer.
+        """
+        order.order_id = next(self._numbers)
+        order.expires = math.ceil(self._clock() + _CALL_SECONDS)
+        return await self._calls.ask(order.order_id, pb.RegisterResponse(admin_order=order))
 
     def take_answer(self, report: pb.RegisterRequest) -> bool:
         """Delivers a server's message if it answers an order; returns whether it does."""
         if report.HasField("slot_answer"):
-            self.slots.take_answer(report.slot_answer)
+            slots = report.slot_answer
+            self._reservations.take_answer(slots.reservation_id, slots.granted)
         elif report.HasField("admin_answer"):
-            self.calls.take_answer(report.admin_answer)
+            self._calls.take_answer(report.admin_answer.order_id, report.admin_answer)
         else:
             return False
         return True
@@ -43,12 +101,12 @@ class Registration:
     @property
     def silence(self) -> float:
         """Seconds without any answer since the first unanswered order; 0 without one."""
-        return max(self.slots.silence, self.calls.silence)
+        return max(self._reservations.silence, self._calls.silence)
 
     def end(self) -> None:
         """Fails all orders that wait for the server."""
-        self.slots.end()
-        self.calls.end()
+        self._reservations.end()
+        self._calls.end()
 
 
 class Registrations:
@@ -67,10 +125,13 @@ class Registrations:
         if self._open.get(member.incarnation) is registration:
             del self._open[member.incarnation]
 
-    def slots_of(self, member: Member) -> SlotKeeper | None:
-        """Returns the keeper of a server's slots; None for a server that keeps no reservations."""
-        registration = self._open.get(member.incarnation)
-        return registration.slots if registration and member.hello.keeps_slots else None
+    def for_slots(self, member: Member) -> Registration | None:
+        """Returns a server's registration; None for a server that keeps no reservations."""
+        return self._open.get(member.incarnation) if member.hello.keeps_slots else None
+
+    def for_calls(self, member: Member) -> Registration | None:
+        """Returns a server's registration; None for a server that accepts no operators' calls."""
+        return self._open.get(member.incarnation) if member.hello.takes_admin_orders else None
 
     async def reserve(
         self, member: Member, name: bytes, count: int, seconds: float, claim: Claim | None
@@ -87,21 +148,17 @@ class Registrations:
         Raises:
             UnansweredError: The server does not answer, keeps no reservations, or does not count them per client.
         """
-        slots = self.slots_of(member)
-        if slots is None or (claim is not None and member.clients is None):
+        registration = self.for_slots(member)
+        if registration is None or (claim is not None and member.clients is None):
             raise UnansweredError("it keeps none, or does not count them")
-        granted = await slots.reserve(name, count, seconds, claim.principal if claim else "")
+        principal = claim.principal if claim else ""
+        granted = await registration.reserve(name, count, seconds, principal)
         if claim is not None and granted:
             claim.granted(member, count)
         return granted
 
     def release(self, member: Member, name: bytes) -> None:
         """Tells a server to release the slots of a reservation that no Make used."""
-        slots = self.slots_of(member)
-        if slots is not None:
-            slots.release(name)
-
-    def calls_to(self, member: Member) -> OperatorCalls | None:
-        """Returns the operators' calls to a server; None for a server that accepts none."""
-        registration = self._open.get(member.incarnation)
-        return registration.calls if registration and member.hello.takes_admin_orders else None
+        registration = self.for_slots(member)
+        if registration is not None:
+            registration.release(name)

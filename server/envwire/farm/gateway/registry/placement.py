@@ -14,12 +14,6 @@ Strategy = pb.AllocateRequest.Strategy
 #: Number of servers among which Makes are spread, unless each would get more than the given fraction of its slots:
 #: taking one slot on each of a thousand servers took 20 ms of the gateway's CPU time.
 _SERVERS, _PART = 100, 0.01
-#: Servers are sorted by this factor times the fraction of their slots that is taken.
-_ORDERS: dict[Strategy.ValueType, int] = {
-    Strategy.STRATEGY_UNSPECIFIED: 1,
-    Strategy.STRATEGY_SPREAD: 1,
-    Strategy.STRATEGY_PACK: -1,
-}
 
 
 @dataclass(frozen=True)
@@ -61,8 +55,8 @@ class Requirements:
 
     @property
     def order(self) -> int:
-        """1 to take the least busy servers first, -1 for the busiest."""
-        return _ORDERS[self.strategy]
+        """Factor of the load by which servers are sorted: 1 to take the least busy ones first, -1 for the busiest."""
+        return -1 if self.strategy == Strategy.STRATEGY_PACK else 1
 
 
 def divide(

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
 
+from envwire.codec.durations import to_seconds
 from envwire.farm.gateway.registry.states import Member, State
 from envwire.server._version import VERSION
 from envwire.v1 import environment_pb2 as pb
@@ -48,37 +47,10 @@ def describe(members: Sequence[Member], incarnation: str, now: float) -> pb.GetS
         and all(member.state(now) == State.STATE_DRAINING for member in members),
         cpu_count=sum(info.cpu_count for info in infos),
     )
-    for name, pick in _PICKED.items() if infos else ():
-        _copy_field(name, pick(infos, key=partial(_length, name)), summary)
+    if infos:  # what every server allows, and the longest time to wait
+        summary.default_lease.CopyFrom(min((each.default_lease for each in infos), key=to_seconds))
+        summary.max_lease.CopyFrom(min((each.max_lease for each in infos), key=to_seconds))
+        summary.step_timeout.CopyFrom(max((each.step_timeout for each in infos), key=to_seconds))
+        summary.max_message_bytes = min(each.max_message_bytes for each in infos)
+        summary.max_envs_per_session = min(each.max_envs_per_session for each in infos)
     return summary
-
-
-class _Pick(Protocol):
-    def __call__(
-        self, infos: Iterable[pb.GetServerInfoResponse], /, *, key: Callable[..., int]
-    ) -> pb.GetServerInfoResponse: ...
-
-
-#: How limits are merged: the smallest of what servers allow, the largest of times to wait.
-_PICKED: dict[str, _Pick] = {
-    "default_lease": min,
-    "max_lease": min,
-    "step_timeout": max,
-    "max_message_bytes": min,
-    "max_envs_per_session": min,
-}
-
-
-def _length(name: str, info: pb.GetServerInfoResponse) -> int:
-    value: Any = getattr(info, name)
-    return value if isinstance(value, int) else int(value.ToNanoseconds())
-
-
-def _copy_field(
-    name: str, source: pb.GetServerInfoResponse, target: pb.GetServerInfoResponse
-) -> None:
-    value: Any = getattr(source, name)
-    if isinstance(value, int):
-        setattr(target, name, value)
-    else:
-        getattr(target, name).CopyFrom(value)

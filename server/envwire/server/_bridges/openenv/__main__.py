@@ -8,8 +8,7 @@ import socket
 import sys
 
 from envwire.server._bridges.openenv.settings import BridgeSettings
-from envwire.server._bridges.process import READY
-from envwire.server._ipc.child_program import at_end_of_input
+from envwire.server._ipc.child_program import READY, at_end_of_input
 
 _PING_SECONDS = 20.0
 _STOP_SECONDS = 5
@@ -44,7 +43,8 @@ async def _serve(settings: BridgeSettings) -> None:
     server = uvicorn.Server(config)
 
     at_end_of_input(lambda: setattr(server, "should_exit", True))
-    print(READY, flush=True)  # earlier connections wait in the backlog
+    # Earlier connections wait in the backlog.
+    print(f"{READY}{settings.host}:{settings.port}", flush=True)
     await server.serve(sockets=[listener])
 
 

@@ -7,9 +7,8 @@ import json
 import os
 from dataclasses import dataclass
 
+from envwire.server._settings.listening import local_target
 from envwire.server.config import ServerConfig
-
-_WILDCARDS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "::": "[::1]"}  # noqa: S104 - replaced, not bound
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,8 @@ class BridgeSettings:
             config: The server's settings.
             target: HOST:PORT that the server is bound to.
         """
-        host, _, port = target.rpartition(":")
         return cls(
-            target=f"{_WILDCARDS.get(host, host)}:{port}",
+            target=local_target(target),
             host=config.host,
             port=config.openenv,
             # One per session, and as many again for clients that come, go or ask for /health.

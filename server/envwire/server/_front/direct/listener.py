@@ -211,9 +211,8 @@ class DirectListener:
         peer.discarded = _DISCARDED_OF_CLIENTS
         reading = receive_frame(peer.connection, self._makes.max_bytes, "MakeRequest")
         request = await asyncio.wait_for(reading, _HELLO_SECONDS)
-        if (
-            task := asyncio.current_task()
-        ):  # no timeout: a Make takes as long as the environment needs
+        # No timeout from here on: a Make takes as long as the environment needs.
+        if task := asyncio.current_task():
             self._undecided.discard(task)
             self._making.add(task)
             task.add_done_callback(self._making.discard)

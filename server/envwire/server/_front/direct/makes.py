@@ -5,21 +5,11 @@ The Make is served by the same service as over gRPC; this module only reads and 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Protocol
-
 from envwire.server._auth.access import Access, PeerIdentity
 from envwire.server._auth.client import Client
+from envwire.server._front.sessions.stream import Exchange
 from envwire.v1 import direct_pb2
 from envwire.wire.envelope import REQUESTS, RESPONSES
-
-
-class Exchange(Protocol):
-    """Serves a request and returns its reply, as the front does."""
-
-    def __call__(self, raw: bytes, *, client: Client) -> Awaitable[bytes]:
-        """Serves an InteractRequest."""
-        ...
 
 
 class DirectMakes:
@@ -55,7 +45,7 @@ class DirectMakes:
         Returns:
             The answer: the session, or the error.
         """
-        reply = await self._exchange(REQUESTS.wrap("make", request), client=client)
+        reply = await self._exchange(REQUESTS.wrap("make", request), None, client)
         kind, content = RESPONSES.unwrap(reply)
         response = direct_pb2.HelloResponse()
         answer = response.made if kind == "make" else response.error

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import random
 import socket
@@ -23,7 +22,7 @@ from envwire.server._front.farm.admin_orders import AdminOrders, gateway_client
 from envwire.server._front.farm.fingerprint import fingerprint
 from envwire.server._front.farm.tunnelling import carry_connection
 from envwire.server._front.front import Front
-from envwire.server._settings.listening import host_of
+from envwire.server._settings.listening import host_of, is_unspecified, local_target
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
 
@@ -92,10 +91,12 @@ class Joiner:
 
     def __init__(self, config: ServerConfig, front: Front, target: str, token: str) -> None:
         self._front = front
-        self._address = config.advertise or _address_to_register(target)
-        self._own_port = _own_port(target)
+        port = target.rpartition(":")[2]
+        everywhere = is_unspecified(host_of(target))  # then only the gateway can tell the host
+        self._address = config.advertise or (f":{port}" if everywhere else target)
+        self._own_port = host_of(local_target(target)), int(port)
         self._tunnelled = config.tunnel
-        self._name = config.advertise or f"{socket.gethostname()}:{target.rpartition(':')[2]}"
+        self._name = config.advertise or f"{socket.gethostname()}:{port}"
         self._labels = dict(label.split("=", 1) for label in config.labels)
         ca, file = config.join_ca, config.join_token
         self._tls = grpc.ssl_channel_credentials(Path(ca).read_bytes()) if ca else None
@@ -260,26 +261,6 @@ class Joiner:
         )
 
 
-def _address_to_register(target: str) -> str:
-    """Returns the address at which a gateway reaches the server; ":PORT" if only the gateway can tell the host."""
-    port = target.rpartition(":")[2]
-    return f":{port}" if _is_unspecified(host_of(target)) else target
-
-
-def _own_port(target: str) -> tuple[str, int]:
-    """Returns the address at which this machine reaches the server."""
-    host, port = host_of(target), int(target.rpartition(":")[2])
-    local = "::1" if ":" in host else "127.0.0.1"
-    return local if _is_unspecified(host) else host, port
-
-
-def _is_unspecified(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_unspecified
-    except ValueError:
-        return False
-
-
 #: Errors after which an attempt is repeated.
 _FAILURES = (
     *(grpc.RpcError, asyncio.TimeoutError, asyncio.InvalidStateError),
@@ -291,9 +272,8 @@ def _told(error: Exception) -> str:
     """Returns why a gateway refused or could not be reached."""
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name}: {error.details()}"
-    if isinstance(
-        error, asyncio.InvalidStateError
-    ):  # also raised by gRPC for a write to a call that has ended
+    # gRPC raises it as well, for a write to a call that has ended.
+    if isinstance(error, asyncio.InvalidStateError):
         return "it ended the registration"
     if isinstance(error, asyncio.TimeoutError):
         return f"no answer within {_ANSWER_SECONDS:g} s"

@@ -48,10 +48,7 @@ def options(config: Listening) -> list[tuple[str, int]]:
         ("grpc.http2.ping_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
         ("grpc.keepalive_permit_without_calls", 1),
         ("grpc.http2.min_ping_interval_without_data_ms", 5_000),
-        (
-            "grpc.http2.max_ping_strikes",
-            0,
-        ),  # a client may ping an idle connection at any rate
+        ("grpc.http2.max_ping_strikes", 0),  # a client may ping an idle connection at any rate
     ]
 
 

@@ -29,13 +29,18 @@ def scoped_methods(access: Access, answers: Mapping[str, Answer], protos: str) -
         answers: The function of each method, by its name in the table of scopes: list_sessions for ListSessions.
         protos: The folder of the proto file that describes the requests, for error messages.
     """
-    return {
-        kind.title().replace("_", ""): _handler(access, kind, answer, protos)
+    handlers: dict[str, Any] = {
+        kind.title().replace("_", ""): grpc.stream_unary_rpc_method_handler(
+            _handler(access, kind, answer, protos)
+        )
         for kind, answer in answers.items()
     }
+    return handlers
 
 
-def _handler(access: Access, kind: str, answer: Answer, protos: str) -> Any:
+def _handler(
+    access: Access, kind: str, answer: Answer, protos: str
+) -> Callable[[Any, Context], Awaitable[bytes]]:
     async def answered(context: Context) -> bytes:
         client = access.identify(peer_identity(context))
         client.check(kind)
@@ -44,7 +49,7 @@ def _handler(access: Access, kind: str, answer: Answer, protos: str) -> Any:
     async def call(_: Any, context: Context) -> bytes:
         return await refusing(context, protos, answered(context))
 
-    return grpc.stream_unary_rpc_method_handler(call)
+    return call
 
 
 async def request_of(context: Context) -> bytes:

@@ -34,10 +34,10 @@ from envwire.server._front.grpc.service import (
     method_handlers,
     read_message,
 )
-from envwire.server._front.grpc.tracing import Call, Exchange, tracing
+from envwire.server._front.grpc.tracing import tracing
 from envwire.server._front.grpc.watching import SERVICE as WATCHING
 from envwire.server._front.grpc.watching import watching_handlers
-from envwire.server._front.sessions.stream import Stream
+from envwire.server._front.sessions.stream import Exchange, Stream
 from envwire.server.config import ServerConfig
 from envwire.v1 import status_pb2
 from envwire.wire.envelope import REQUESTS, RESPONSES
@@ -46,7 +46,7 @@ _ADMIN = admin_pb2.DESCRIPTOR.services_by_name["AdminService"].full_name
 
 
 #: Returns the function that serves the requests of a call.
-_Serving = Callable[[Call], Exchange]
+_Serving = Callable[[Context], Exchange]
 
 
 def _unary(front: Front, serving: _Serving, _: str, kind: str) -> Unary:
@@ -57,7 +57,7 @@ def _unary(front: Front, serving: _Serving, _: str, kind: str) -> Unary:
             await turn_away(context, fault)
         # The request is not bound to a name: gRPC keeps this frame for a while after an aborted call.
         reply = await serving(context)(
-            REQUESTS.wrap(kind, await read_message(context)), client=client
+            REQUESTS.wrap(kind, await read_message(context)), None, client
         )
         answer, response = RESPONSES.unwrap(reply)
         notices = front.notices.trailing_metadata()

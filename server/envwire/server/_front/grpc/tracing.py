@@ -10,16 +10,17 @@ import asyncio
 import os
 import random
 import threading
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any
 
 from envwire.codec.errors.statuses import reason_of
-from envwire.server._auth.client import TRUSTED, Client
+from envwire.server._auth.client import Client
+from envwire.server._front.grpc.edge import Context
 from envwire.server._front.makes.request_size import addressed
-from envwire.server._front.sessions.stream import Stream
+from envwire.server._front.sessions.stream import Exchange, Stream
 from envwire.server._version import VERSION
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
@@ -31,24 +32,6 @@ _FLUSH_SECONDS = 3.0
 #: Names of spans, by kind of request.
 _NAMES = {"make": "Make", "reset": "Reset", "step": "Step"}
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
-
-
-class Exchange(Protocol):
-    """Serves a request and returns its reply, as the front does."""
-
-    def __call__(
-        self, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED
-    ) -> Awaitable[bytes]:
-        """Serves an InteractRequest."""
-        ...
-
-
-class Call(Protocol):
-    """A call of a client, as gRPC's ServicerContext describes it."""
-
-    def invocation_metadata(self) -> Iterable[tuple[str, Any]] | None:
-        """Returns its metadata."""
-        ...
 
 
 class Tracing:
@@ -81,14 +64,14 @@ class Tracing:
         )
         self._extract = context.TraceContextTextMapPropagator().extract
 
-    def exchange(self, call: Call) -> Exchange:
+    def exchange(self, context: Context) -> Exchange:
         """Returns the function that serves a call's requests, as parts of the trace that its metadata names."""
-        metadata = call.invocation_metadata() or ()
+        metadata = context.invocation_metadata() or ()
         shown = {key: each for key, each in metadata if key == "traceparent"}
         return partial(self._traced, self._extract(shown))
 
     async def _traced(
-        self, parent: Any, raw: bytes, stream: Stream | None = None, client: Client = TRUSTED
+        self, parent: Any, raw: bytes, stream: Stream | None, client: Client
     ) -> bytes:
         kind = REQUESTS.kind(raw)
         if kind not in _NAMES or (kind == "step" and self._draw() >= self._steps):

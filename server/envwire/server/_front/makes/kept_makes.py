@@ -92,9 +92,8 @@ class KeptMakes:
         try:
             return await asyncio.shield(make.task)
         except asyncio.CancelledError:
-            if (
-                make.waiting == 1
-            ):  # nobody else waits: a cancelled Make must not leave a session behind
+            # If nobody else waits, a cancelled Make must not leave a session behind.
+            if make.waiting == 1:
                 self._forget(key, make)
                 make.task.cancel()
             raise

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 from typing import NamedTuple
 
 from envwire.codec import FaultError
 from envwire.server._front.makes.fair_queue import FairQueue
 from envwire.server._front.sessions.table import Sessions
-from envwire.server._ipc.fault_replies import copy_fault
 
 
 class Wanted(NamedTuple):
@@ -87,4 +87,4 @@ class Queue:
     def reject_all(self, fault: FaultError) -> None:
         """Fails all waiting Makes with an error."""
         for turn in self._queue:
-            turn.come.set_exception(copy_fault(fault))
+            turn.come.set_exception(copy.copy(fault))

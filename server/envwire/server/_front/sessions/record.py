@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import secrets
 import socket
 from collections import deque
@@ -18,7 +19,6 @@ from envwire.server._front.sessions.attendance import Attendance
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
 from envwire.server._front.sessions.end_reasons import describe_end
 from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
-from envwire.server._ipc.fault_replies import copy_fault
 from envwire.server._ipc.pictures import Picture
 from envwire.server._ipc.scoreboard import Counters, Episode
 from envwire.server._processes.exit_status import describe_exit
@@ -233,7 +233,7 @@ class SessionRecord:
 
     def _check_alive(self) -> None:
         if self._ended.done():
-            raise copy_fault(self._ended.result())
+            raise copy.copy(self._ended.result())  # else its traceback would grow
 
     def on_made(self, step_timeout: float) -> None:
         """Records that its environment is made.
@@ -297,4 +297,4 @@ class SessionRecord:
 
     async def why_ended(self) -> FaultError:
         """Waits until the end reason of a session whose process is gone is known, and returns it."""
-        return copy_fault(await asyncio.shield(self._ended))
+        return copy.copy(await asyncio.shield(self._ended))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
+from envwire.server._auth.client import Client
 from envwire.server._front.sessions.record import SessionRecord
 
 
@@ -26,3 +29,7 @@ class Stream:
         """Records that the stream ended."""
         for session in self._sessions:
             session.detach()
+
+
+#: Serves an InteractRequest and returns its reply: the request, the stream on which it came if any, and its client.
+Exchange = Callable[[bytes, Stream | None, Client], Awaitable[bytes]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hmac
 import secrets
 from collections import Counter, OrderedDict, deque
@@ -17,7 +18,6 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.reservations import Reservations
 from envwire.server._front.sessions.session_totals import SessionTotals
 from envwire.server._front.tally import Tally
-from envwire.server._ipc.fault_replies import copy_fault
 from envwire.wire.envelope import STEP_REQUEST, cut_header, locate_header
 
 #: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the
@@ -210,7 +210,7 @@ class Sessions:
                 metadata={"session_id": session_id},
             )
         if isinstance(session, EndedSession):
-            raise copy_fault(session.end_reason)
+            raise copy.copy(session.end_reason)
         return session
 
     def terminate(self, session_id: str) -> None:

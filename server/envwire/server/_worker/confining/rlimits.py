@@ -19,9 +19,8 @@ from envwire.server.config import ServerConfig
 def contain(config: ServerConfig) -> None:
     """Limits this process from now on; lower limits set by the system stay."""
     for limit, soft, hard in _limits(config):
-        with contextlib.suppress(
-            OSError, ValueError
-        ):  # a sandbox may refuse, and has its own limits
+        # A sandbox may refuse, and has its own limits.
+        with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(limit, (_lower(limit, soft), _lower(limit, hard)))
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
@@ -13,46 +12,27 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from envwire.v1 import environment_pb2 as pb
-    from envwire.v1 import specs_pb2
 
 _COLUMNS = ("environment", "library", "episode steps", "reward threshold")
 
 
-@dataclass(frozen=True)
-class Row:
-    """One environment.
-
-    Attributes:
-        id: Its id, as `make` takes it.
-        library: The library that registers it.
-        max_episode_steps: Steps after which an episode is truncated; None for no limit.
-        reward_threshold: The return from which it counts as solved; None if the library does not say.
-    """
-
-    id: str
-    library: str
-    max_episode_steps: int | None
-    reward_threshold: float | None
-
-    @classmethod
-    def of(cls, entry: pb.EnvironmentListing) -> Row:
-        """Builds a row from a listing."""
-        spec = entry.spec
-        steps = int(spec.max_episode_steps) if spec.HasField("max_episode_steps") else None
-        return cls(spec.id, entry.library, steps, _threshold(spec))
-
-    def cells(self) -> list[str]:
-        """Returns the row's cells as strings, with "-" for missing values."""
-        threshold = "-" if self.reward_threshold is None else f"{self.reward_threshold:g}"
-        steps = "-" if self.max_episode_steps is None else str(self.max_episode_steps)
-        return [self.id, self.library, steps, threshold]
+def _row(entry: pb.EnvironmentListing) -> dict[str, Any]:
+    """Returns an environment as a JSON object, with None for what its library does not say."""
+    spec = entry.spec
+    kind = str(spec.reward_threshold.WhichOneof("kind"))
+    is_number = kind in {"int_value", "float_value"}
+    return {
+        "id": spec.id,
+        "library": entry.library,
+        "max_episode_steps": spec.max_episode_steps if spec.HasField("max_episode_steps") else None,
+        "reward_threshold": float(getattr(spec.reward_threshold, kind)) if is_number else None,
+    }
 
 
-def _threshold(spec: specs_pb2.EnvSpec) -> float | None:
-    kind = spec.reward_threshold.WhichOneof("kind")
-    if kind not in {"int_value", "float_value"}:
-        return None
-    return float(getattr(spec.reward_threshold, kind))
+def _cell(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def print_json(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
@@ -63,13 +43,13 @@ def print_json(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoRespo
         "max_sessions": info.max_sessions,
         "draining": info.draining,
     }
-    rows = [asdict(Row.of(entry)) for entry in listing.environments]
+    rows = [_row(entry) for entry in listing.environments]
     typer.echo(json.dumps({"server": server, "environments": rows}, indent=2))
 
 
 def print_rows(listing: pb.ListEnvironmentsResponse, info: pb.GetServerInfoResponse) -> None:
     """Prints a table in a terminal, or tab-separated lines in a pipe."""
-    rows = [Row.of(entry).cells() for entry in listing.environments]
+    rows = [[*map(_cell, _row(entry).values())] for entry in listing.environments]
     print_table(_COLUMNS, rows, _summary(info))
 
 

@@ -15,13 +15,12 @@ from typing import Annotated
 
 import typer
 
+from envwire.server._settings.listening import local_target
 from envwire.server.cli._serve.settings_options import keyword
 from envwire.server.cli._stop import stop
 
 _HOST = "127.0.0.1"
 _STOP_SECONDS = 10.0
-#: Wildcard addresses, with the loopback address to dial instead.
-_EVERYWHERE = {"0.0.0.0": _HOST, "[::]": "[::1]"}  # noqa: S104 - compared, not bound
 _Dashboard = Annotated[
     bool,
     typer.Option(
@@ -96,15 +95,8 @@ def _page(target: str, port: int) -> Generator[None]:
     from envwire.server._ipc.child_program import wait_or_kill
     from envwire.server._ipc.orphans import spared
 
-    host, _, number = target.rpartition(":")
     page = subprocess.Popen(  # noqa: S603 - our own command
-        [
-            sys.executable,
-            "-m",
-            "envwire.dashboard",
-            f"{_EVERYWHERE.get(host, host)}:{number}",
-            str(port),
-        ],
+        [sys.executable, "-m", "envwire.dashboard", local_target(target), str(port)],
         stdin=subprocess.PIPE,
         # The page has the operator's token: from Python 3.11 on it imports no module from the working directory.
         env=os.environ | {"PYTHONSAFEPATH": "1"},

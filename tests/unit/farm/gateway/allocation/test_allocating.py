@@ -164,7 +164,7 @@ def test_two_that_want_everything_take_turns() -> None:
 
 
 def test_a_server_that_says_nothing_leaves_nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.farm.gateway.orders.slots._ANSWER_SECONDS", 0.05)
+    monkeypatch.setattr("envwire.farm.gateway.orders.registrations._SLOT_SECONDS", 0.05)
 
     async def scene(nodes: list[Node], gateways: list[Gateway]) -> None:
         nodes[3].silent = True
@@ -194,11 +194,11 @@ def test_a_registration_that_ends_refuses() -> None:
         registrations, registration = Registrations(), Registration()
         member = Member(hello("a", keeps_slots=True), "a:1", 0.0)
         registrations.add(member, registration)
-        asked = asyncio.ensure_future(registration.slots.reserve(b"n" * 16, 1, 1.0))
+        asked = asyncio.ensure_future(registration.reserve(b"n" * 16, 1, 1.0))
         await asyncio.sleep(0)
         registrations.remove(member, registration)
         with pytest.raises(UnansweredError):
             await asked
-        assert registrations.slots_of(member) is None
+        assert registrations.for_slots(member) is None
 
     asyncio.run(asyncio.wait_for(scene(), 10.0))

@@ -163,6 +163,12 @@ def test_spread_and_pack(farm: Farm) -> None:
     assert farm.allocate(pack, 4) == {b: 3, a: 1}
 
 
+def test_a_strategy_of_a_later_version_spreads(farm: Farm) -> None:
+    a, b = farm.add("a"), farm.add("b")
+    later: Any = 7
+    assert farm.allocate(Requirements("CartPole-v1", strategy=later), 4) == {a: 2, b: 2}
+
+
 def test_a_large_batch_asks_few_servers_and_leaves_them_within_a_hundredth_of_even(
     farm: Farm,
 ) -> None:
