@@ -9,7 +9,7 @@ from tests.adversary.messages import value
 from tests.adversary.servers import attacked
 
 SLEEPER = "adversary/Sleeper-v0"
-MOST_BYTES = 100 * 2**20
+MAX_BYTES = 100 * 2**20
 FLOODS = [
     pytest.param(24, 8 * 2**20, id="24 of 8 MiB"),
     pytest.param(60, 30 * 2**20, id="60 of 30 MiB", marks=pytest.mark.long),
@@ -28,7 +28,7 @@ def test_requests_to_a_hung_session_are_bounded_and_given_back(calls: int, size:
             sent = [attacker.ask(session, "step", 3 + n, action=text) for n in range(calls)]
             assert attacker.healthy(15.0)
             bounded = eventually(
-                lambda: memory_of(target.pid) < before.memory + MOST_BYTES, seconds=4.0
+                lambda: memory_of(target.pid) < before.memory + MAX_BYTES, seconds=4.0
             )
             assert hung.verdict() == "STEP_TIMEOUT"
             assert "answered" not in {call.verdict() for call in sent}

@@ -15,7 +15,7 @@ from tests.adversary.messages import Session, make_request, smuggled, value
 from tests.adversary.servers import PUBLIC, Target, attacked
 
 SLEEPER, FORBIDDEN = "adversary/Sleeper-v0", "adversary/Forbidden-v0"
-MOST_ENVS = 4
+MAX_ENVS = 4
 #: Long enough for everything behind it to arrive.
 NAP = value(600)
 #: What the operator of `public` does not allow.
@@ -37,7 +37,7 @@ def public(sessions_per_process: int) -> Iterator[Target]:
     with attacked(
         SLEEPER,
         sessions_per_process=sessions_per_process,
-        max_envs_per_session=MOST_ENVS,
+        max_envs_per_session=MAX_ENVS,
         **PUBLIC,
     ) as target:
         yield target

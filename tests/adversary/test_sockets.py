@@ -9,7 +9,7 @@ from tests.adversary.messages import value
 from tests.adversary.servers import attacked
 
 SLEEPER, SPEAKER = "adversary/Sleeper-v0", "adversary/Speaker-v0"
-MOST_BYTES = 64 * 2**20
+MAX_BYTES = 64 * 2**20
 
 
 @pytest.mark.parametrize("said", ["noise", "zeros", "ones"])
@@ -17,7 +17,7 @@ def test_what_an_environment_writes_to_the_front_ends_its_own_session(said: str)
     with (
         attacked(SLEEPER, SPEAKER) as target,
         balanced(target),
-        peak_within(target, MOST_BYTES),
+        peak_within(target, MAX_BYTES),
         target.attacker() as attacker,
     ):
         neighbour, session = attacker.make(SLEEPER), attacker.make(SPEAKER)

@@ -34,7 +34,7 @@ from tests.hosted_envs import Fault
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envwire.client._session.resuming._FIRST_PAUSE", 0.001)
-    monkeypatch.setattr("envwire.client._session.resuming._LONGEST_PAUSE", 0.02)
+    monkeypatch.setattr("envwire.client._session.resuming._MAX_PAUSE", 0.02)
 
 
 class Scene:

@@ -27,7 +27,7 @@ from tests.fuzz.targets import TARGETS
 
 _UNHEALTHY = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
 CORPUS = Path(__file__).parent / "corpus"
-_ROUND, _BLITZ, _MOST_KEPT, _KEPT_BYTES = 50, 1000, 40, 512
+_ROUND, _BLITZ, _MAX_KEPT, _KEPT_BYTES = 50, 1000, 40, 512
 
 
 def throw(
@@ -90,7 +90,7 @@ class Hunt:
         end = str(self._at(raw))
         if end not in self._ends:
             self._ends.add(end)
-            if len(raw) <= _KEPT_BYTES and len(self._kept) < _MOST_KEPT:
+            if len(raw) <= _KEPT_BYTES and len(self._kept) < _MAX_KEPT:
                 self._kept.append(raw)
 
     def go_on(self, strategy: st.SearchStrategy[bytes], start: int) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 
 #: One input takes milliseconds; this is for one that hangs.
 _INPUT_SECONDS = 10
-_MOST_BYTES = 4096
+_MAX_BYTES = 4096
 
 
 def _hunt(name: str, seconds: int, folder: str) -> None:
@@ -32,7 +32,7 @@ def _hunt(name: str, seconds: int, folder: str) -> None:
     target = TARGETS[name]
     for number, raw in enumerate(load(name)):
         (Path(folder) / f"{number}").write_bytes(raw)
-    limits = {"max_total_time": seconds, "timeout": _INPUT_SECONDS, "max_len": _MOST_BYTES}
+    limits = {"max_total_time": seconds, "timeout": _INPUT_SECONDS, "max_len": _MAX_BYTES}
     arguments = [f"-{option}={value}" for option, value in limits.items()]
     arguments.append(f"-artifact_prefix={folder}/broken-")
 

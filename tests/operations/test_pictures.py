@@ -18,7 +18,7 @@ from tests.operations.watching import Audience, next_round, refused, watching
 PAINTED = "tests/Painted-v0"
 SETTINGS: dict[str, Any] = {"imports": ["tests.operations.painted_envs"]}
 QUICK = pb.WatchRequest(period=Duration(nanos=200_000_000))
-MOST_STEPS = 1_000_000
+MAX_STEPS = 1_000_000
 
 
 @pytest.fixture(scope="module", params=[1, 4], ids=["apart", "packed"])
@@ -76,7 +76,7 @@ def test_a_watched_run_is_equal_in_every_bit(
     audiences = [Audience(server.target, each.session_id) for each in sessions(server)]
 
     def unsatisfied(step: int) -> bool:
-        return step < MOST_STEPS and not all(each.satisfied for each in audiences)
+        return step < MAX_STEPS and not all(each.satisfied for each in audiences)
 
     watched, warned = run(envs, unsatisfied)
     for audience in audiences:

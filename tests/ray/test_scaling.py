@@ -13,14 +13,14 @@ from tests.containers.engine import wait_until
 from tests.farm.scene import ENV
 from tests.ray.cluster import MARKS, Cluster, cluster
 
-SLOTS, MOST = 4, 3
+SLOTS, MAX = 4, 3
 
 pytestmark = MARKS
 
 
 @pytest.fixture
 def farm(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    bounds = ("-n", "1", "--min", "1", "--max", str(MOST), "--free", "1", "--idle", "1")
+    bounds = ("-n", "1", "--min", "1", "--max", str(MAX), "--free", "1", "--idle", "1")
     slots = ("--max-sessions", str(SLOTS), "--drain-timeout", "20")
     with cluster(monkeypatch, *bounds, *slots) as running:
         yield running
@@ -33,7 +33,7 @@ def test_servers_come_while_makes_wait_and_go_when_slots_are_free(farm: Cluster)
     seen = [[each.reset(seed=7)] for each in (env, twin)]
     envs = RemoteVectorEnv(farm.target, ENV, num_envs=10, sessions=10)  # more than one server holds
     envs.reset(seed=3)
-    assert len(farm.usable()) == MOST
+    assert len(farm.usable()) == MAX
     envs.close()
 
     def is_small_again() -> bool:

@@ -29,7 +29,7 @@ from envwire.observe.v1 import observe_pb2
 _PAGE = Path(__file__).with_name("page")
 _SECOND = 1.0
 #: Longest request body, which holds two short strings.
-_MOST_BYTES = 4096
+_MAX_BYTES = 4096
 
 
 class Dashboard:
@@ -152,8 +152,8 @@ async def _body(request: Request) -> Mapping[str, Any]:
     raw = b""
     async for chunk in request.stream():
         raw += chunk
-        if len(raw) > _MOST_BYTES:
-            raise ValueError(f"a request of more than {_MOST_BYTES} bytes")
+        if len(raw) > _MAX_BYTES:
+            raise ValueError(f"a request of more than {_MAX_BYTES} bytes")
     given: Any = json.loads(raw)
     if not is_mapping(given):
         raise ValueError("not a JSON object")

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from envwire.dashboard.model import Fleet, Server, Session
 from envwire.observe.v1 import observe_pb2 as pb
 
-MOST_ROWS = 200
+MAX_ROWS = 200
 ENDED = "ended"
 #: For more than one row in this many, sorting all rows is faster than selecting the top ones.
 _SORTED = 20
@@ -74,7 +74,7 @@ class Query:
             sort=sort,
             descending=given.get("order", "descending") == "descending",
             offset=max(0, int(given.get("offset", "0"))),
-            limit=min(MOST_ROWS, max(1, int(given.get("limit", "50")))),
+            limit=min(MAX_ROWS, max(1, int(given.get("limit", "50")))),
         )
 
 

@@ -12,7 +12,7 @@ from envwire.dashboard.channels import CallError, Channels
 from envwire.dashboard.png import png
 from envwire.observe.v1 import observe_pb2 as pb
 
-MOST_TILES = 24
+MAX_TILES = 24
 
 #: Address of the server and id of the session.
 SessionKey = tuple[str, str]
@@ -28,7 +28,7 @@ class Tiles:
 
     def __init__(self, channels: Channels, keys: list[SessionKey]) -> None:
         self._channels = channels
-        self._keys = keys[:MOST_TILES]
+        self._keys = keys[:MAX_TILES]
         self._new: dict[SessionKey, dict[str, str]] = {}
         self._changed = asyncio.Event()
 

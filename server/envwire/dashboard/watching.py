@@ -17,7 +17,7 @@ _AGAIN_SECONDS: Final = 2.0
 #: Statuses of a `CallError`.
 _NOT_OFFERED, _NO_SUCH_SESSION = 501, 404
 #: Largest number of servers to watch; a larger farm is shown in part.
-MOST_SERVERS: Final = 1000
+MAX_SERVERS: Final = 1000
 
 
 class Watcher:
@@ -75,7 +75,7 @@ class Watcher:
         listed = {
             server.address: server
             for each in self._farms.values()
-            for server in each.servers[:MOST_SERVERS]
+            for server in each.servers[:MAX_SERVERS]
         }
         for address, status in listed.items():
             state = farm_pb2.ServerStatus.State.Name(status.state)

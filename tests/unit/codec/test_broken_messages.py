@@ -303,7 +303,7 @@ def space_messages() -> list[Message]:
 @pytest.fixture
 def _small_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     # The real limit is safe but slow to reach again and again.
-    monkeypatch.setattr("envwire.codec.values.tensors._MOST_FILLED", 10_000)
+    monkeypatch.setattr("envwire.codec.values.tensors._MAX_FILLED", 10_000)
 
 
 @pytest.mark.usefixtures("_small_fills")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from envwire.dashboard.model import Fleet
-from envwire.dashboard.query import MOST_ROWS, Query, page
+from envwire.dashboard.query import MAX_ROWS, Query, page
 from envwire.observe.v1 import observe_pb2 as pb
 
 
@@ -44,7 +44,7 @@ def test_rows_are_sorted_and_cut(fleet: Fleet) -> None:
         600,
         ["s003", "s004"],
     )
-    assert len(shown(fleet, limit=10_000)[1]) == MOST_ROWS
+    assert len(shown(fleet, limit=10_000)[1]) == MAX_ROWS
     assert shown(fleet, offset=10_000)[1] == []
 
 

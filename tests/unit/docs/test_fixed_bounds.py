@@ -11,7 +11,7 @@ from envwire.server._auth.reloading import SETTLE_SECONDS
 from envwire.server._front.grpc.health import MAX_WATCHING
 from envwire.server._front.sessions.backlog import MAX_PENDING
 from envwire.server._processes.process import GRACE_SECONDS
-from envwire.server._session.snapshots import MOST_BYTES, MOST_STATES
+from envwire.server._session.snapshots import MAX_BYTES, MAX_STATES
 
 _PAGE = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")
 _ROWS = dict(
@@ -29,7 +29,7 @@ _ROWS = dict(
         ("keyword arguments", f"{MAX_KWARGS}"),
         ("requests that wait", f"{MAX_PENDING}"),
         ("strangers that watch", f"{MAX_WATCHING}"),
-        ("states that one", f"{MOST_STATES}, in {MOST_BYTES} bytes"),
+        ("states that one", f"{MAX_STATES}, in {MAX_BYTES} bytes"),
         ("seconds until a token", f"{SETTLE_SECONDS:g}"),
         ("seconds until what", f"{GRACE_SECONDS:g}"),
     ],

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_LONGEST_STEP = 60
+_MAX_STEP = 60
 
 
 class CodecError(ValueError):
@@ -55,7 +55,7 @@ class CodecError(ValueError):
 def key_step(key: object) -> str:
     """Returns the step into a dictionary: '["goal"]' for a string key, the key's repr in brackets for others."""
     text = f'"{key}"' if isinstance(key, str) else repr(key)
-    return f"[{text if len(text) <= _LONGEST_STEP else text[:_LONGEST_STEP] + '...'}]"
+    return f"[{text if len(text) <= _MAX_STEP else text[:_MAX_STEP] + '...'}]"
 
 
 _Parameters = ParamSpec("_Parameters")

@@ -29,8 +29,8 @@ _NAME: Final = tag(values_pb2.ValueEntry, "name", LENGTH_DELIMITED)
 _VALUE: Final = tag(values_pb2.ValueEntry, "value", LENGTH_DELIMITED)
 
 #: Largest tree. Larger values take most of their time in their elements, and their trees would take much memory.
-_MOST_NODES: Final = 1024
-_MOST_LEVELS: Final = 8
+_MAX_NODES: Final = 1024
+_MAX_LEVELS: Final = 8
 
 
 Fitted: TypeAlias = tuple[int, bytes, int]
@@ -214,7 +214,7 @@ def grow(value: Any, mark: bytes | None = None) -> Node:
     Raises:
         Unknown: It has too many parts, or parts that are left to protobuf.
     """
-    return _grown(value, iter(range(_MOST_NODES)), _MOST_LEVELS, mark)
+    return _grown(value, iter(range(_MAX_NODES)), _MAX_LEVELS, mark)
 
 
 def _grown(value: Any, room: Iterator[int], levels: int, mark: bytes | None = None) -> Node:

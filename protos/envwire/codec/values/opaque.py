@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from envwire.v1 import values_pb2
 
-_LONGEST_TEXT: Final = 1000
+_MAX_TEXT: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def encode_opaque(value: object, message: values_pb2.Opaque) -> None:
         message.type_name, message.text = value.type_name, value.text
     else:
         message.type_name = printable(type_name(type(value)))
-        message.text = printable(_safe_repr(value)[:_LONGEST_TEXT])
+        message.text = printable(_safe_repr(value)[:_MAX_TEXT])
 
 
 def type_name(kind: type) -> str:

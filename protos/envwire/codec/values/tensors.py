@@ -44,7 +44,7 @@ _NUMPY_TYPE: Final = re.compile(r"<U[1-9]\d{0,8}|\|S[1-9]\d{0,8}|<[Mm]8(\[\w{1,2
 
 _LARGEST_CODE_POINT: Final = 0x10FFFF
 _WIDEST_NUMBER: Final = 16
-_MOST_FILLED: Final = 2**28
+_MAX_FILLED: Final = 2**28
 _ELEMENTS: Final = "booleans, numbers, fixed-width text or bytes, or times"
 
 
@@ -83,7 +83,7 @@ class FillAllowance:
     __slots__ = ("_left",)
 
     def __init__(self) -> None:
-        self._left = _MOST_FILLED
+        self._left = _MAX_FILLED
 
     def spend(self, elements: int) -> None:
         """Subtracts `elements` from the allowance.

@@ -16,7 +16,7 @@ _log = logging.getLogger("envwire.farm")
 
 _LOOK_SECONDS = 0.5
 #: Pause after a server that could not be added: doubled each time.
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_FIRST_PAUSE, _MAX_PAUSE = 1.0, 60.0
 #: States of servers whose slots count.
 _USABLE = frozenset({State.STATE_FREE, State.STATE_BUSY})
 
@@ -112,7 +112,7 @@ class Scaling:
     def failed(self, now: float) -> float:
         """Records that a server could not be added; returns the seconds until the next attempt."""
         if now >= self._not_before:  # simultaneous failures count once
-            self._pause = min(2 * self._pause, _LONGEST_PAUSE) or _FIRST_PAUSE
+            self._pause = min(2 * self._pause, _MAX_PAUSE) or _FIRST_PAUSE
             self._not_before = now + self._pause
         return self._not_before - now
 

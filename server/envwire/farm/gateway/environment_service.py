@@ -40,7 +40,7 @@ from envwire.v1 import environment_pb2 as pb
 from envwire.wire.envelope import REQUESTS
 
 #: Deadline of calls without one, in seconds: longer than any request may take on a server by default.
-_LONGEST_SECONDS = 900.0
+_MAX_SECONDS = 900.0
 #: Metadata that is forwarded to servers: the token, which they check as well, and the trace of the call.
 _FORWARDED = frozenset({"authorization", "traceparent", "tracestate"})
 
@@ -220,4 +220,4 @@ def _redirected(made: bytes, member: Member) -> bytes:
 
 def _time_left(context: Context) -> float:
     left: Any = context.time_remaining()  # None without a deadline, despite its type hint
-    return _LONGEST_SECONDS if left is None else min(left, _LONGEST_SECONDS)
+    return _MAX_SECONDS if left is None else min(left, _MAX_SECONDS)

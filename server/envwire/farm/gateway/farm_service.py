@@ -21,7 +21,7 @@ from envwire.server._auth.client import Client
 from envwire.server._front.grpc.scoped import Answer, scoped_methods
 from envwire.server._front.malformed import malformed
 
-_MOST_ALLOCATED = 100_000
+_MAX_ALLOCATED = 100_000
 
 
 class FarmService:
@@ -76,8 +76,8 @@ class FarmService:
 
     async def _allocate(self, raw: bytes, client: Client) -> pb.AllocateResponse:
         request = pb.AllocateRequest.FromString(raw)
-        if not 1 <= request.count <= _MOST_ALLOCATED:
-            raise malformed(f"count is {request.count}; it must be 1 to {_MOST_ALLOCATED}", PROTOS)
+        if not 1 <= request.count <= _MAX_ALLOCATED:
+            raise malformed(f"count is {request.count}; it must be 1 to {_MAX_ALLOCATED}", PROTOS)
         requirements = Requirements(
             request.env_id,
             request.library,

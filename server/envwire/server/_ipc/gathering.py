@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Sequence
 
-_MOST_BUFFERS = 512
+_MAX_BUFFERS = 512
 #: Below this size in bytes, joining buffers costs less than passing the kernel a list.
 _JOINED_BELOW = 16384
 
@@ -21,8 +21,8 @@ def send_gathered(sock: socket.socket, buffers: Sequence[Buffer]) -> None:
     if sum(map(len, buffers)) < _JOINED_BELOW:
         sock.sendall(b"".join(buffers))
         return
-    for first in range(0, len(buffers), _MOST_BUFFERS):
-        part = buffers[first : first + _MOST_BUFFERS]
+    for first in range(0, len(buffers), _MAX_BUFFERS):
+        part = buffers[first : first + _MAX_BUFFERS]
         sent = sock.sendmsg(part)
         for buffer in part:  # a signal may interrupt the call
             if sent < len(buffer):
@@ -40,7 +40,7 @@ def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
     left: list[Buffer] = [*buffers] if length >= _JOINED_BELOW else [b"".join(buffers)]
     try:
         while left:
-            sent = sock.sendmsg(left[:_MOST_BUFFERS])
+            sent = sock.sendmsg(left[:_MAX_BUFFERS])
             if sent == length:  # almost always
                 return []
             left = _behind(left, sent)

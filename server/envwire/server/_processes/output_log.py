@@ -14,7 +14,7 @@ _log = logging.getLogger("envwire.server.output")
 #: Lines per process and second that are logged; the rest are only counted, so that no loop of prints fills the disk.
 LINES_PER_SECOND = 50
 #: Longest line, in bytes; longer ones are cut.
-_LONGEST = 2000
+_MAX_LINE_BYTES = 2000
 
 
 class OutputLog:
@@ -43,7 +43,7 @@ class OutputLog:
     def write(self, chunk: bytes) -> None:
         """Adds output; each complete line is logged."""
         *lines, rest = (self._rest + chunk).split(b"\n")
-        self._rest = rest[:_LONGEST]
+        self._rest = rest[:_MAX_LINE_BYTES]
         for line in lines:
             self._log(line)
 
@@ -63,7 +63,7 @@ class OutputLog:
             self._left_out += 1
             return
         self._logged += 1
-        self._tell(line[:_LONGEST].decode("utf-8", "replace"))
+        self._tell(line[:_MAX_LINE_BYTES].decode("utf-8", "replace"))
 
     def _tell_left_out(self) -> None:
         if self._left_out:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 SUFFIX = ".envrec"
 _STRANGE = re.compile(r"[^A-Za-z0-9._-]+")
-_LONGEST = 64
+_MAX_ID = 64
 #: Pieces per call of `writev`, which accepts at most 1,024.
 _PIECES = 512
 
@@ -28,7 +28,7 @@ def new_name(env_id: str) -> str:
     Whatever characters the id has, the name is valid for a file in the directory, and not hidden.
     """
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-    return f"{stamp}-{_STRANGE.sub('_', env_id)[:_LONGEST]}-{secrets.token_hex(4)}"
+    return f"{stamp}-{_STRANGE.sub('_', env_id)[:_MAX_ID]}-{secrets.token_hex(4)}"
 
 
 def path_of(directory: str | os.PathLike[str], name: str) -> Path:

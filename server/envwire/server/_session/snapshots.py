@@ -28,7 +28,7 @@ PROTOCOLS = (
 #: Keyword arguments of `clone_state`; without the generator's state the environment would continue differently.
 _KEYWORDS = {"include_rng": True}
 #: Limits per session, in states and bytes; beyond them the oldest state is dropped.
-MOST_STATES, MOST_BYTES = 1000, 256 * 1024 * 1024
+MAX_STATES, MAX_BYTES = 1000, 256 * 1024 * 1024
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Snapshots:
     def _keep(self, number: int, snapshot: _Snapshot) -> None:
         self._kept[number] = snapshot
         self._bytes += snapshot.size
-        while len(self._kept) > MOST_STATES or (self._bytes > MOST_BYTES and len(self._kept) > 1):
+        while len(self._kept) > MAX_STATES or (self._bytes > MAX_BYTES and len(self._kept) > 1):
             _, oldest = self._kept.popitem(last=False)
             self._bytes -= oldest.size
 
@@ -166,8 +166,8 @@ class Snapshots:
 def _forgotten(number: int) -> FaultError:
     return FaultError(
         Reason.INVALID_VALUE,
-        f"state {number} is not kept here: a session keeps its last {MOST_STATES} states, as long as they take no more "
-        f"than {MOST_BYTES >> 20} MiB. Restore it sooner, or save it again",
+        f"state {number} is not kept here: a session keeps its last {MAX_STATES} states, as long as they take no more "
+        f"than {MAX_BYTES >> 20} MiB. Restore it sooner, or save it again",
     )
 
 

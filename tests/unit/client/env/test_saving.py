@@ -115,12 +115,12 @@ def test_a_state_belongs_to_one_environment(there: Mortal, env_id: str, on_lost:
 def test_a_session_keeps_so_many_states(there: Mortal, monkeypatch: pytest.MonkeyPatch) -> None:
     env = remote(there, SAVING, "raise")
     env.reset(seed=1)
-    monkeypatch.setattr(_snapshots, "MOST_STATES", 2)
+    monkeypatch.setattr(_snapshots, "MAX_STATES", 2)
     first, second, third = (env.save_state() for _ in range(3))
     with pytest.raises(InvalidRequestError, match="state 1 is not kept"):
         env.restore_state(first)
     env.restore_state(second)
-    monkeypatch.setattr(_snapshots, "MOST_BYTES", 10)
+    monkeypatch.setattr(_snapshots, "MAX_BYTES", 10)
     last = env.save_state()
     env.restore_state(last)
     with pytest.raises(InvalidRequestError, match="state 3 is not kept"):

@@ -175,8 +175,8 @@ STRANGE = {
     "surrogate": {"a": "\ud800"},
     "surrogate key": {"\ud800": 1},
     "ring": _ring(),
-    "deep": _deep(trees._MOST_LEVELS + 1),
-    "many": [0] * trees._MOST_NODES,
+    "deep": _deep(trees._MAX_LEVELS + 1),
+    "many": [0] * trees._MAX_NODES,
 }
 
 
@@ -204,9 +204,9 @@ def test_infos_that_protobuf_attached_are_read() -> None:
         assert reader.read(raw, 0, len(raw)) is UNKNOWN
 
 
-@pytest.mark.parametrize("levels", [trees._MOST_LEVELS, trees._MOST_LEVELS - 1])
+@pytest.mark.parametrize("levels", [trees._MAX_LEVELS, trees._MAX_LEVELS - 1])
 def test_the_deepest_and_the_widest_trees(levels: int) -> None:
-    for value in (_deep(levels), [0] * (trees._MOST_NODES - 1)):
+    for value in (_deep(levels), [0] * (trees._MAX_NODES - 1)):
         assert ValueWriter().write(value) == built(value)
 
 

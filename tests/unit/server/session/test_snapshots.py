@@ -52,14 +52,14 @@ def kept(saved: Snapshots, last: int) -> int:
 
 
 def test_the_copies_of_wrappers_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MOST_BYTES", 100 * MEGABYTE)
+    monkeypatch.setattr(snapshots, "MAX_BYTES", 100 * MEGABYTE)
     saved = Snapshots(Hoarding(Saving()))
     last = [saved.save() for _ in range(20)][-1]
     assert kept(saved, last) == 9
 
 
 def test_small_states_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshots, "MOST_BYTES", MEGABYTE)
+    monkeypatch.setattr(snapshots, "MAX_BYTES", MEGABYTE)
     saved = Snapshots(gym.wrappers.TimeLimit(Saving(), 10))
     last = [saved.save() for _ in range(20)][-1]
     assert kept(saved, last) == 20

@@ -8,7 +8,7 @@ request id, but only for a short time, because another server can make the sessi
 
 from __future__ import annotations
 
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.02, 1.0
+_FIRST_PAUSE, _MAX_PAUSE = 0.02, 1.0
 #: The pause between attempts is at most this fraction of the lease.
 _PART_OF_LEASE = 0.25
 #: How long to retry while connections are refused: the session is gone, but the server may be restarting.
@@ -51,7 +51,7 @@ class RetrySchedule:
         Returns:
             Seconds to wait before the next attempt; None if there is none.
         """
-        longest = min(_LONGEST_PAUSE, (self.lease or _MAKE_SECONDS) * _PART_OF_LEASE)
+        longest = min(_MAX_PAUSE, (self.lease or _MAKE_SECONDS) * _PART_OF_LEASE)
         if not self.late:
             self.note_cut(now)
         elif connected and self.lease:

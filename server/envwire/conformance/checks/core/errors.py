@@ -99,7 +99,7 @@ def the_last_words_of_a_process_travel(scene: Scene) -> None:
 
 
 #: Largest message that a check asks for, in bytes.
-_MOST = 64 * 1024 * 1024
+_MAX_BYTES = 64 * 1024 * 1024
 
 
 def _limit(scene: Scene) -> int:
@@ -109,7 +109,7 @@ def _limit(scene: Scene) -> int:
         SkippedError: It has no limit, or one that is too large to test.
     """
     limit = scene.info.max_message_bytes
-    if not 0 < limit <= _MOST:
+    if not 0 < limit <= _MAX_BYTES:
         raise SkippedError("max_message_bytes is above 64 MiB; run the server with less")
     return limit
 

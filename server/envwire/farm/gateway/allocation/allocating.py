@@ -29,7 +29,7 @@ _RESERVED_SECONDS = 2.0
 #: Attempts of an allocation that may not wait, since it may lose a race with others by chance.
 _TRIES = 8
 #: Bounds of the random pause before the next attempt, in seconds; it doubles each time. Reserving takes milliseconds.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
+_FIRST_PAUSE, _MAX_PAUSE = 0.01, 0.25
 
 
 @dataclass(frozen=True)
@@ -116,7 +116,7 @@ class Allocator:
         self, requirements: Requirements, count: int, deadline: float, claim: Claim | None
     ) -> list[Share] | None:
         while self._clock() < deadline:
-            await asyncio.sleep(random.uniform(0.0, _LONGEST_PAUSE))  # noqa: S311
+            await asyncio.sleep(random.uniform(0.0, _MAX_PAUSE))  # noqa: S311
             if shares := await self._try(requirements, count, 1, claim):
                 return shares
         return None
@@ -133,7 +133,7 @@ class Allocator:
                 return shares
             if left:
                 await asyncio.sleep(random.uniform(0.0, pause))  # noqa: S311
-                pause = min(2 * pause, _LONGEST_PAUSE)
+                pause = min(2 * pause, _MAX_PAUSE)
         return None
 
     async def _reserve(

@@ -8,8 +8,8 @@ from collections import deque
 from envwire.farm.v1 import farm_pb2 as pb
 
 #: Most orders that a server has not read yet. A thousand simultaneous allocations take one each, and one to commit.
-MOST_ORDERS = 4096
-MOST_BYTES = 256 * 1024
+MAX_ORDERS = 4096
+MAX_BYTES = 256 * 1024
 
 
 class UnansweredError(Exception):
@@ -31,7 +31,7 @@ class Outbox:
             UnansweredError: The server has too many unread orders.
         """
         raw = order.SerializeToString()
-        if len(self._orders) >= MOST_ORDERS or self._bytes + len(raw) > MOST_BYTES:
+        if len(self._orders) >= MAX_ORDERS or self._bytes + len(raw) > MAX_BYTES:
             raise UnansweredError(f"it left {len(self._orders)} orders unread")
         self._orders.append(raw)
         self._bytes += len(raw)

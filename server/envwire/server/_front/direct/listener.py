@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("envwire.server")
 
 _HELLO_SECONDS = 5.0
-_MOST_UNDECIDED = 256
+_MAX_UNDECIDED = 256
 _BACKLOG = 512
 #: Bytes of an abstract socket's name: what `sockaddr_un` holds, without the zero before it.
 _FULL_NAME = 107
@@ -145,7 +145,7 @@ class DirectListener:
             if error.errno in _NO_ROOM:
                 self._pause(listener)
             return
-        if len(self._undecided) >= _MOST_UNDECIDED:
+        if len(self._undecided) >= _MAX_UNDECIDED:
             connection.close()
             return
         connection.setblocking(False)

@@ -35,7 +35,7 @@ _ANSWER_SECONDS = 5.0
 _LOOK_SECONDS = 0.1
 #: Bounds of the pause before the next attempt, in seconds. It doubles each time and is random, so that the servers of a
 #: farm do not all return at once. A restarted gateway has its servers again within the longest pause.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
+_FIRST_PAUSE, _MAX_PAUSE = 0.1, 1.0
 _OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),  # otherwise gRPC's backoff outlives the channel
     ("grpc.max_send_message_length", -1),
@@ -131,10 +131,10 @@ class Joiner:
                 if reason != said:  # log it once, not at each attempt
                     _log.warning("%s: %s", failure, reason)
                 said = reason
-            if clock() - begun > _LONGEST_PAUSE:  # it worked for a while
+            if clock() - begun > _MAX_PAUSE:  # it worked for a while
                 pause, said = _FIRST_PAUSE, ""
             await self._rest(pause * random.uniform(0.5, 1.0))  # noqa: S311
-            pause = min(2 * pause, _LONGEST_PAUSE)
+            pause = min(2 * pause, _MAX_PAUSE)
 
     async def _rest(self, seconds: float) -> None:
         """Waits for the given time, or until the server leaves."""

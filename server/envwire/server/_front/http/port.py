@@ -17,8 +17,8 @@ from envwire.server._front.ports import cannot_bind
 from envwire.server._settings.listening import Listening
 
 _SECONDS = 5.0
-_MOST_CONNECTIONS = 64
-_MOST_HEAD_BYTES = 8192
+_MAX_CONNECTIONS = 64
+_MAX_HEAD_BYTES = 8192
 
 
 class Page(NamedTuple):
@@ -58,7 +58,7 @@ async def http_port(
     serving = _Connections(routes())
     try:
         server = await asyncio.start_server(
-            serving.serve, config.host, port, limit=_MOST_HEAD_BYTES, ssl=_context(config)
+            serving.serve, config.host, port, limit=_MAX_HEAD_BYTES, ssl=_context(config)
         )
     except OSError as error:
         raise cannot_bind(config.host, port, "--http-port", error, "none") from error
@@ -92,7 +92,7 @@ class _Connections:
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answers one request; disconnects a peer that is slow or sends no valid request."""
-        if len(self._open) >= _MOST_CONNECTIONS:
+        if len(self._open) >= _MAX_CONNECTIONS:
             writer.transport.abort()
             return
         self._open.add(writer)

@@ -26,7 +26,7 @@ from envwire.v1 import environment_pb2 as pb
 _log = logging.getLogger("envwire.server")
 
 #: Bounds of the pause after an environment died or could not be made, in seconds; it doubles each time.
-_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 60.0
+_FIRST_PAUSE, _MAX_PAUSE = 1.0, 60.0
 
 
 @dataclass(eq=False)
@@ -150,7 +150,7 @@ class WarmPool:
             self._back_off(stock, f"died: process {warm.process.pid} ended")
 
     def _back_off(self, stock: _Stock, what: str) -> None:
-        stock.pause = min(2 * stock.pause, _LONGEST_PAUSE) or _FIRST_PAUSE
+        stock.pause = min(2 * stock.pause, _MAX_PAUSE) or _FIRST_PAUSE
         stock.not_before = self._clock() + stock.pause
         text = "a warm environment %s %s; the next one is made in %g s"
         fields = extra(env_id=stock.item.env_id)

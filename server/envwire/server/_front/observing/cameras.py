@@ -14,7 +14,7 @@ from envwire.server._ipc.pictures import Picture
 #: session's time.
 _PAUSE_SECONDS, _SHARE = 0.5, 10
 #: Longest pause in seconds, whatever rendering time a process reports.
-_LONGEST_SECONDS = 60.0
+_MAX_PAUSE_SECONDS = 60.0
 
 
 class _Camera:
@@ -36,7 +36,7 @@ class _Camera:
             taken, self._next = self._next, asyncio.get_running_loop().create_future()
             taken.set_result(picture)
             pause = max(_PAUSE_SECONDS, _SHARE * picture.seconds)
-            await asyncio.sleep(min(pause, _LONGEST_SECONDS))
+            await asyncio.sleep(min(pause, _MAX_PAUSE_SECONDS))
 
     async def next(self) -> Picture:
         """Returns the next picture."""

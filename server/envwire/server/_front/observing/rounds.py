@@ -14,7 +14,7 @@ from envwire.server._ipc.scoreboard import Counters
 from envwire.server._ipc.scoreboard_row import loss_reason
 
 #: Most sessions and ends in one message, some 100 kB. Between two messages the front serves others.
-MOST = 500
+MAX_PER_MESSAGE = 500
 #: Largest uint32; the process writes 64 bits.
 _LARGEST = 2**32 - 1
 
@@ -60,10 +60,10 @@ class Rounds:
         complete = False
         while not complete:
             response = pb.WatchResponse(
-                sessions=list(islice(changed, MOST)),
-                ended=[session_end(each, self._began) for each in islice(ended, MOST)],
+                sessions=list(islice(changed, MAX_PER_MESSAGE)),
+                ended=[session_end(each, self._began) for each in islice(ended, MAX_PER_MESSAGE)],
             )
-            complete = max(len(response.sessions), len(response.ended)) < MOST
+            complete = max(len(response.sessions), len(response.ended)) < MAX_PER_MESSAGE
             response.complete = complete
             if status is not None:
                 response.server.CopyFrom(status)

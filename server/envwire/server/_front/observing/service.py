@@ -36,7 +36,7 @@ from envwire.server.config import ServerConfig
 #: Most watchers of the server, and of pictures. Each holds at most one message: 100 kB, or a picture of 300 kB.
 MAX_WATCHERS: Final = 32
 MAX_PICTURE_WATCHERS: Final = 64
-_PERIOD_SECONDS, _SHORTEST, _LONGEST = 1.0, 0.2, 60.0
+_PERIOD_SECONDS, _MIN_PERIOD, _MAX_PERIOD = 1.0, 0.2, 60.0
 #: A round may take one part in this many of the front's time; with many sessions the period grows.
 _SHARE = 20
 
@@ -203,7 +203,9 @@ def _sees(client: Client) -> Callable[[str], bool]:
 
 def _period(request: pb.WatchRequest) -> float:
     asked = to_seconds(request.period)
-    return min(max(asked, _SHORTEST), _LONGEST) if request.HasField("period") else _PERIOD_SECONDS
+    return (
+        min(max(asked, _MIN_PERIOD), _MAX_PERIOD) if request.HasField("period") else _PERIOD_SECONDS
+    )
 
 
 def _frame(picture: Picture) -> pb.Frame:

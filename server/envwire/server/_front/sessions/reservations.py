@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from envwire.codec import FaultError, Reason
 
 #: Longest reservation, so that a gateway that died between reserving and committing does not block slots for long.
-LONGEST_SECONDS = 60.0
+MAX_SECONDS = 60.0
 #: Most reservations of one server at once.
-_MOST = 100_000
+_MAX_RESERVATIONS = 100_000
 #: How long released reservations are remembered, in seconds: longer than any ticket of their Makes is valid.
 LAPSED_SECONDS = 120.0
 
@@ -56,10 +56,10 @@ class Reservations:
             free: Number of the server's free slots.
             principal: The client that they count for; empty for none.
         """
-        if principal and not count and len(self._lapsed) < _MOST:
+        if principal and not count and len(self._lapsed) < _MAX_RESERVATIONS:
             self._lapse(name)
             return True
-        if not 0 < count <= free or name in self._kept or len(self._kept) >= _MOST:
+        if not 0 < count <= free or name in self._kept or len(self._kept) >= _MAX_RESERVATIONS:
             return False
         self._lapsed.pop(name, None)
         self._kept[name] = _Reservation(count, self._until(seconds), principal)
@@ -136,4 +136,4 @@ class Reservations:
                 del self.holders[principal]
 
     def _until(self, seconds: float) -> float:
-        return self._clock() + min(seconds, LONGEST_SECONDS)
+        return self._clock() + min(seconds, MAX_SECONDS)

@@ -12,7 +12,7 @@ from envwire.server._session.counting.episodes import Ended, Result, episode_cou
 #: Immutable types of rewards, which can be added later.
 _NUMBERS: Final = frozenset({float, int, np.float64, np.float32})
 #: Largest number of rewards to keep before they are added.
-_MOST_REWARDS: Final = 1023
+_MAX_REWARDS: Final = 1023
 
 
 class StepNotes:
@@ -41,7 +41,7 @@ class StepNotes:
             type(taken[1]) in _NUMBERS  # most steps: only a number to keep
             and taken[2] is False
             and taken[3] is False
-            and len(self._rewards) < _MOST_REWARDS
+            and len(self._rewards) < _MAX_REWARDS
         ):
             self._rewards.append(taken[1])
         else:

@@ -18,7 +18,7 @@ from envwire.wire.frames import ALIGNMENT, Attachments
 #: Smaller frames are faster on the socket, in bytes.
 SHARED_FROM = 65536
 _SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-_MOST_SLOTS = 8
+_MAX_SLOTS = 8
 _FEWEST_SLOTS = 2
 
 
@@ -80,7 +80,7 @@ def share(budget: int, space: Any) -> SharedSlots | None:
     """
     needed, page = _bytes_of(space), mmap.PAGESIZE
     slot_bytes = -(-needed // page) * page
-    slots = min(_MOST_SLOTS, (budget - page) // slot_bytes) if needed >= SHARED_FROM else 0
+    slots = min(_MAX_SLOTS, (budget - page) // slot_bytes) if needed >= SHARED_FROM else 0
     if slots < _FEWEST_SLOTS:
         return None
     try:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _Ask = Callable[[str, Any], Any]
 #: Most rows to show; further ones are only counted.
-_MOST_ROWS = 200
+_MAX_ROWS = 200
 
 
 def top(
@@ -71,7 +71,7 @@ def _picture(ask: _Ask) -> RenderableType:
     else:
         rows = [farm_status.cells(each) for each in servers.servers]
         return _table(farm_status.COLUMNS, rows, farm_status.summary(servers))
-    page = ask("ListSessions", admin_pb2.ListSessionsRequest(page_size=_MOST_ROWS))
+    page = ask("ListSessions", admin_pb2.ListSessionsRequest(page_size=_MAX_ROWS))
     rows = [sessions.cells(each) for each in page.sessions]
     return _table(sessions.COLUMNS, rows, f"{page.total} sessions")
 
@@ -80,6 +80,6 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], summary: str) 
     from rich.table import Table
 
     table = Table(*columns, caption=summary, caption_justify="left")
-    for row in rows[:_MOST_ROWS]:
+    for row in rows[:_MAX_ROWS]:
         table.add_row(*row)
     return table

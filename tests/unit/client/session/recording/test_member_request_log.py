@@ -103,8 +103,8 @@ def test_what_outlasts_episodes_goes_before_them() -> None:
 
 
 def test_it_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envwire.client._session.recording.member_request_log.MOST_BYTES", 10_000)
-    monkeypatch.setattr("envwire.client._session.recording.request_log.MOST_BYTES", 10_000)
+    monkeypatch.setattr("envwire.client._session.recording.member_request_log.MAX_BYTES", 10_000)
+    monkeypatch.setattr("envwire.client._session.recording.request_log.MAX_BYTES", 10_000)
     recorded, long = log(size=1, limit=10_000), RequestLog(10_000)
     for number in range(300):
         recorded.add(STEP, answer(number), {} if number else {0: None})

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from envwire.farm.gateway.orders.outbox import MOST_BYTES, MOST_ORDERS, Outbox, UnansweredError
+from envwire.farm.gateway.orders.outbox import MAX_BYTES, MAX_ORDERS, Outbox, UnansweredError
 from envwire.farm.v1 import farm_pb2 as pb
 
 
@@ -16,20 +16,20 @@ def order(text: str = "") -> pb.RegisterResponse:
 
 def test_a_server_that_reads_nothing_gets_so_many_orders() -> None:
     outbox = Outbox()
-    for _ in range(MOST_ORDERS):
+    for _ in range(MAX_ORDERS):
         outbox.put(order())
-    with pytest.raises(UnansweredError, match=f"{MOST_ORDERS} orders unread"):
+    with pytest.raises(UnansweredError, match=f"{MAX_ORDERS} orders unread"):
         outbox.put(order())
 
 
 def test_and_so_many_bytes() -> None:
     outbox = Outbox()
-    outbox.put(order("x" * (MOST_BYTES - 100)))
+    outbox.put(order("x" * (MAX_BYTES - 100)))
     with pytest.raises(UnansweredError, match="1 orders unread"):
         outbox.put(order("x" * 100))
     assert asyncio.run(outbox.next())
     outbox.sent()
-    outbox.put(order("x" * (MOST_BYTES - 100)))
+    outbox.put(order("x" * (MAX_BYTES - 100)))
 
 
 def test_orders_come_in_their_order() -> None:

@@ -234,7 +234,7 @@ def test_who_says_nothing_is_dropped_in_time(
 
 
 def test_only_so_many_may_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_MOST_UNDECIDED", 3)
+    monkeypatch.setattr(direct, "_MAX_UNDECIDED", 3)
 
     async def story(connect: Any, hosted: Hosted) -> None:
         undecided = [await connect() for _ in range(3)]
@@ -250,7 +250,7 @@ def test_only_so_many_may_be_undecided(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_who_leaves_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "_MOST_UNDECIDED", 1)
+    monkeypatch.setattr(direct, "_MAX_UNDECIDED", 1)
 
     async def story(connect: Any, hosted: Hosted) -> None:
         for _ in range(3):

@@ -7,7 +7,7 @@ from typing import Any
 
 from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.observing.history import History
-from envwire.server._front.observing.rounds import MOST, Rounds
+from envwire.server._front.observing.rounds import MAX_PER_MESSAGE, Rounds
 from envwire.server._front.sessions.life import Life
 from envwire.server._ipc.scoreboard import Counters
 from tests.unit.server.front.observing.test_history import Session as Ended
@@ -47,8 +47,10 @@ def rounds(sessions: list[Session], history: History | None = None) -> Rounds:
 
 
 def test_a_round_comes_in_bounded_parts() -> None:
-    told = list(rounds([Session(number) for number in range(2 * MOST + 1)]).next(everybody))
-    assert [len(part.sessions) for part in told] == [MOST, MOST, 1]
+    told = list(
+        rounds([Session(number) for number in range(2 * MAX_PER_MESSAGE + 1)]).next(everybody)
+    )
+    assert [len(part.sessions) for part in told] == [MAX_PER_MESSAGE, MAX_PER_MESSAGE, 1]
     assert [part.complete for part in told] == [False, False, True]
     assert [part.HasField("server") for part in told] == [True, False, False]
 

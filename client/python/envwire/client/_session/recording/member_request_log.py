@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from envwire.client._session.recording.recording import outlasts_episodes
 from envwire.client._session.recording.request_log import (
-    MOST_BYTES,
+    MAX_BYTES,
     RequestLog,
     memory_of,
     mismatch,
@@ -105,7 +105,7 @@ class MemberRequestLog:
         self._bytes += memory_of(request)
         if self._end - self._proofs[-1].begin >= self._block:
             self._begin_proof()
-        if len(self) > self._limit or self._bytes > MOST_BYTES:
+        if len(self) > self._limit or self._bytes > MAX_BYTES:
             self._begin_again()
 
     def _begin_proof(self) -> None:

@@ -13,7 +13,7 @@ from envwire.wire.envelope import REQUESTS
 #: Most bytes of requests in one message.
 _PART_BYTES = 1024 * 1024
 #: Most bytes of requests in one log.
-MOST_BYTES = 256 * 1024 * 1024
+MAX_BYTES = 256 * 1024 * 1024
 #: Memory of a bytes object and its place in a list, beside the content.
 _OVERHEAD_BYTES = 48
 #: Requests whose effects outlast episodes.
@@ -53,7 +53,7 @@ class RequestLog:
     def add(self, request: bytes, answer: Digested | None) -> None:
         """Appends a request and the digest input of its answer; None if the client did not receive the answer."""
         self._bytes += memory_of(request)
-        if len(self._requests) >= self._limit or self._bytes > MOST_BYTES or self.overflowed:
+        if len(self._requests) >= self._limit or self._bytes > MAX_BYTES or self.overflowed:
             self.overflowed = True
             self._requests.clear()
             return
