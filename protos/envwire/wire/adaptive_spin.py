@@ -47,7 +47,7 @@ class AdaptiveSpin:
         self._begun = 0.0
         self._short = False
 
-    def look(self, poll: Callable[[int], list[_T]]) -> list[_T]:
+    def poll(self, poll: Callable[[int], list[_T]]) -> list[_T]:
         """Begins a wait: polls for a moment if the last one was short, and returns what is ready.
 
         Args:

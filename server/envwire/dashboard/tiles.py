@@ -34,7 +34,7 @@ class Tiles:
 
     async def lines(self) -> AsyncGenerator[bytes]:
         """Yields one line of JSON for each tile that changed."""
-        tasks = [asyncio.ensure_future(self._look(key)) for key in self._keys]
+        tasks = [asyncio.ensure_future(self._watch(key)) for key in self._keys]
         try:
             while True:
                 await self._changed.wait()
@@ -48,7 +48,7 @@ class Tiles:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _look(self, key: SessionKey) -> None:
+    async def _watch(self, key: SessionKey) -> None:
         server, session_id = key
         request = pb.WatchFramesRequest(session_id=session_id)
         try:

@@ -30,7 +30,7 @@ def looks(spin: AdaptiveSpin, ready_at: int = 1000) -> tuple[int, list[str]]:
         seen += 1
         return ["reply"] if seen == ready_at else []
 
-    found = spin.look(poll)
+    found = spin.poll(poll)
     return seen, found
 
 

@@ -14,7 +14,7 @@ from envwire.farm.gateway.registry.states import State
 
 _log = logging.getLogger("envwire.farm")
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 #: Pause after a server that could not be added: doubled each time.
 _FIRST_PAUSE, _MAX_PAUSE = 1.0, 60.0
 #: States of servers whose slots count.
@@ -179,7 +179,7 @@ async def keep_scaled(running: Running, fleet: Fleet, scale: Scale) -> None:
             elif fewest is not None and not draining:
                 _log.info("draining the server at %s: %s", fewest.address, _told(seen))
                 _begin(_drain(fleet, fewest.address), draining)
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
     finally:
         for each in starting | draining:
             each.cancel()

@@ -57,7 +57,7 @@ class Reloaded(Generic[_T]):
         """Returns the current contents."""
         with self._lock:
             try:
-                self._look()
+                self._refresh()
             except (OSError, ValueError) as error:
                 if not self.settled:  # the error of a settled file was logged before
                     _log.warning(
@@ -67,7 +67,7 @@ class Reloaded(Generic[_T]):
                     )
             return self._value
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         seen = self._signature()
         if seen != self._seen:
             self._seen, self._changed_at, self.settled = seen, self._clock(), False

@@ -71,7 +71,7 @@ class ControlService:
     def sweep(self) -> None:
         """Drops kept answers to Makes that can no longer be repeated, and updates the step times."""
         self._kept.sweep()
-        self._step_times.look(self._sessions)
+        self._step_times.update(self._sessions)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         """Makes a session, once per request id."""

@@ -14,7 +14,7 @@ from envwire.server._processes.groups.group import Group
 
 _log = logging.getLogger("envwire.server")
 
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 
 
 class Reloading:
@@ -56,7 +56,7 @@ class Reloading:
 
     async def _watch(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
             await self._bring_up_to_date()
 
     async def _bring_up_to_date(self, *, again: bool = False) -> None:

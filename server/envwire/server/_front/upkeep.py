@@ -63,7 +63,7 @@ class Upkeep:
         self._sessions.end_revoked(self._access.revoked)
         if self._clock() >= self._heap_at:
             self._heap_at = self._clock() + _HEAP_SECONDS
-            self._heap.look()
+            self._heap.trim()
 
     async def drain(self, timeout: float) -> None:
         """Refuses new sessions and waits up to `timeout` seconds until the open ones have ended."""

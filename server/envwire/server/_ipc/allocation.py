@@ -62,7 +62,7 @@ class Heap:
             self._usage.restype = _Usage
         self._free = 0
 
-    def look(self) -> None:
+    def trim(self) -> None:
         """Returns memory if much was free at two calls in a row; to be called every few seconds."""
         if self._trim is None or self._usage is None:
             return

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from envwire.server._ipc.orphans import inherited, kill
 
 #: Seconds between two checks. A check takes 0.2 ms, and there are none until a fork server is lost.
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 class Adopted:
@@ -32,7 +32,7 @@ class Adopted:
         """Adopts sessions whose fork server has ended; each callback gets its session's exit status."""
         self._on_exit.update(sessions)
         if self._next is None:
-            self._look()
+            self._check()
 
     def stop(self) -> None:
         """Kills the processes that are left."""
@@ -41,7 +41,7 @@ class Adopted:
             self._next = None
             kill(inherited())
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         found = inherited()
         if not self.copying:
             kill(found - self._on_exit.keys())
@@ -50,7 +50,7 @@ class Adopted:
         # If the front is not their parent, their exit status is lost.
         self._on_exit = {pid: told for pid, told in self._on_exit.items() if pid in found}
         loop = asyncio.get_running_loop()
-        self._next = loop.call_later(_LOOK_SECONDS, self._look) if found else None
+        self._next = loop.call_later(_POLL_SECONDS, self._check) if found else None
 
     def _reap(self, pid: int) -> None:
         with contextlib.suppress(ChildProcessError):

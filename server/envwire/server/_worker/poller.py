@@ -58,7 +58,7 @@ class Waiting:
     def wait(self) -> Iterator[Callable[[], None]]:
         """Waits, and yields the callbacks that are due."""
         poll, spin = self._poll.poll, self._spin
-        readable = spin.look(poll) or poll(self._milliseconds() if self._deadlines else None)
+        readable = spin.poll(poll) or poll(self._milliseconds() if self._deadlines else None)
         spin.woke()
         for descriptor, _ in readable:
             # A source may have been replaced since the poll.

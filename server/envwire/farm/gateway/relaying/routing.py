@@ -18,7 +18,7 @@ ROUTED = SESSION_REQUESTS | {"renew_lease", "get_session_stats"}
 
 #: How long to wait for a session's unknown server, in seconds, since it may be about to register again.
 _REGISTER_SECONDS = 2.5
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 class Routes:
@@ -80,7 +80,7 @@ class Routes:
                 raise session_lost(session_id)
             if now > deadline:
                 raise ServerGoneError(f"the server of session {session_id} is not registered here")
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         return member
 
     async def close(self) -> None:

@@ -32,7 +32,7 @@ _REGISTER = "/envwire.farm.v1.FarmService/Register"
 #: Longest wait for a gateway's answer to a hello, in seconds.
 _ANSWER_SECONDS = 5.0
 #: Seconds between two readings of the load, which takes 0.1 ms; it is reported when it has changed.
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 #: Bounds of the pause before the next attempt, in seconds. It doubles each time and is random, so that the servers of a
 #: farm do not all return at once. A restarted gateway has its servers again within the longest pause.
 _FIRST_PAUSE, _MAX_PAUSE = 0.1, 1.0
@@ -71,7 +71,7 @@ async def joined(
         if joiner is not None:
             joiner.leave()
         if tasks:
-            await asyncio.wait(tasks, timeout=_LOOK_SECONDS * 5)
+            await asyncio.wait(tasks, timeout=_POLL_SECONDS * 5)
         for task in tasks:
             task.cancel()
 
@@ -174,7 +174,7 @@ class Joiner:
             obeying = asyncio.ensure_future(self._obey(call, writing, admin))
             tunnelling = asyncio.ensure_future(self._keep_tunnel(gateway, answer.tunnel_key))
             try:
-                await self._report(call, writing, max(beat, _LOOK_SECONDS), obeying)
+                await self._report(call, writing, max(beat, _POLL_SECONDS), obeying)
             finally:
                 obeying.cancel()
                 tunnelling.cancel()
@@ -246,8 +246,8 @@ class Joiner:
                 if load != said or age >= beat:
                     await call.write(farm_pb2.RegisterRequest(load=load))
                     said, age = load, 0.0
-            await self._rest(_LOOK_SECONDS)
-            age += _LOOK_SECONDS
+            await self._rest(_POLL_SECONDS)
+            age += _POLL_SECONDS
         await call.done_writing()
         await obeying
 

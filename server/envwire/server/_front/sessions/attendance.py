@@ -79,7 +79,7 @@ class Attendance:
         if self._presence is not None:
             self._presence.close()
 
-    def look(self) -> bool:
+    def update(self) -> bool:
         """Updates from the scoreboard what the session served on direct channels, which bypass the front.
 
         The scoreboard counts only while the client is connected, because an environment can write to it.
@@ -94,7 +94,7 @@ class Attendance:
         if self._presence is None or not self._presence.is_open():
             return False
         unread = self._presence.unread and not self._process.busy_with_others(self._link)
-        self._signs.look(self._process.scoreboard.served(self._link.slot), unread, now)
+        self._signs.update(self._process.scoreboard.served(self._link.slot), unread, now)
         self.lease_runs_from = now
         return not self.busy and self._signs.is_due(now, self.timeout)
 

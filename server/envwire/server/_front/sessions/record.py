@@ -154,9 +154,9 @@ class SessionRecord:
         self.attendance.connect(presence)
         self._note("direct channel opened")
 
-    def look(self) -> None:
+    def poll(self) -> None:
         """Updates what happened on the direct channel, and probes a process that has been silent."""
-        if not self.attendance.look():
+        if not self.attendance.update():
             return
         with contextlib.suppress(LinkLostError):
             self._link.relay(_PROBE).cancel()  # only the arrival of a reply matters

@@ -22,7 +22,7 @@ class SignsOfLife:
         self._served: int = 0
         self._unread_since: float | None = None
 
-    def look(self, served: int, unread: bool, now: float) -> None:
+    def update(self, served: int, unread: bool, now: float) -> None:
         """Updates what the front can observe.
 
         Args:

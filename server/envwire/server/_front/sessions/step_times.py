@@ -35,7 +35,7 @@ class StepTimes:
         """Returns the time of a step in seconds; None if unknown."""
         return self._measured.get(env_id, self._known.get(env_id))
 
-    def look(self, sessions: Iterable[SessionRecord]) -> None:
+    def update(self, sessions: Iterable[SessionRecord]) -> None:
         """Updates the times from the means of the current sessions."""
         for session in sessions:
             steps = session.steps

@@ -275,7 +275,7 @@ class Sessions:
         if self.reservations.sweep():
             self.on_free()
         for session in self:
-            session.look()
+            session.poll()
             if session.attendance.overdue(now):
                 session.end(Event.OVERRUN)
             elif session.attendance.expired(now):

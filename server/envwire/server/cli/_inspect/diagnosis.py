@@ -63,16 +63,16 @@ class Examined:
 
 def diagnose(server: Examined) -> Iterator[tuple[str, bool | None, str]]:
     """Yields for each check its name, whether it passed (None: could be better), and what was found or what to do."""
-    for name, look in _LOOKS.items():
-        passed, text = _seen(look, server)
+    for name, check in _CHECKS.items():
+        passed, text = _result(check, server)
         yield name, passed, text
         if passed is False:
             return
 
 
-def _seen(look: Callable[[Examined], str], server: Examined) -> tuple[bool | None, str]:
+def _result(check: Callable[[Examined], str], server: Examined) -> tuple[bool | None, str]:
     try:
-        return True, look(server)
+        return True, check(server)
     except DoctorWarning as warning:
         return None, str(warning)
     except Exception as error:
@@ -160,7 +160,7 @@ def _latency(server: Examined) -> str:
     )
 
 
-_LOOKS: dict[str, Callable[[Examined], str]] = {
+_CHECKS: dict[str, Callable[[Examined], str]] = {
     "reachable": _reachable,
     "security": _security,
     "versions": _versions,

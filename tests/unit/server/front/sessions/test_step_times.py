@@ -41,18 +41,18 @@ def test_cheap_environments_of_the_libraries_are_known(entry_point: str, known: 
 
 def test_what_was_measured_replaces_what_was_known() -> None:
     times = StepTimes([listing("lab/Maze-v0", "gymnasium.envs.toy_text.maze:Maze")])
-    times.look([session(1000, 2.0)])
+    times.update([session(1000, 2.0)])
     assert times.of("lab/Maze-v0") == pytest.approx(0.002)
 
 
 def test_a_busy_machine_makes_no_environment_dear() -> None:
     times = StepTimes([])
-    times.look([session(1000, 0.01), session(1000, 2.0)])
+    times.update([session(1000, 0.01), session(1000, 2.0)])
     assert times.of("lab/Maze-v0") == pytest.approx(1e-5)
 
 
 @pytest.mark.parametrize("other", [session(199, 2.0), session(1000, 2.0, as_arrays=True)])
 def test_sessions_that_say_little_do_not_count(other: Any) -> None:
     times = StepTimes([])
-    times.look([other])
+    times.update([other])
     assert times.of("lab/Maze-v0") is None

@@ -40,7 +40,7 @@ class AsyncFrames:
         self._reply: ReusableFuture[Reply] = ReusableFuture(self._loop)
         self._deadline = LoopDeadline(self._on_late)
         self._spin = AdaptiveSpin()
-        self._looking = False
+        self._polling = False
         self._released = False
         self._loop.add_reader(self._descriptor, self._on_readable)
 
@@ -54,10 +54,10 @@ class AsyncFrames:
             if sent < len(frame):
                 await self._send_rest(memoryview(frame)[sent:])
             if (
-                self._spin.begin() and not self._looking
+                self._spin.begin() and not self._polling
             ):  # else the last exchange's callback is still scheduled
-                self._looking = True
-                self._loop.call_soon(self._look)
+                self._polling = True
+                self._loop.call_soon(self._poll)
             return await self._reply
         except BaseException as error:
             if self._released:  # another exchange or thread may use the channel by now
@@ -84,11 +84,11 @@ class AsyncFrames:
                 self._loop.remove_writer(self._descriptor)
             data = data[self._send(data) :]
 
-    def _look(self) -> None:
+    def _poll(self) -> None:
         """Keeps the loop polling for a moment instead of sleeping (see `AdaptiveSpin`), while other callbacks run."""
-        self._looking = self._reply.waiting and self._spin.goes_on()
-        if self._looking:
-            self._loop.call_soon(self._look)
+        self._polling = self._reply.waiting and self._spin.goes_on()
+        if self._polling:
+            self._loop.call_soon(self._poll)
 
     def _on_readable(self) -> None:
         future = self._reply

@@ -132,7 +132,7 @@ class Channel:
             BlockingIOError: None arrived in time.
             OSError: The connection broke.
         """
-        self._spin.look(self._poll.poll)
+        self._spin.poll(self._poll.poll)
         try:
             if self._attached:
                 return self._receive_as_expected()
