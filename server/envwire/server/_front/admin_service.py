@@ -74,15 +74,15 @@ class AdminService:
 
 def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
     seen = session.counters
-    attached = session.attendance.streams > 0 or session.attendance.busy
+    attached = session.activity.streams > 0 or session.activity.busy
     return pb.SessionSummary(
         session_id=session.id,
         env_id=session.env_id,
         client=session.owner,
         state=_state(session),
         age=to_duration(now - session.began),
-        idle=to_duration(0.0 if attached else max(0.0, now - session.attendance.lease_runs_from)),
-        lease=to_duration(session.attendance.lease),
+        idle=to_duration(0.0 if attached else max(0.0, now - session.activity.lease_runs_from)),
+        lease=to_duration(session.activity.lease),
         process_id=session.process.pid,
         requests=seen.requests,
         serving=to_duration(seen.serving / 1e9),
@@ -93,7 +93,7 @@ def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
 def _state(session: SessionRecord) -> pb.SessionSummary.State.ValueType:
     if session.life is Life.MAKING:
         return pb.SessionSummary.STATE_MAKING
-    return pb.SessionSummary.STATE_BUSY if session.attendance.busy else pb.SessionSummary.STATE_IDLE
+    return pb.SessionSummary.STATE_BUSY if session.activity.busy else pb.SessionSummary.STATE_IDLE
 
 
 def _check_no_server(server_id: str) -> None:

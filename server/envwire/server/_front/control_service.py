@@ -97,8 +97,8 @@ class ControlService:
     async def renew_lease(self, request: pb.RenewLeaseRequest, _: Client) -> pb.InteractResponse:
         """Renews a session's lease."""
         session = self._sessions.find(request.header.session_id, request.header.secret)
-        session.attendance.touch()
-        lease = pb.RenewLeaseResponse(lease=to_duration(session.attendance.lease))
+        session.activity.touch()
+        lease = pb.RenewLeaseResponse(lease=to_duration(session.activity.lease))
         return pb.InteractResponse(renew_lease=lease)
 
     async def get_session_stats(

@@ -156,8 +156,8 @@ class SessionMaker:
         session.renders = made.render_mode == RENDER_MODE
         log_made(session, made)
         made.session_id, made.secret = session.id, session.secret
-        made.lease.CopyFrom(to_duration(session.attendance.lease))
-        made.step_timeout.CopyFrom(to_duration(session.attendance.timeout))
+        made.lease.CopyFrom(to_duration(session.activity.lease))
+        made.step_timeout.CopyFrom(to_duration(session.activity.timeout))
         return reply
 
 

@@ -83,7 +83,7 @@ class Rounds:
 
 def _mark(session: SessionRecord) -> tuple[int, int, int, bool]:
     """Returns a value that changes whenever a session does."""
-    return _state(session), session.requests, session.steps, session.attendance.attached
+    return _state(session), session.requests, session.steps, session.activity.attached
 
 
 def session_status(session: SessionRecord, began: float, frames: bool) -> pb.SessionStatus:
@@ -98,8 +98,8 @@ def session_status(session: SessionRecord, began: float, frames: bool) -> pb.Ses
     status.session_id, status.env_id, status.client = session.id, session.env_id, session.owner
     status.state = _state(session)
     status.began = session.began - began
-    if not session.attendance.attached:
-        status.idle_since = session.attendance.lease_runs_from - began
+    if not session.activity.attached:
+        status.idle_since = session.activity.lease_runs_from - began
     status.process_id = session.process.pid
     status.frames = frames and session.renders
     return status
@@ -140,4 +140,4 @@ def session_end(ended: Ended, began: float) -> pb.SessionEnd:
 def _state(session: SessionRecord) -> pb.SessionStatus.State.ValueType:
     if session.life is Life.MAKING:
         return pb.SessionStatus.STATE_MAKING
-    return pb.SessionStatus.STATE_BUSY if session.attendance.busy else pb.SessionStatus.STATE_IDLE
+    return pb.SessionStatus.STATE_BUSY if session.activity.busy else pb.SessionStatus.STATE_IDLE

@@ -15,7 +15,7 @@ from typing import Any
 from envwire.codec import FaultError
 from envwire.server._auth.allow_list import MakeOrder
 from envwire.server._front.direct.presence import Presence
-from envwire.server._front.sessions.attendance import Attendance
+from envwire.server._front.sessions.activity import Activity
 from envwire.server._front.sessions.backlog import Backlog, SessionBacklog
 from envwire.server._front.sessions.end_reasons import describe_end
 from envwire.server._front.sessions.life import ENDS, TRANSITIONS, Event, Life
@@ -37,7 +37,7 @@ class SessionRecord:
     Attributes:
         clock: Monotonic time, in seconds.
         began: When it took its slot.
-        attendance: Its client's presence, its lease and the deadline of its request.
+        activity: Its client's presence, its lease and the deadline of its request.
         warm: Its link, if its environment was made ahead.
         backlog: Limits the bytes of its waiting requests; None for no limits.
         life: Its state.
@@ -82,7 +82,7 @@ class SessionRecord:
         self._link = warm.pass_to(self) if warm else self.process.open(self)
         self.header = session_header(self.id, self.secret)
         self.began = self.clock()
-        self.attendance = Attendance(self.process, self._link, self.clock, lease, timeout)
+        self.activity = Activity(self.process, self._link, self.clock, lease, timeout)
 
     async def make(self, order: MakeOrder) -> bytes:
         """Orders the process to make the environment; returns its reply.
@@ -116,7 +116,7 @@ class SessionRecord:
     ) -> bytes:
         self._check_alive()
         self._pending.take(self.owner, size)
-        self.attendance.asked()
+        self.activity.asked()
         try:
             return await send(*request)
         except LinkLostError:
@@ -127,7 +127,7 @@ class SessionRecord:
 
     def on_reply(self) -> None:
         """Records that the process replied, whether or not the client still waits."""
-        self.attendance.answered(more=self._pending.give_back())
+        self.activity.answered(more=self._pending.give_back())
 
     async def admit(
         self, connection: socket.socket, client: socket.socket, shares_memory: bool
@@ -144,24 +144,24 @@ class SessionRecord:
             OSError: The client has disconnected, or no more files can be opened.
         """
         self._check_alive()
-        self.attendance.touch()
+        self.activity.touch()
         presence = Presence(client, connection)
         try:
             self.process.admit(self._link, connection, shares_memory)
         except AdmitError:
             presence.close()
             raise await self.why_ended() from None
-        self.attendance.connect(presence)
+        self.activity.connect(presence)
         self._note("direct channel opened")
 
     def poll(self) -> None:
         """Updates what happened on the direct channel, and probes a process that has been silent."""
-        if not self.attendance.update():
+        if not self.activity.update():
             return
         with contextlib.suppress(LinkLostError):
             self._link.relay(_PROBE).cancel()  # only the arrival of a reply matters
             self._pending.take(self.owner, len(_PROBE))
-            self.attendance.asked()
+            self.activity.asked()
 
     @property
     def counters(self) -> Counters:
@@ -191,13 +191,13 @@ class SessionRecord:
     def attach(self) -> None:
         """Counts an open stream."""
         self._note("stream opened")
-        self.attendance.streams += 1
+        self.activity.streams += 1
 
     def detach(self) -> None:
         """Counts the end of a stream; without any stream the lease runs."""
-        self.attendance.streams -= 1
+        self.activity.streams -= 1
         self._note("stream closed")
-        self.attendance.touch()
+        self.activity.touch()
 
     @property
     def label(self) -> str:
@@ -247,7 +247,7 @@ class SessionRecord:
         self._check_alive()
         self.life = TRANSITIONS[self.life, Event.MADE]
         self._note("made")
-        self.attendance.timeout = step_timeout
+        self.activity.timeout = step_timeout
 
     def end(self, event: Event, **facts: str) -> None:
         """Ends the session as the event's entry in the table says; does nothing if it has ended already.
@@ -261,7 +261,7 @@ class SessionRecord:
             return
         self.life = life
         self._pending.clear()
-        self.attendance.disconnect()
+        self.activity.disconnect()
         reason = describe_end(event, {**self._facts(), **facts})
         self._ended.set_result(reason)
         self._note(f"ended: {reason.reason.value}")
@@ -275,8 +275,8 @@ class SessionRecord:
         return {
             "session_id": self.id,
             "owner": self.owner,
-            "lease": f"{self.attendance.lease:g}",
-            "timeout": f"{self.attendance.timeout:g}",
+            "lease": f"{self.activity.lease:g}",
+            "timeout": f"{self.activity.timeout:g}",
             "pid": str(self.process.pid),
         }
 
@@ -286,7 +286,7 @@ class SessionRecord:
 
     def on_lost(self) -> None:
         """Records that the process is gone. The reason is known a moment later, when the exit status is read."""
-        self.attendance.disconnect()  # so that the client sees the end at once
+        self.activity.disconnect()  # so that the client sees the end at once
         if not self._ended.done():
             self._losing = asyncio.ensure_future(self._lose())
 

@@ -59,7 +59,7 @@ class SessionTotals:
         self.serving += seen.serving / 1e9
         self.stepping += seen.stepping / 1e9
         self.replying += seen.replying / 1e9
-        self.relaying += session.attendance.waited
+        self.relaying += session.activity.waited
         self.received += seen.received
         self.sent += seen.sent
         self.repeated += seen.repeated

@@ -267,7 +267,7 @@ class Sessions:
         """
         if asleep > _STALL_SECONDS:
             for session in self:
-                session.attendance.discount_stall(asleep)
+                session.activity.discount_stall(asleep)
 
     def sweep(self) -> None:
         """Ends sessions whose lease ran out or whose request exceeds its deadline."""
@@ -276,9 +276,9 @@ class Sessions:
             self.on_free()
         for session in self:
             session.poll()
-            if session.attendance.overdue(now):
+            if session.activity.overdue(now):
                 session.end(Event.OVERRUN)
-            elif session.attendance.expired(now):
+            elif session.activity.expired(now):
                 session.end(Event.EXPIRE)
 
     def end_revoked(self, revoked: Callable[[str], bool]) -> None:

@@ -26,7 +26,7 @@ class Session:
     env_id, life, began = "CartPole-v1", Life.LIVE, 1.0
     renders = False
     process = Process()
-    attendance = SimpleNamespace(busy=False, attached=False, lease_runs_from=2.0)
+    activity = SimpleNamespace(busy=False, attached=False, lease_runs_from=2.0)
 
     def __init__(self, number: int, owner: str = "token alice") -> None:
         self.id, self.owner = f"session {number}", owner

@@ -1,4 +1,4 @@
-"""Presence of a session's client, and the times from which its lease and its request's deadline count."""
+"""Activity of a session: its client's presence, and the times from which its lease and its deadline count."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from envwire.server._processes.process import Process
 from envwire.server._processes.session_link import SessionLink
 
 
-class Attendance:
-    """The client and the process of a session, as far as the front can tell.
+class Activity:
+    """What the client and the process of a session do, as far as the front can tell.
 
     Args:
         process: The session's process.
