@@ -41,12 +41,12 @@ def restore(env: Any, state: spaces_pb2.RandomState) -> None:
 
     It is set in place if both are of the same kind, because the environment may have shared its generator.
     """
-    bare = env.unwrapped
-    generator = getattr(bare, "_np_random", None)
+    unwrapped = env.unwrapped
+    generator = getattr(unwrapped, "_np_random", None)
     if (
         isinstance(generator, np.random.Generator)
         and type(generator.bit_generator).__name__ == state.bit_generator
     ):
         restore_random_state(state, generator)
     else:
-        bare.np_random = decode_random_state(state)
+        unwrapped.np_random = decode_random_state(state)

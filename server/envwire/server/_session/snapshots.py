@@ -36,34 +36,34 @@ class Native:
     """The parts from which the state of a wrapped environment is saved.
 
     Attributes:
-        around: The layers around the one that has the methods.
+        wrappers: The layers around the one that has the methods.
         save: Returns that layer's state.
         restore: Restores it.
-        bare: The innermost environment, whose generator is part of the state.
+        unwrapped: The innermost environment, whose generator is part of the state.
     """
 
-    around: tuple[Any, ...]
+    wrappers: tuple[Any, ...]
     save: Callable[[], Any]
     restore: Callable[[Any], Any]
-    bare: Any
+    unwrapped: Any
 
 
 @dataclass(frozen=True)
 class _Snapshot:
     native: Any
-    around: tuple[dict[str, Any], ...]
+    wrappers: tuple[dict[str, Any], ...]
     random: Any
     size: int
 
 
 def find_native(env: Any) -> Native | None:
     """Finds the layer of `env` that can save its state; None if there is none."""
-    around: list[Any] = []
+    wrappers: list[Any] = []
     for layer in _layers(env):
         for names in PROTOCOLS:
             if methods := _methods(layer, *names):
-                return Native(tuple(around), *methods, env.unwrapped)
-        around.append(layer)
+                return Native(tuple(wrappers), *methods, env.unwrapped)
+        wrappers.append(layer)
     return None
 
 
@@ -113,17 +113,18 @@ class Snapshots:
         native = self._offered()
         try:
             state = native.save()
-            around = tuple(_held(layer, native) for layer in native.around)
-            random = copy.deepcopy(_generator_state(native.bare))
+            wrappers = tuple(_held(layer, native) for layer in native.wrappers)
+            random = copy.deepcopy(_generator_state(native.unwrapped))
         except Exception as error:
             raise fault_from_exception(error, Reason.ENVIRONMENT_RAISED) from error
         self._last += 1
         shared = [
-            native.bare,
-            *(part for layer in native.around for part in _shared(layer, native).values()),
+            native.unwrapped,
+            *(part for layer in native.wrappers for part in _shared(layer, native).values()),
         ]
         self._keep(
-            self._last, _Snapshot(state, around, random, size_of((state, around, random), shared))
+            self._last,
+            _Snapshot(state, wrappers, random, size_of((state, wrappers, random), shared)),
         )
         return self._last
 
@@ -139,9 +140,9 @@ class Snapshots:
             raise _forgotten(number)
         try:
             native.restore(snapshot.native)
-            for layer, held in zip(native.around, snapshot.around, strict=True):
+            for layer, held in zip(native.wrappers, snapshot.wrappers, strict=True):
                 _give_back(layer, held, native)
-            _restore_generator(native.bare, snapshot.random)
+            _restore_generator(native.unwrapped, snapshot.random)
         except Exception as error:
             raise fault_from_exception(error, Reason.ENVIRONMENT_RAISED) from error
 
@@ -174,7 +175,7 @@ def _forgotten(number: int) -> FaultError:
 def _shared(layer: Any, native: Native) -> dict[int, Any]:
     """Returns the objects that a copy of a layer's attributes shares with it: the other layers and the spaces."""
     spaces = filter(_is_space, _attributes(layer).values())
-    values: list[Any] = [*native.around, native.bare, *spaces]
+    values: list[Any] = [*native.wrappers, native.unwrapped, *spaces]
     return {id(value): value for value in values}
 
 
@@ -200,17 +201,17 @@ def _give_back(layer: Any, held: dict[str, Any], native: Native) -> None:
     attributes.update(copy.deepcopy(held, _shared(layer, native)))
 
 
-def _generator(bare: Any) -> np.random.Generator | None:
-    generator = getattr(bare, "_np_random", None)
+def _generator(env: Any) -> np.random.Generator | None:
+    generator = getattr(env, "_np_random", None)
     return generator if isinstance(generator, np.random.Generator) else None
 
 
-def _generator_state(bare: Any) -> Any:
-    generator = _generator(bare)
+def _generator_state(env: Any) -> Any:
+    generator = _generator(env)
     return None if generator is None else generator.bit_generator.state
 
 
-def _restore_generator(bare: Any, state: Any) -> None:
-    generator = _generator(bare)
+def _restore_generator(env: Any, state: Any) -> None:
+    generator = _generator(env)
     if generator is not None and state is not None:
         generator.bit_generator.state = copy.deepcopy(state)
