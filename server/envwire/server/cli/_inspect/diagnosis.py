@@ -29,7 +29,7 @@ class DoctorWarning(Exception):  # noqa: N818 - not an error: the check passed
 
 
 @dataclass
-class Examined:
+class CheckedServer:
     """The server to check, and what is known of it so far.
 
     Attributes:
@@ -61,7 +61,7 @@ class Examined:
             self.control.close()
 
 
-def diagnose(server: Examined) -> Iterator[tuple[str, bool | None, str]]:
+def diagnose(server: CheckedServer) -> Iterator[tuple[str, bool | None, str]]:
     """Yields for each check its name, whether it passed (None: could be better), and what was found or what to do."""
     for name, check in _CHECKS.items():
         passed, text = _result(check, server)
@@ -70,7 +70,9 @@ def diagnose(server: Examined) -> Iterator[tuple[str, bool | None, str]]:
             return
 
 
-def _result(check: Callable[[Examined], str], server: Examined) -> tuple[bool | None, str]:
+def _result(
+    check: Callable[[CheckedServer], str], server: CheckedServer
+) -> tuple[bool | None, str]:
     try:
         return True, check(server)
     except DoctorWarning as warning:
@@ -79,7 +81,7 @@ def _result(check: Callable[[Examined], str], server: Examined) -> tuple[bool | 
         return False, str(error)
 
 
-def _reachable(server: Examined) -> str:
+def _reachable(server: CheckedServer) -> str:
     begun = time.perf_counter()
     server.control = open_transport(
         "unary", targets.checked(server.target), None, server.credentials
@@ -87,7 +89,7 @@ def _reachable(server: Examined) -> str:
     return f"answers after {1e3 * (time.perf_counter() - begun):.0f} ms"
 
 
-def _security(server: Examined) -> str:
+def _security(server: CheckedServer) -> str:
     tls = "TLS" if server.credentials.secure else "in the clear"
     token = "with a token" if server.credentials.metadata else "without a token"
     server.info = server.ask(
@@ -96,7 +98,7 @@ def _security(server: Examined) -> str:
     return f"{tls}, {token}"
 
 
-def _versions(server: Examined) -> str:
+def _versions(server: CheckedServer) -> str:
     theirs, ours = server.info.version, own_version()
     if text := complaint(theirs, ours):
         raise DoctorWarning(text)
@@ -107,7 +109,7 @@ def _versions(server: Examined) -> str:
     return f"server {theirs}, this client {ours}; environments of {libraries}"
 
 
-def _room(server: Examined) -> str:
+def _room(server: CheckedServer) -> str:
     info = server.info
     if info.draining:
         raise ConnectionError(
@@ -121,7 +123,7 @@ def _room(server: Examined) -> str:
     return f"{sessions}, {info.cpu_count} processors"
 
 
-def _environments(server: Examined) -> str:
+def _environments(server: CheckedServer) -> str:
     request = pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest())
     ids = [each.spec.id for each in server.ask(request).list_environments.environments]
     if not server.env_id:
@@ -129,7 +131,7 @@ def _environments(server: Examined) -> str:
     return f"{len(ids)}; {server.env_id} is looked at (--env-id takes another)"
 
 
-def _direct(server: Examined) -> str:
+def _direct(server: CheckedServer) -> str:
     transport = open_transport("direct", server.target, None, server.credentials)
     with contextlib.closing(RemoteEnv(server.target, server.env_id, transport=transport)) as env:
         env.reset()
@@ -143,7 +145,7 @@ def _direct(server: Examined) -> str:
         )
 
 
-def _latency(server: Examined) -> str:
+def _latency(server: CheckedServer) -> str:
     request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
     times: list[float] = []
     for _ in range(_CALLS):
@@ -160,7 +162,7 @@ def _latency(server: Examined) -> str:
     )
 
 
-_CHECKS: dict[str, Callable[[Examined], str]] = {
+_CHECKS: dict[str, Callable[[CheckedServer], str]] = {
     "reachable": _reachable,
     "security": _security,
     "versions": _versions,

@@ -28,14 +28,14 @@ def doctor(
 
     from envwire.client import Credentials
     from envwire.client.errors import RemoteError
-    from envwire.server.cli._inspect.diagnosis import Examined, diagnose
+    from envwire.server.cli._inspect.diagnosis import CheckedServer, diagnose
 
     well = True
     try:
         credentials = Credentials()
     except (RemoteError, OSError, ValueError) as error:
         stop("doctor", error)
-    with contextlib.closing(Examined(target, env_id, credentials)) as server:
+    with contextlib.closing(CheckedServer(target, env_id, credentials)) as server:
         for name, passed, text in diagnose(server):
             mark, colour = _MARKS[passed]
             typer.echo(f"{name:<15} {typer.style(f'{mark:<7}', fg=colour)} {text}")
