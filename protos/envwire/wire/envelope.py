@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.varints import (
     LENGTH_DELIMITED,
-    behind_length,
+    content_start,
     fields,
     read_varint,
     tag,
@@ -70,7 +70,7 @@ class Envelope:
     def holds_one(self, message: bytes) -> bool:
         """Returns whether a message holds exactly one other message, whose content is not checked."""
         if message[:1] in self._short:
-            return behind_length(message) > 0
+            return content_start(message) > 0
         key, index = read_varint(message, 0)
         length, start = read_varint(message, index)
         known = key >> 3 in self._kinds and key & 7 == LENGTH_DELIMITED
@@ -131,7 +131,7 @@ class Addressed(NamedTuple):
 
 def answers_chunk(answer: bytes) -> bool:
     """Returns whether an InteractResponse to a Step answers a chunk of actions."""
-    return answer.startswith(_CHUNK_TAGS, behind_length(answer))
+    return answer.startswith(_CHUNK_TAGS, content_start(answer))
 
 
 def session_header(session_id: str, secret: bytes) -> bytes:
@@ -156,12 +156,12 @@ def with_header(request: bytes, header: bytes) -> bytes:
 
 
 def locate_header(request: bytes) -> tuple[str, int, int]:
-    """Returns the session id in a request's header, and where the header begins and ends; much faster than `detached`.
+    """Returns the session id in a request's header, and where that begins and ends; much faster than `split_header`.
 
     The result is correct only for a header from `session_header` that comes first in the request's only field, whose
     number is below 16. The caller has to compare the bytes with the session's header.
     """
-    start = behind_length(request)
+    start = content_start(request)
     if not start or start + 4 > len(request):
         return "", 0, 0
     header_bytes, id_bytes = request[start + 1], request[start + 3]  # lengths, each after its tag
@@ -169,12 +169,12 @@ def locate_header(request: bytes) -> tuple[str, int, int]:
     return session_id, start, start + 2 + header_bytes
 
 
-def cut_header(request: bytes, end: int) -> bytes:
+def drop_header(request: bytes, end: int) -> bytes:
     """Returns an InteractRequest without the header; `end` is where `locate_header` found it to end."""
     return b"".join((request[:1], varint(len(request) - end), request[end:]))
 
 
-def detached(request: bytes) -> Addressed | None:
+def split_header(request: bytes) -> Addressed | None:
     """Splits off the header of an InteractRequest; returns None unless it comes first in the message's only field.
 
     The rest of the request is not checked.
@@ -189,8 +189,8 @@ def detached(request: bytes) -> Addressed | None:
     end = begin + size
     if not start < begin <= end <= len(request):
         return None
-    bare = b"".join((request[:index], varint(len(request) - end), request[end:]))
-    return Addressed(request[start:end], bare)
+    without = b"".join((request[:index], varint(len(request) - end), request[end:]))
+    return Addressed(request[start:end], without)
 
 
 def without_header(request: bytes) -> bytes:
@@ -201,7 +201,7 @@ def without_header(request: bytes) -> bytes:
     Raises:
         DecodeError: It cannot be parsed.
     """
-    if parts := detached(request):
+    if parts := split_header(request):
         return parts.request
     message = pb.InteractRequest.FromString(request)
     getattr(message, message.WhichOneof("request") or "").ClearField("header")

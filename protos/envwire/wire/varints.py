@@ -89,7 +89,7 @@ def _end_of(raw: bytes, kind: int, start: int) -> int:
     return start + _FIXED[kind] if kind in _FIXED else -1
 
 
-def behind_length(raw: bytes) -> int:
+def content_start(raw: bytes) -> int:
     """Returns where the embedded message begins; 0 unless it is the only field. The tag has to take one byte."""
     length, start = read_varint(raw, 1)
     return start if start + length == len(raw) else 0

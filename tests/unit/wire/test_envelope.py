@@ -16,10 +16,10 @@ from envwire.wire.envelope import (
     REQUESTS,
     RESPONSES,
     Envelope,
-    cut_header,
-    detached,
+    drop_header,
     locate_header,
     session_header,
+    split_header,
     with_header,
     without_header,
 )
@@ -100,7 +100,7 @@ def test_a_header_is_put_in_and_taken_off(
     body.header.CopyFrom(header)
     addressed = with_header(bare, written(header))
     assert addressed == request.SerializeToString()
-    parts = detached(addressed)
+    parts = split_header(addressed)
     assert parts == (written(header), bare)
     assert parts.session_id == (header.session_id if header.session_id.isascii() else ANY)
     assert without_header(addressed) == without_header(with_header(bare, written(another))) == bare
@@ -113,7 +113,7 @@ def test_the_header_of_a_step_is_located_without_parsing(secret: bytes, session_
     for bare in (BARE, LARGE):
         step = with_header(bare, header)
         named, start, end = locate_header(step)
-        assert (named, step[start:end], cut_header(step, end)) == (session_id, header, bare)
+        assert (named, step[start:end], drop_header(step, end)) == (session_id, header, bare)
         for cut in range(len(step) - 1, 0, -97):
             assert locate_header(step[:cut]) == ("", 0, 0)
 
@@ -158,7 +158,7 @@ BEHIND = STEP[:1] + bytes((len(STEP) - 2,)) + BARE[2:] + HEADER
     ],
 )
 def test_only_a_header_that_comes_first_in_the_only_field_is_detached(request_: bytes) -> None:
-    assert detached(request_) is None
+    assert split_header(request_) is None
 
 
 def test_a_header_elsewhere_is_found_by_parsing() -> None:

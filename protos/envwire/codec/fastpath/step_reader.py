@@ -23,7 +23,7 @@ from envwire.codec.fastpath.step_parts import (
 from envwire.codec.fastpath.values import TreeReader, ValueReader
 from envwire.codec.values.encoding import decode_mapping, decode_value
 from envwire.v1 import values_pb2
-from envwire.wire.varints import behind_length, read_varint
+from envwire.wire.varints import content_start, read_varint
 
 if TYPE_CHECKING:
     from envwire.codec.family import Family
@@ -67,7 +67,7 @@ class StepResponseReader:
             known = self._like_the_last(raw)
             if known is not None:
                 return known
-        start = behind_length(raw) if raw[:1] == RESPONSE else 0
+        start = content_start(raw) if raw[:1] == RESPONSE else 0
         if start == 0 or raw[start : start + 1] != OBSERVATION:
             return None
         try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from envwire.codec.fastpath.array_layouts import UNKNOWN
 from envwire.codec.fastpath.values import ValueReader, ValueWriter
 from envwire.v1 import environment_pb2
-from envwire.wire.varints import LENGTH_DELIMITED, VARINT, behind_length, read_varint, tag, varint
+from envwire.wire.varints import LENGTH_DELIMITED, VARINT, content_start, read_varint, tag, varint
 
 if TYPE_CHECKING:
     from envwire.codec.steps.step_codec import PlainStep
@@ -53,7 +53,7 @@ class StepRequestReader:
             raw: An InteractRequest, without a header.
         """
         if len(raw) != self._length or not raw.startswith(self._before):
-            start = behind_length(raw) if raw[:1] == _REQUEST else 0
+            start = content_start(raw) if raw[:1] == _REQUEST else 0
             end = start + len(_SEQUENCE)
             if start == 0 or raw[start:end] != _SEQUENCE:
                 return None

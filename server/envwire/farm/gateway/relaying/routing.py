@@ -11,7 +11,7 @@ from envwire.farm.gateway.registry.states import Liveness, Member
 from envwire.farm.gateway.relaying.links import Link, ServerGoneError
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.envelope import detached
+from envwire.wire.envelope import split_header
 
 #: Fields of InteractRequest whose requests are routed to a session's server.
 ROUTED = SESSION_REQUESTS | {"renew_lease", "get_session_stats"}
@@ -100,7 +100,7 @@ def session_lost(session_id: str) -> FaultError:
 
 
 def _session_of(kind: str, request: bytes) -> str:
-    parts = detached(request)
+    parts = split_header(request)
     if parts is not None and parts.session_id:
         return parts.session_id
     parsed = pb.InteractRequest.FromString(request)

@@ -11,7 +11,7 @@ from itertools import islice
 from envwire.codec import FaultError, Reason
 from envwire.server._front.malformed import malformed
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
-from envwire.wire.envelope import REQUESTS, Addressed, detached
+from envwire.wire.envelope import REQUESTS, Addressed, split_header
 
 #: Most fields of a large request; an InteractRequest has one.
 _MAX_FIELDS = 16
@@ -28,7 +28,7 @@ def addressed(raw: bytes) -> Addressed | None:
     Returns:
         Its parts; None if it must be parsed, since it belongs to no session or its header does not come first.
     """
-    parts = detached(raw) if REQUESTS.kind(raw) in SESSION_REQUESTS else None
+    parts = split_header(raw) if REQUESTS.kind(raw) in SESSION_REQUESTS else None
     return parts if parts is not None and len(parts.header) <= _MAX_HEADER_BYTES else None
 
 

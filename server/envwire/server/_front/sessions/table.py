@@ -18,7 +18,7 @@ from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.reservations import Reservations
 from envwire.server._front.sessions.session_totals import SessionTotals
 from envwire.server._front.tally import Tally
-from envwire.wire.envelope import STEP_REQUEST, cut_header, locate_header
+from envwire.wire.envelope import STEP_REQUEST, drop_header, locate_header
 
 #: Number of ended sessions to keep, of 1.4 kB each, so that their clients learn why they ended, and number of the
 #: latest ones to keep with their last output, of up to 16 kB each.
@@ -249,7 +249,7 @@ class Sessions:
         session = self._live.get(session_id)
         if session is None or not hmac.compare_digest(raw[start:end], session.header):
             return None
-        return session, cut_header(raw, end)
+        return session, drop_header(raw, end)
 
     def _unknown(self, session_id: str) -> FaultError:
         return FaultError(
