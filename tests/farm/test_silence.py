@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from envwire.client import Credentials, RemoteEnv, aio
-from envwire.client._transports.gateway import pronounces_dead
+from envwire.client._transports.gateway import is_server_dead
 from envwire.server import Server
 from tests.farm.scene import ENV, Gateway, farm, free_port, kill, server
 from tests.faults.scene import family_of
@@ -146,4 +146,4 @@ def test_what_is_no_gateway_pronounces_nobody_dead(two: tuple[Gateway, list[Serv
     gateway, servers = two
     made: Any = gateway.make()
     for target in (gateway.target, servers[0].target, "127.0.0.1:1"):
-        assert not pronounces_dead(target, Credentials(), made.session_id)
+        assert not is_server_dead(target, Credentials(), made.session_id)

@@ -1,4 +1,4 @@
-"""What counts as a lost server: missed probes and a verdict, or the verdict alone once another session was told."""
+"""What counts as a lost server: missed probes and a gateway's word, or that alone once another session was told."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from envwire.wire.frames import Reply
 
 
 class Server:
-    """A server that cannot be reached any more; what is done with it, and that the verdict is asked for, is noted."""
+    """A server that cannot be reached any more; what is done with it, and that its gateway is asked, is noted."""
 
     def __init__(
-        self, failure: ServerUnavailableError, *, dead: bool, has_witness: bool = False
+        self, failure: ServerUnavailableError, *, dead: bool, has_gateway: bool = False
     ) -> None:
         self.failure = failure
-        self.has_witness = has_witness
+        self.has_gateway = has_gateway
         self.dead = dead
         #: Whether it is known to be dead, each time that somebody looks.
         self.told: list[bool] = []
@@ -96,14 +96,14 @@ def fail(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> Callable[[Server, int], list[bool]]:
     monkeypatch.setattr("envwire.client._drivers.silence.CUT_SECONDS", 0.0)
-    monkeypatch.setattr("envwire.client._drivers.silence.VERDICT_SECONDS", 0.0)
+    monkeypatch.setattr("envwire.client._drivers.silence.ASK_SECONDS", 0.0)
     return request.param  # type: ignore[no-any-return]
 
 
 Fail = Callable[[Server, int], list[bool]]
 
 
-def test_a_cut_connection_takes_a_missed_probe_and_a_verdict(fail: Fail) -> None:
+def test_a_cut_connection_takes_a_missed_probe_and_an_answer(fail: Fail) -> None:
     server = Server(broken("cut"), dead=True)
     assert fail(server, 1) == [True]
     assert server.noted[:3] == ["exchange", "probe", "ask"]
@@ -149,7 +149,7 @@ class NoTimer:
 
 
 @pytest.mark.parametrize(
-    ("cut", "has_witness", "answers", "effects", "interrupted"),
+    ("cut", "has_gateway", "answers", "effects", "interrupted"),
     [
         (False, True, [True], "probe", False),
         (False, True, [False, True], "probe probe", False),
@@ -163,9 +163,9 @@ class NoTimer:
     ],
 )
 def test_a_late_answer(
-    cut: bool, has_witness: bool, answers: list[bool], effects: str, interrupted: bool
+    cut: bool, has_gateway: bool, answers: list[bool], effects: str, interrupted: bool
 ) -> None:
-    server = Server(broken("cut"), dead=True, has_witness=has_witness)
+    server = Server(broken("cut"), dead=True, has_gateway=has_gateway)
     timer, performed = NoTimer(), list[str]()
     watch = SilenceWatch(timer, server, server, server.interrupt)
     watch.cut_at = float(cut)

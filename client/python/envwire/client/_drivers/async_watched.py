@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from envwire.client._drivers.silence import Effect, SilenceWatch, Verdict
+from envwire.client._drivers.silence import Effect, FailureDetector, SilenceWatch
 from envwire.client._session.flows import Pause, run_async
 from envwire.client._transports.async_transports import AsyncTransport
 from envwire.client._transports.loop_waits import LoopDeadline
@@ -20,13 +20,15 @@ class WatchedAsyncTransport:
     Args:
         transport: The transport that exchanges messages.
         server: The transport that probes the server.
-        verdict: Decides whether a silent server is lost.
+        detector: Decides whether a silent server is lost.
     """
 
-    def __init__(self, transport: AsyncTransport, server: Probeable, verdict: Verdict) -> None:
+    def __init__(
+        self, transport: AsyncTransport, server: Probeable, detector: FailureDetector
+    ) -> None:
         self._transport = transport
         self._late = LoopDeadline(self._probe_later)
-        self._watch = SilenceWatch(self._late, server, verdict, transport.interrupt)
+        self._watch = SilenceWatch(self._late, server, detector, transport.interrupt)
         self._probing: asyncio.Task[None] | None = None
 
     async def exchange(self, request: bytes, timeout: float, header: bytes) -> Reply:

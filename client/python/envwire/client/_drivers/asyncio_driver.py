@@ -8,7 +8,7 @@ from typing import TypeVar
 from envwire.client._drivers.async_watched import WatchedAsyncTransport
 from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.outcome import Outcome
-from envwire.client._drivers.silence import Verdict
+from envwire.client._drivers.silence import FailureDetector
 from envwire.client._session.events import Answered
 from envwire.client._session.flows import Pause, run_async
 from envwire.client._session.operations import Close, Operation
@@ -29,7 +29,7 @@ class AsyncDriver:
 
     Args:
         made: The blocking driver that made the session. It is used again only to close a session that was left open.
-        verdict: Decides whether the session is lost when its server stops answering; None to wait for the full timeout.
+        detector: Decides whether a silent server is lost; None to wait for the full timeout.
 
     Attributes:
         session: The session.
@@ -37,14 +37,14 @@ class AsyncDriver:
         blocking: The blocking driver that made it.
     """
 
-    def __init__(self, made: BlockingDriver, verdict: Verdict | None) -> None:
+    def __init__(self, made: BlockingDriver, detector: FailureDetector | None) -> None:
         self.session = made.session
         self.pid = made.pid
         self.blocking = made
         self._label = made.label
         self._outcome = Outcome(made.label)
         self._loop = asyncio.get_running_loop()
-        self._transport = _watched(made, async_transport(made.transport), verdict)
+        self._transport = _watched(made, async_transport(made.transport), detector)
 
     async def serve(self, operation: Operation[_T]) -> _T:
         """Sends a request and returns its result.
@@ -120,9 +120,9 @@ class AsyncDriver:
 
 
 def _watched(
-    made: BlockingDriver, transport: AsyncTransport, verdict: Verdict | None
+    made: BlockingDriver, transport: AsyncTransport, detector: FailureDetector | None
 ) -> AsyncTransport:
     server = made.transport
-    if verdict is not None and isinstance(server, Probeable):
-        return WatchedAsyncTransport(transport, server, verdict)
+    if detector is not None and isinstance(server, Probeable):
+        return WatchedAsyncTransport(transport, server, detector)
     return transport

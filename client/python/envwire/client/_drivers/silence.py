@@ -29,23 +29,23 @@ PROBE_SECONDS = 1.0
 #: A server counts as silent after missing this many probes in a row; a single probe may be lost.
 PROBES = 2
 CUT_PROBES = 1
-#: Seconds between requests for a verdict on a silent server, and how many are made before it is probed again. A gateway
-#: takes 3 to 4.5 s to declare a server dead; with new probes between two verdicts the wait was 6.3 to 6.5 s.
-VERDICT_SECONDS, VERDICTS = 0.2, 10
-#: `VERDICTS` between two attempts to reconnect.
-CUT_VERDICTS = 3
+#: Seconds between questions to a gateway about a silent server, and how many are asked before it is probed again. A
+#: gateway takes 3 to 4.5 s to declare a server dead; with new probes between two questions the wait was 6.3 to 6.5 s.
+ASK_SECONDS, ASKS = 0.2, 10
+#: `ASKS` between two attempts to reconnect.
+CUT_ASKS = 3
 
 _T = TypeVar("_T")
 
 
-class Verdict(Protocol):
+class FailureDetector(Protocol):
     """Decides whether a silent server is lost.
 
     Attributes:
-        has_witness: Whether a gateway watches the server too, and may know that it ended before it misses a probe.
+        has_gateway: Whether a gateway watches the server too, and may know that it ended before it misses a probe.
     """
 
-    has_witness: bool
+    has_gateway: bool
 
     @property
     def known(self) -> bool:
@@ -57,10 +57,10 @@ class Verdict(Protocol):
         ...
 
 
-class SilenceIsLoss:
-    """The verdict if the client knows other servers."""
+class SilenceDetector:
+    """Takes silence for a loss, where the client knows other servers."""
 
-    has_witness = False
+    has_gateway = False
     known = False
 
     def ask(self) -> bool:
@@ -91,7 +91,7 @@ class SilenceWatch:
     Args:
         timer: Calls back when an answer is late; then the caller runs `judge`.
         server: The transport that probes the server.
-        verdict: Decides whether a silent server is lost.
+        detector: Decides whether a silent server is lost.
         interrupt: Ends the wait.
 
     Attributes:
@@ -99,11 +99,15 @@ class SilenceWatch:
     """
 
     def __init__(
-        self, timer: Timer, server: Probeable, verdict: Verdict, interrupt: Callable[[], object]
+        self,
+        timer: Timer,
+        server: Probeable,
+        detector: FailureDetector,
+        interrupt: Callable[[], object],
     ) -> None:
         self._timer = timer
         self._probe = partial(server.probe, PROBE_SECONDS)
-        self._verdict = verdict
+        self._detector = detector
         self._interrupt = interrupt
         self._wait = 0
         #: The wait that was ended because of silence.
@@ -119,7 +123,7 @@ class SilenceWatch:
         self._wait += 1
         if not self.cut_at:
             self._timer.start(LATE_SECONDS)
-        elif self._verdict.known:
+        elif self._detector.known:
             raise server_dead()
         else:
             self._timer.start(CUT_SECONDS)
@@ -137,19 +141,19 @@ class SilenceWatch:
             now: Monotonic time, in seconds.
         """
         self._timer.stop()
-        if self._silent == self._wait or self._verdict.known:
+        if self._silent == self._wait or self._detector.known:
             return True
         self.cut_at = self.cut_at or now
         if failure.refused or now - self.cut_at < CUT_SECONDS:
             return False
-        return (yield from self._lost(self._wait, CUT_VERDICTS))
+        return (yield from self._lost(self._wait, CUT_ASKS))
 
     def judge(self) -> Flow[None]:
         """Ends the current wait if its server is lost; otherwise has the server probed again later."""
         return self._judge(self._wait)
 
     def _judge(self, wait: int) -> Flow[None]:
-        lost = yield from self._lost(wait, VERDICTS)
+        lost = yield from self._lost(wait, ASKS)
         if self._wait != wait:
             return
         if lost:
@@ -158,17 +162,17 @@ class SilenceWatch:
         else:
             self._timer.start(LATE_SECONDS)
 
-    def _lost(self, wait: int, verdicts: int) -> Flow[bool]:
+    def _lost(self, wait: int, asks: int) -> Flow[bool]:
         """Returns whether the server is silent and counts as lost; False as soon as the wait has ended."""
         cut = bool(self.cut_at)
-        if cut and self._verdict.has_witness and (yield self._verdict.ask):
+        if cut and self._detector.has_gateway and (yield self._detector.ask):
             return True
         for _ in range(CUT_PROBES if cut else PROBES):
             if (yield self._probe) or self._wait != wait:
                 return False
-        for _ in range(verdicts):
-            lost: bool = yield self._verdict.ask
+        for _ in range(asks):
+            lost: bool = yield self._detector.ask
             if lost or self._wait != wait:
                 return lost
-            yield Pause(VERDICT_SECONDS)
+            yield Pause(ASK_SECONDS)
         return False

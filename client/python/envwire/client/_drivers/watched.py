@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from envwire.client._drivers.silence import Effect, SilenceWatch, Verdict
+from envwire.client._drivers.silence import Effect, FailureDetector, SilenceWatch
 from envwire.client._drivers.watchdog import Deadline
 from envwire.client._session.flows import Pause, run
 from envwire.client._transports.transport import InPlace, Probeable, Transport
@@ -24,14 +24,14 @@ class WatchedTransport:
 
     Args:
         transport: The transport that exchanges messages.
-        verdict: Decides whether a silent server is lost.
+        detector: Decides whether a silent server is lost.
     """
 
-    def __init__(self, transport: ProbeableTransport, verdict: Verdict) -> None:
+    def __init__(self, transport: ProbeableTransport, detector: FailureDetector) -> None:
         self._transport = transport
         self._in_place = transport if isinstance(transport, InPlace) else None
         self._watch = SilenceWatch(
-            Deadline(self._probe_later), transport, verdict, transport.interrupt
+            Deadline(self._probe_later), transport, detector, transport.interrupt
         )
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:

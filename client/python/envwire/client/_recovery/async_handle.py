@@ -46,7 +46,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         return made.answer
 
     def _driver(self, made: Made) -> AsyncDriver:
-        return AsyncDriver(made.driver, self._maker.verdict(self.strategy, made))
+        return AsyncDriver(made.driver, self._maker.detector(self.strategy, made))
 
     async def _after_notices(self, driver: AsyncDriver, operation: Operation[Any]) -> AsyncDriver:
         """Returns the driver for a request, after leaving a server that is about to stop."""

@@ -7,11 +7,11 @@ from functools import partial
 from typing import NamedTuple
 
 from envwire.client._drivers.blocking import BlockingDriver
-from envwire.client._drivers.silence import SilenceIsLoss, Verdict
+from envwire.client._drivers.silence import FailureDetector, SilenceDetector
 from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.faults import note_making
+from envwire.client._recovery.gateway_detector import GatewayDetector
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._recovery.verdicts import GatewayVerdict
 from envwire.client._session.client_session import ClientSession
 from envwire.client._transports.servers import Servers
 from envwire.client._transports.transport import Probeable, Transport
@@ -74,13 +74,13 @@ class SessionMaker:
         """Returns whether a session is made on another server if its own stops answering."""
         return strategy.moves and len(self._servers.targets) > 1
 
-    def verdict(self, strategy: RecoveryStrategy, made: Made) -> Verdict | None:
+    def detector(self, strategy: RecoveryStrategy, made: Made) -> FailureDetector | None:
         """Returns what decides whether a silent server is lost; None if there is no other server."""
         if self._moves(strategy):
-            return SilenceIsLoss()
+            return SilenceDetector()
         if not strategy.moves or made.target is None or not made.elsewhere:
             return None
-        return GatewayVerdict(self._servers, made.target, made.answer)
+        return GatewayDetector(self._servers, made.target, made.answer)
 
     def make(self, strategy: RecoveryStrategy, last: str | None = None) -> Made:
         """Makes a session.
@@ -117,7 +117,7 @@ class SessionMaker:
     ) -> Made:
         moves = self._moves(strategy)
         if moves and self._watch and isinstance(transport, Probeable):
-            transport = WatchedTransport(transport, SilenceIsLoss())
+            transport = WatchedTransport(transport, SilenceDetector())
         session = self._session(strategy)
         if moves:
             session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
@@ -132,9 +132,9 @@ class SessionMaker:
             session.retries.refused_span = math.inf
         elif strategy.moves and made.elsewhere:
             session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
-        verdict = None if moves or not self._watch else self.verdict(strategy, made)
-        if verdict is not None and isinstance(transport, Probeable):
-            driver.use(WatchedTransport(transport, verdict))
+        detector = None if moves or not self._watch else self.detector(strategy, made)
+        if detector is not None and isinstance(transport, Probeable):
+            driver.use(WatchedTransport(transport, detector))
         return made
 
     def _session(self, strategy: RecoveryStrategy) -> ClientSession:

@@ -16,7 +16,7 @@ _LOCATE = f"/{farm_pb2.DESCRIPTOR.services_by_name['FarmService'].full_name}/Loc
 _ANSWER_SECONDS = 1.0
 
 
-def pronounces_dead(target: str, credentials: Credentials, session_id: str) -> bool:
+def is_server_dead(target: str, credentials: Credentials, session_id: str) -> bool:
     """Returns whether a gateway reports that the server of a session is dead.
 
     If `target` is not a gateway, does not answer or does not know, the server counts as alive.

@@ -146,11 +146,11 @@ class Servers:
         options = self.options
         return open_transport(options.transport, target, wait or self.wait(), options.credentials)
 
-    def pronounced_dead(self, target: str, session_id: str) -> bool:
-        """Returns whether a gateway reports that the server of a session is dead (see `gateway.pronounces_dead`)."""
-        from envwire.client._transports.gateway import pronounces_dead
+    def is_server_dead(self, target: str, session_id: str) -> bool:
+        """Returns whether a gateway reports that the server of a session is dead (see `gateway.is_server_dead`)."""
+        from envwire.client._transports.gateway import is_server_dead
 
-        return pronounces_dead(target, self.options.credentials or Credentials(), session_id)
+        return is_server_dead(target, self.options.credentials or Credentials(), session_id)
 
     def keep(self, target: str | None, transport: Transport) -> None:
         """Keeps an open transport for the next `open` of this target."""

@@ -12,8 +12,8 @@ from envwire.v1 import environment_pb2 as pb
 _dead: deque[str] = deque(maxlen=256)
 
 
-class GatewayVerdict:
-    """The verdict of the gateway through which a session was made.
+class GatewayDetector:
+    """Asks the gateway through which a session was made.
 
     Args:
         servers: Asks the gateway.
@@ -21,7 +21,7 @@ class GatewayVerdict:
         made: The answer to the session's Make.
     """
 
-    has_witness = True
+    has_gateway = True
 
     def __init__(self, servers: Servers, target: str, made: pb.MakeResponse) -> None:
         self._servers = servers
@@ -38,7 +38,7 @@ class GatewayVerdict:
         """Returns whether the gateway declares the server dead."""
         if self.known:
             return True
-        dead = self._servers.pronounced_dead(self._target, self._session_id)
+        dead = self._servers.is_server_dead(self._target, self._session_id)
         if dead:
             _dead.append(self._run)
         return dead
