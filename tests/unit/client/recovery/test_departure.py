@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from envwire.client._recovery import departure
-from envwire.client._recovery.departure import Departure, Pace
+from envwire.client._recovery.departure import Departure, MoveBudget
 
 
 class Clock:
@@ -23,17 +23,17 @@ class Clock:
 
 def test_moving_takes_50_ms_at_once_and_half_the_time_in_the_long_run() -> None:
     clock = Clock()
-    pace = Pace(clock)
+    budget = MoveBudget(clock)
     moved, stepped = 0.0, 0.0
-    while pace.allows():
+    while budget.allows():
         clock.now += 0.01
-        pace.spend(0.01)
+        budget.spend(0.01)
         moved += 0.01
     assert 0.05 <= moved < 0.12
     for _ in range(1000):
-        if pace.allows():
+        if budget.allows():
             clock.now += 0.01
-            pace.spend(0.01)
+            budget.spend(0.01)
             moved += 0.01
         else:
             clock.now += 0.01
@@ -43,12 +43,12 @@ def test_moving_takes_50_ms_at_once_and_half_the_time_in_the_long_run() -> None:
 
 def test_moves_that_overlapped_do_not_add_up() -> None:
     clock = Clock()
-    pace = Pace(clock)
+    budget = MoveBudget(clock)
     for _ in range(100):
-        pace.spend(1.0)
-    assert not pace.allows()
+        budget.spend(1.0)
+    assert not budget.allows()
     clock.now += 0.2
-    assert pace.allows()
+    assert budget.allows()
 
 
 def test_no_five_sessions_are_made_at_once(monkeypatch: Any) -> None:

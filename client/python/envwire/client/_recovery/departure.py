@@ -34,7 +34,7 @@ _turns = threading.Semaphore(_AT_ONCE)
 _TURN_SECONDS = 60.0
 #: Seconds that the environments of a process may spend on moving at once, and the fraction of the time after that.
 _MOVE_SECONDS, _MOVE_SHARE = 0.05, 0.5
-#: If the server stops within this many seconds, `Pace` no longer holds a move back.
+#: If the server stops within this many seconds, `MoveBudget` no longer holds a move back.
 _HURRY_SECONDS = 1.5
 
 
@@ -97,7 +97,7 @@ def close_unwanted(outcome: Future[Made] | asyncio.Future[Made]) -> None:
         keeper.close_later(outcome.result().driver)
 
 
-class Pace:
+class MoveBudget:
     """Limits the time that moving to other servers takes from stepping: 50 ms at once, half of it in the long run.
 
     Args:
@@ -121,7 +121,7 @@ class Pace:
         self._left = max(self._left - seconds, -_MOVE_SECONDS)
 
 
-_pace = Pace()
+_budget = MoveBudget()
 
 
 class Departures:
@@ -167,7 +167,7 @@ class Departures:
         if not self._departure.ready or not self._strategy.leaves_before(operation):
             return None
         hurry = any(notice.time_left < _HURRY_SECONDS for notice in session.notices)
-        if not (_pace.allows() or hurry):
+        if not (_budget.allows() or hurry):
             return None
         departure, self._departure = self._departure, None
         self._moving_at = self._clock()
@@ -193,5 +193,5 @@ class Departures:
 
     def _moved(self) -> None:
         if self._moving_at is not None:
-            _pace.spend(self._clock() - self._moving_at)
+            _budget.spend(self._clock() - self._moving_at)
             self._moving_at = None
