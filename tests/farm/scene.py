@@ -82,8 +82,9 @@ class Gateway:
             for address, each in self.servers().items()
         }
 
-    def locate(self, session_id: str) -> str:
-        answer = self.farm.Locate(farm_pb2.LocateRequest(session_id=session_id), timeout=SECONDS)
+    def locate(self, session_id: str, *, silent: bool = False) -> str:
+        request = farm_pb2.LocateRequest(session_id=session_id, silent=silent)
+        answer = self.farm.Locate(request, timeout=SECONDS)
         return farm_pb2.LocateResponse.Liveness.Name(answer.liveness).removeprefix("LIVENESS_")
 
     def make(self, **more: Any) -> pb.MakeResponse:

@@ -716,14 +716,20 @@ class LocateRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: builtins.int
+    SILENT_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """The session, from Make."""
+    silent: builtins.bool
+    """True if the server did not answer the client's own probes either. The gateway then needs less silence of its own to
+    find it dead.
+    """
     def __init__(
         self,
         *,
         session_id: builtins.str = ...,
+        silent: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["session_id", b"session_id", "silent", b"silent"]) -> None: ...
 
 global___LocateRequest = LocateRequest
 

@@ -102,8 +102,10 @@ class FarmService:
         return pb.AllocateResponse(allocations=allocations, held=to_duration(HELD_SECONDS))
 
     async def _locate(self, raw: bytes, _: Client) -> pb.LocateResponse:
-        session_id = pb.LocateRequest.FromString(raw).session_id
-        liveness, address = self._registry.locate(session_id, self._clock())
+        request = pb.LocateRequest.FromString(raw)
+        liveness, address = self._registry.locate(
+            request.session_id, self._clock(), silent=request.silent
+        )
         return pb.LocateResponse(liveness=liveness, address=address)
 
     async def _list_servers(self, _: bytes, __: Client) -> pb.ListServersResponse:

@@ -48,7 +48,8 @@ class Upkeep:
         try:
             begun = self._clock()
             answered = await self._routes.link(member).answers(_PROBE_SECONDS)
-            self._registry.probed(member, answered, self._clock())
+            reported = member.reported_at > begun
+            self._registry.probed(member, answered or reported, self._clock())
             await asyncio.sleep(max(begun + _PROBE_SECONDS - self._clock(), 0.0))
         finally:
             del self._probes[member]

@@ -42,8 +42,8 @@ class Server:
         self.noted.append("probe")
         return False
 
-    def ask(self) -> bool:
-        self.noted.append("ask")
+    def ask(self, silent: bool) -> bool:
+        self.noted.append("ask" if silent else "ask-early")
         return self.dead
 
     def interrupt(self) -> None:
@@ -157,9 +157,9 @@ class NoTimer:
         (False, True, [False, False, False, True], "probe probe ask pause ask", True),
         (True, False, [True], "probe", False),
         (True, False, [False, True], "probe ask", True),
-        (True, True, [True], "ask", True),
-        (True, True, [False, True], "ask probe", False),
-        (True, True, [False, False, True], "ask probe ask", True),
+        (True, True, [True], "ask-early", True),
+        (True, True, [False, True], "ask-early probe", False),
+        (True, True, [False, False, True], "ask-early probe ask", True),
     ],
 )
 def test_a_late_answer(

@@ -30,7 +30,7 @@ PROBE_SECONDS = 1.0
 PROBES = 2
 CUT_PROBES = 1
 #: Seconds between questions to a gateway about a silent server, and how many are asked before it is probed again. A
-#: gateway takes 3 to 4.5 s to declare a server dead; with new probes between two questions the wait was 6.3 to 6.5 s.
+#: gateway may take 4.5 s to declare a server dead; with new probes between two questions the wait was 6.3 to 6.5 s.
 ASK_SECONDS, ASKS = 0.2, 10
 #: `ASKS` between two attempts to reconnect.
 CUT_ASKS = 3
@@ -52,8 +52,12 @@ class FailureDetector(Protocol):
         """Whether it is already known to be lost, because another of its sessions has found out."""
         ...
 
-    def ask(self) -> bool:
-        """Returns whether it is lost; it may take a second."""
+    def ask(self, silent: bool, /) -> bool:
+        """Returns whether it is lost; it may take a second.
+
+        Args:
+            silent: Whether it did not answer the probes.
+        """
         ...
 
 
@@ -63,7 +67,7 @@ class SilenceDetector:
     has_gateway = False
     known = False
 
-    def ask(self) -> bool:
+    def ask(self, _: bool, /) -> bool:
         """Returns True."""
         return True
 
@@ -165,13 +169,13 @@ class SilenceWatch:
     def _lost(self, wait: int, asks: int) -> Flow[bool]:
         """Returns whether the server is silent and counts as lost; False as soon as the wait has ended."""
         cut = bool(self.cut_at)
-        if cut and self._detector.has_gateway and (yield self._detector.ask):
+        if cut and self._detector.has_gateway and (yield partial(self._detector.ask, False)):
             return True
         for _ in range(CUT_PROBES if cut else PROBES):
             if (yield self._probe) or self._wait != wait:
                 return False
         for _ in range(asks):
-            lost: bool = yield self._detector.ask
+            lost: bool = yield partial(self._detector.ask, True)
             if lost or self._wait != wait:
                 return lost
             yield Pause(ASK_SECONDS)

@@ -34,11 +34,11 @@ class GatewayDetector:
         """Whether the gateway has declared the server dead."""
         return bool(self._run) and self._run in _dead
 
-    def ask(self) -> bool:
-        """Returns whether the gateway declares the server dead."""
+    def ask(self, silent: bool) -> bool:
+        """Returns whether the gateway declares the server dead (see `FailureDetector.ask`)."""
         if self.known:
             return True
-        dead = self._servers.is_server_dead(self._target, self._session_id)
+        dead = self._servers.is_server_dead(self._target, self._session_id, silent)
         if dead:
             _dead.append(self._run)
         return dead

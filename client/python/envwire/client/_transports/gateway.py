@@ -16,7 +16,7 @@ _LOCATE = f"/{farm_pb2.DESCRIPTOR.services_by_name['FarmService'].full_name}/Loc
 _ANSWER_SECONDS = 1.0
 
 
-def is_server_dead(target: str, credentials: Credentials, session_id: str) -> bool:
+def is_server_dead(target: str, credentials: Credentials, session_id: str, silent: bool) -> bool:
     """Returns whether a gateway reports that the server of a session is dead.
 
     If `target` is not a gateway, does not answer or does not know, the server counts as alive.
@@ -25,8 +25,9 @@ def is_server_dead(target: str, credentials: Credentials, session_id: str) -> bo
         target: HOST:PORT, possibly of a gateway.
         credentials: Certificates and token.
         session_id: The session.
+        silent: Whether the server did not answer this client's probes either.
     """
-    request = farm_pb2.LocateRequest(session_id=session_id).SerializeToString()
+    request = farm_pb2.LocateRequest(session_id=session_id, silent=silent).SerializeToString()
     try:
         with open_channel(target, credentials) as channel:
             unary: Any = channel.unary_unary

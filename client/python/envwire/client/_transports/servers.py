@@ -146,11 +146,12 @@ class Servers:
         options = self.options
         return open_transport(options.transport, target, wait or self.wait(), options.credentials)
 
-    def is_server_dead(self, target: str, session_id: str) -> bool:
+    def is_server_dead(self, target: str, session_id: str, silent: bool) -> bool:
         """Returns whether a gateway reports that the server of a session is dead (see `gateway.is_server_dead`)."""
         from envwire.client._transports.gateway import is_server_dead
 
-        return is_server_dead(target, self.options.credentials or Credentials(), session_id)
+        credentials = self.options.credentials or Credentials()
+        return is_server_dead(target, credentials, session_id, silent)
 
     def keep(self, target: str | None, transport: Transport) -> None:
         """Keeps an open transport for the next `open` of this target."""

@@ -103,7 +103,7 @@ class Registry:
     def report(self, member: Member, load: pb.ServerLoad, now: float) -> None:
         """Records a server's load."""
         self.advance(now)
-        member.reported_at, member.confirmed = now, True
+        member.reported_at, member.confirmed, member.unanswered = now, True, False
         member.active, member.draining = load.active_sessions, load.draining
         member.reserved, member.counted = load.reserved_slots, member.pending
         member.clients = dict(load.client_slots.slots) if load.HasField("client_slots") else None
@@ -153,6 +153,7 @@ class Registry:
     def probed(self, member: Member, answered: bool, now: float) -> None:
         """Records the result of a probe. A server that answers is live, even if its reports do not arrive."""
         self.advance(now)
+        member.unanswered = not answered
         if not answered and not member.dead and member.may_be_dead(now):
             self._end(member)
 
@@ -267,12 +268,22 @@ class Registry:
         """Returns the server of a session; None if it is unknown or dead."""
         return self._by_run.get(_run_of(session_id))
 
-    def locate(self, session_id: str, now: float) -> tuple[Liveness.ValueType, str]:
-        """Returns the state of a session's server, and the address where clients find it; empty if they cannot."""
+    def locate(
+        self, session_id: str, now: float, *, silent: bool = False
+    ) -> tuple[Liveness.ValueType, str]:
+        """Returns the state of a session's server, and the address where clients find it; empty if they cannot.
+
+        Args:
+            session_id: The session.
+            now: The time.
+            silent: Whether the server did not answer the client either.
+        """
         self.advance(now)
         run = _run_of(session_id)
         member = self._by_run.get(run)
-        if member is not None:
+        if member is not None and silent and member.is_dead_to_client(now):
+            self._end(member)
+        elif member is not None:
             return LIVENESS[member.state(now)], member.client_address
         return (Liveness.LIVENESS_DEAD if run in self._over else Liveness.LIVENESS_UNKNOWN), ""
 

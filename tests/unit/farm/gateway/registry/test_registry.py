@@ -9,6 +9,7 @@ import pytest
 from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.registry import HELD_SECONDS, STALL_SECONDS, Registry
 from envwire.farm.gateway.registry.states import (
+    AGREED_DEAD_SECONDS,
     CUT_DEAD_SECONDS,
     DEAD_SECONDS,
     LIVENESS,
@@ -80,8 +81,8 @@ class Farm:
         self.registry.settle_shares(shares or {}, kept=bool(shares), now=self.now)
         return shares
 
-    def locate(self, member: Member) -> Liveness.ValueType:
-        return self.registry.locate(f"abc-{member.incarnation}", self.now)[0]
+    def locate(self, member: Member, *, silent: bool = False) -> Liveness.ValueType:
+        return self.registry.locate(f"abc-{member.incarnation}", self.now, silent=silent)[0]
 
 
 @pytest.fixture
@@ -239,6 +240,30 @@ def test_dead_takes_silence_and_a_failed_probe(farm: Farm) -> None:
     assert farm.registry.sweep(farm.now) == []
 
 
+def test_a_server_that_is_silent_to_a_client_as_well_is_dead_earlier(farm: Farm) -> None:
+    a = farm.add("a")
+    farm.wait(AGREED_DEAD_SECONDS - TICK)
+    farm.registry.probed(a, False, farm.now)
+    assert farm.locate(a, silent=True) == Liveness.LIVENESS_SUSPECT  # not silent for long enough
+    farm.wait(TICK)
+    assert farm.locate(a) == Liveness.LIVENESS_SUSPECT  # a client that asks knows nothing
+    farm.registry.probed(a, True, farm.now)
+    assert farm.locate(a, silent=True) == Liveness.LIVENESS_SUSPECT  # it answers the gateway
+    farm.registry.probed(a, False, farm.now)
+    assert farm.locate(a, silent=True) == Liveness.LIVENESS_DEAD
+    assert farm.dead == [a]
+    assert farm.locate(a, silent=True) == Liveness.LIVENESS_DEAD
+
+
+def test_a_live_server_is_not_dead_because_a_client_says_so(farm: Farm) -> None:
+    a = farm.add("a")
+    farm.registry.probed(a, False, farm.now)
+    farm.wait(10 * DEAD_SECONDS, a)
+    assert farm.locate(a, silent=True) == Liveness.LIVENESS_ALIVE
+    farm.wait(AGREED_DEAD_SECONDS)  # the failed probe was before its last report
+    assert farm.locate(a, silent=True) == Liveness.LIVENESS_SUSPECT
+
+
 def test_a_broken_registration_and_a_failed_probe_are_enough(farm: Farm) -> None:
     a, b = farm.add("a"), farm.add("b")
     farm.registry.disconnect(a, farm.now)
@@ -332,9 +357,10 @@ def test_a_gateway_that_stood_still_pronounces_nobody_dead(farm: Farm, first: st
         Liveness.LIVENESS_UNKNOWN,
     ]
     assert farm.make() == "a"
-    # The other one does not report: its silence counts from now on.
+    # The other one does not report: its silence counts from now on, and for longer than what a client says.
     farm.wait(DEAD_SECONDS - TICK, a)
     farm.registry.probed(b, False, farm.now)
+    assert farm.locate(b, silent=True) == Liveness.LIVENESS_UNKNOWN
     assert not farm.dead
     farm.wait(TICK, a)
     farm.registry.probed(b, False, farm.now)
