@@ -128,6 +128,7 @@ class Sampled {
 
   static Value Together(const Space& space, const std::vector<Value>& samples) {
     std::vector<const Value*> each;
+    each.reserve(samples.size());
     for (const Value& sample : samples) each.push_back(&sample);
     return internal::Batch(space, each);
   }
