@@ -2,19 +2,32 @@
 # Installs what building and testing the C++ library needs, as root on Debian or Ubuntu; elsewhere says what is missing.
 set -euo pipefail
 
-packages=(cmake g++ ninja-build pkg-config libgrpc++-dev libgtest-dev libprotobuf-dev libssl-dev protobuf-compiler
-    protobuf-compiler-grpc clang-format clang-tidy)
+# Debian's packages, each with a command that succeeds where it is installed.
+missing=()
+need() { "${@:2}" >/dev/null 2>&1 || missing+=("$1"); }
+look() {
+    missing=()
+    need cmake command -v cmake
+    need g++ command -v c++
+    need ninja-build command -v ninja
+    need pkg-config command -v pkg-config
+    need libgrpc++-dev pkg-config --exists grpc++
+    need libgtest-dev test -e /usr/include/gtest/gtest.h
+    need libprotobuf-dev pkg-config --exists protobuf
+    need libssl-dev pkg-config --exists openssl
+    need protobuf-compiler command -v protoc
+    need protobuf-compiler-grpc command -v grpc_cpp_plugin
+    need clang-format command -v clang-format
+    need clang-tidy command -v clang-tidy
+    [[ ${#missing[@]} = 0 ]]
+}
+install() {
+    export DEBIAN_FRONTEND=noninteractive
+    apt-get update -qq || true # a list that cannot be had may not be needed
+    apt-get install -qq --yes --no-install-recommends "${missing[@]}" >/dev/null
+}
 
-present() { command -v "$1" >/dev/null; }
-
-if present cmake && present ninja && present protoc && present clang-format && present clang-tidy &&
-    pkg-config --exists grpc++ protobuf openssl 2>/dev/null && [[ -e /usr/include/gtest/gtest.h ]]; then
-    exit 0
-fi
-if [[ $EUID != 0 ]] || ! present apt-get; then
-    echo "missing for the C++ library: ${packages[*]}" >&2
-    exit 1
-fi
-export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq || true # a list that cannot be had may not be needed
-apt-get install -qq --yes --no-install-recommends "${packages[@]}" >/dev/null
+look && exit
+if [[ $EUID = 0 ]] && command -v apt-get >/dev/null && install && look; then exit; fi
+echo "missing for the C++ library: ${missing[*]}" >&2
+exit 1
