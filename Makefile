@@ -140,7 +140,7 @@ build-cpp:
 test-cpp: $(VENV)/.dev build-cpp ## Check the C++ library: format, tests here and beside Python (installs gRPC and tools on Debian).
 	git ls-files '$(CPP)/*.cc' '$(CPP)/*.h' '$(CPP)/*.hpp' | xargs clang-format --dry-run --Werror
 	ctest --test-dir $(CPP)/build --output-on-failure
-	$(BIN)/python -m pytest -m 'long or not long' tests/languages -k "cpp or c_header"
+	$(BIN)/python -m pytest -m '$(LANGUAGE_TESTS)' tests/languages -k "cpp or c_header"
 
 lint-cpp: build-cpp ## Read the C++ library with clang-tidy (minutes).
 	git ls-files '$(CPP)/src/*.cc' '$(CPP)/examples/*.cc' '$(CPP)/benchmarks/*.cc' | xargs -n 3 -P 2 clang-tidy -quiet -p $(CPP)/build
@@ -338,5 +338,5 @@ docs: $(DOCS)/.ready ## Build the documentation site in out/site; a broken link 
 
 clean: ## Remove what the other verbs made.
 	rm -rf $(VENV) .venv-lowest $(ZOO) $(GUESTS) $(PACKAGE) $(OPENENV) $(LEROBOT) $(RECIPES) $(TORCH) $(RAY) $(OTEL) $(DOCS) $(GROUPS) .venv-protos .venv-peers out examples/node/node_modules examples/go/build examples/go/envwire \
-		examples/java/target examples/rust/target \
+		examples/java/target examples/rust/target $(CPP)/build \
 		$(TYPESCRIPT)/node_modules $(TYPESCRIPT)/dist $(TYPESCRIPT)/build

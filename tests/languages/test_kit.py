@@ -16,6 +16,8 @@ from envwire.client import RemoteEnv, RemoteEnvError, RemoteVectorEnv
 from tests.languages.programs import LANGUAGES, kit
 
 ENV_ID = "Conformance/Counter-v0"
+#: The kits whose sessions can be replayed.
+REPLAYING = ["cpp"]
 
 
 @pytest.fixture(scope="module", params=LANGUAGES)
@@ -94,10 +96,11 @@ def test_a_vector_environment(target: str) -> None:
         np.testing.assert_array_equal(observations, np.zeros((8, 2)))
 
 
-def test_a_lost_session_goes_on_at_another_kit() -> None:
+@pytest.mark.parametrize("language", REPLAYING)
+def test_a_lost_session_goes_on_at_another_kit(language: str) -> None:
     with (
-        kit("cpp") as first,
-        kit("cpp") as second,
+        kit(language) as first,
+        kit(language) as second,
         RemoteEnv([first.target, second.target], ENV_ID, on_lost="replay") as env,
     ):
         env.reset(seed=3)
@@ -112,10 +115,11 @@ def test_a_lost_session_goes_on_at_another_kit() -> None:
         assert env.connection_stats.recovered == 1
 
 
-def test_lost_members_go_on_at_another_kit(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("language", REPLAYING)
+def test_lost_members_go_on_at_another_kit(language: str, caplog: pytest.LogCaptureFixture) -> None:
     """Their episodes do not fall together: a recording begins with the earliest of the present ones."""
     caplog.set_level("INFO")
-    with kit("cpp") as first, kit("cpp") as second, contextlib.ExitStack() as stack:
+    with kit(language) as first, kit(language) as second, contextlib.ExitStack() as stack:
         vectors = [
             stack.enter_context(
                 contextlib.closing(RemoteVectorEnv(targets, ENV_ID, num_envs=6, on_lost="replay"))
