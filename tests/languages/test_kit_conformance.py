@@ -29,6 +29,13 @@ NOBODYS = {
     "values.a-subclass-travels-as-what-it-extends[direct]",
 }
 
+#: Vectors of the kits have no wrappers, and step one member after another.
+VECTORS_WITHOUT = {
+    "vector_members.wrappers-go-around-each-member[unary]",
+    "vector_members.an-own-form-has-attributes-once[unary]",
+    "vector_members.an-own-form-tells-no-resets[unary]",
+}
+
 
 class Claim(NamedTuple):
     """The profiles that a kit passes, and the checks of them that are skipped."""
@@ -52,17 +59,16 @@ CLAIMS = {
             "ops",
         ),
         NOBODYS
+        | VECTORS_WITHOUT
         | {
             "leases.a-request-has-its-time[unary]",
-            "vector_members.wrappers-go-around-each-member[unary]",
-            "vector_members.an-own-form-has-attributes-once[unary]",
-            "vector_members.an-own-form-tells-no-resets[unary]",
         },
     ),
     # No samples of stacked sequences there.
     "typescript": Claim(
-        ("core", "stream", "direct", "states"),
+        ("core", "stream", "attributes", "direct", "states", "replay", "vector"),
         NOBODYS
+        | VECTORS_WITHOUT
         | {
             "spaces.a-space-is-described/stacked[unary]",
         },

@@ -13,7 +13,7 @@ export class Counter implements Environment {
   readonly actionSpace = spaces.discrete(2);
   readonly metadata = { render_modes: ["rgb_array", "ansi"], render_fps: 10 };
   readonly exposed = ["add", "length", "steps", "sum"];
-  readonly length: number;
+  length: number;
   readonly #renderMode: string | undefined;
   steps = 0;
   sum = 0;
@@ -39,6 +39,7 @@ export class Counter implements Environment {
 
   /** Counts a step, adds to the sum, and returns the sum. */
   add(amount: number): number {
+    if (typeof amount !== "number") throw new TypeError("add takes a number");
     this.steps += 1;
     this.sum += amount;
     return this.sum;

@@ -41,8 +41,10 @@ export class Echo implements Environment {
     };
   }
 
-  /** Returns the arguments. */
+  /** Returns the arguments, of which a last one that is a dictionary has names. */
   repeat(...args: Value[]): Mapping {
-    return { args: Tuple.from(args) as Tuple, kwargs: {} };
+    const named = entriesOf(args.at(-1) ?? null);
+    const count = named.size > 0 ? args.length - 1 : args.length;
+    return { args: Tuple.from(args.slice(0, count)) as Tuple, kwargs: new Map(named) };
   }
 }

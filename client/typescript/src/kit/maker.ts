@@ -77,8 +77,8 @@ export class Maker {
     this.#check(request);
     const make = () => this.#environment(request);
     try {
-      if (request.vector === undefined) return new HostedEnv(await make());
-      return new HostedVector(await VectorEnvironment.of(request.vector, make));
+      if (request.vector === undefined) return new HostedEnv(await make(), request.renderMode);
+      return new HostedVector(await VectorEnvironment.of(request.vector, request.renderMode, make));
     } catch (thrown) {
       throw faultOf(thrown);
     }

@@ -3,6 +3,7 @@
 import type { Answer, Request } from "../wire/envelope.js";
 import { errorAnswer, Fault, faultOf, type Reason } from "./faults.js";
 import type { Hosted } from "./hosting/hosted_env.js";
+import { Replaying } from "./replay/replaying.js";
 import { sequenceOf } from "./request_fields.js";
 
 /** Why a session is no more. */
@@ -19,6 +20,10 @@ export function endFault(reason: EndReason): Fault {
   return new Fault(reason, END_TEXTS[reason]);
 }
 
+function failed(thrown: unknown): Answer {
+  return errorAnswer(faultOf(thrown));
+}
+
 /** The last request that was served, or is being served, and its answer. */
 interface Kept {
   readonly request: Request;
@@ -33,6 +38,7 @@ export class Session {
   #holders = 0;
   #serving = 0;
   #usedAt: number;
+  readonly #replaying: Replaying;
 
   /**
    * @param lease Milliseconds.
@@ -51,6 +57,7 @@ export class Session {
     readonly onEnd: (session: Session) => void,
   ) {
     this.#usedAt = now();
+    this.#replaying = new Replaying(hosted, (request) => this.#answerTo(request), now);
   }
 
   /** Serves a request, whose header was taken out. */
@@ -104,21 +111,26 @@ export class Session {
   #served(request: Request): Answer | Promise<Answer> {
     const { kind } = request;
     this.requests += 1;
-    let body: Uint8Array | Promise<Uint8Array>;
-    try {
-      body = this.hosted.serve(kind, request.body);
-    } catch (thrown) {
-      return this.#finished(kind, errorAnswer(faultOf(thrown)));
-    }
-    if (!(body instanceof Promise)) return this.#finished(kind, this.#answer(kind, body));
+    const answer = this.#answerTo(request);
+    if (!(answer instanceof Promise)) return this.#finished(kind, answer);
     this.#serving += 1;
-    return this.#inTime(body)
-      .then((settled) => this.#answer(kind, settled))
-      .catch((thrown) => errorAnswer(faultOf(thrown)))
-      .then((answer) => {
+    return this.#inTime(answer)
+      .catch(failed)
+      .then((settled) => {
         this.#serving -= 1;
-        return this.#finished(kind, answer);
+        return this.#finished(kind, settled);
       });
+  }
+
+  /** Serves a request whatever its number. */
+  #answerTo({ kind, body }: Request): Answer | Promise<Answer> {
+    try {
+      const answer = kind === "replay" ? this.#replaying.apply(body) : this.hosted.serve(kind, body);
+      if (!(answer instanceof Promise)) return this.#answer(kind, answer);
+      return answer.then((settled) => this.#answer(kind, settled)).catch(failed);
+    } catch (thrown) {
+      return failed(thrown);
+    }
   }
 
   #answer(kind: Request["kind"], body: Uint8Array): Answer {

@@ -161,10 +161,13 @@ export interface StepParts {
   warnings?: readonly Warning[];
   /** A RandomMirror, serialised; absent when it was not asked for. */
   random?: Uint8Array | undefined;
+  /** MemberResets, serialised. */
+  memberResets?: readonly Uint8Array[];
 }
 
 /** Writes a StepResponse; the members of a chunk are handed over as they were written by this. */
 export function writeStepResponse(writer: Writer, step: StepParts): Uint8Array {
+  writeRepeated(writer, 13, step.memberResets);
   if (step.random !== undefined) writer.bytes(10, step.random);
   if (step.warnings !== undefined) writeWarnings(writer, 9, step.warnings);
   if (step.typedTruncated !== undefined) writeValue(writer, 8, step.typedTruncated, "truncated");
@@ -195,8 +198,13 @@ export function writeChunkResponse(
   error?: Uint8Array,
 ): Uint8Array {
   if (error !== undefined) writer.bytes(12, error);
-  for (let index = steps.length - 1; index >= 0; index--) writer.bytes(11, steps[index] as Uint8Array);
+  writeRepeated(writer, 11, steps);
   return writer.take();
+}
+
+function writeRepeated(writer: Writer, field: number, messages: readonly Uint8Array[] = []): void {
+  for (let index = messages.length - 1; index >= 0; index--)
+    writer.bytes(field, messages[index] as Uint8Array);
 }
 
 /** Writes a ResetResponse. */
@@ -204,8 +212,9 @@ export function writeResetResponse(
   writer: Writer,
   observation: Value,
   info: Mapping,
-  random?: Uint8Array,
+  { random, memberResets }: Pick<StepParts, "random" | "memberResets"> = {},
 ): Uint8Array {
+  writeRepeated(writer, 5, memberResets);
   if (random !== undefined) writer.bytes(4, random);
   writeMapping(writer, 2, info, "info");
   writeValue(writer, 1, observation, "observation");

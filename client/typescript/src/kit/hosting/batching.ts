@@ -6,7 +6,7 @@ import type { Space } from "../../spaces/space.js";
 import { mappingOf } from "../../values/decoding.js";
 import { LAYOUTS, type NumericDType, type TypedArray } from "../../values/dtypes.js";
 import { array, NdArray, Scalar } from "../../values/ndarray.js";
-import { type Mapping, tuple, type Value } from "../../values/types.js";
+import { Float, type Mapping, tuple, type Value } from "../../values/types.js";
 
 /** Returns the space of `count` samples of a space together. */
 export function batchSpace(space: Space, count: number): Space {
@@ -144,14 +144,13 @@ function column(values: readonly (Value | undefined)[]): Value {
   const present = values.filter((value) => value !== undefined);
   if (present.every(isMapping))
     return batchInfos(values.map((value) => (value as Mapping | undefined) ?? {}));
-  const numbers = present.every((value) => typeof value === "number" && Number.isInteger(value));
-  if (numbers)
+  if (present.every(Number.isInteger))
     return array(
       "int64",
       [values.length],
       values.map((value) => (value as number | undefined) ?? 0),
     );
-  if (present.every((value) => typeof value === "number"))
+  if (present.every((value) => typeof value === "number" || value instanceof Float))
     return array(
       "float64",
       [values.length],

@@ -13,6 +13,7 @@ import {
   RestoreStateRequestSchema,
   RestoreStateResponseSchema,
   SaveStateResponseSchema,
+  SetAttributeRequestSchema,
   SetAttributeResponseSchema,
   type StepRequest,
   StepRequestSchema,
@@ -26,7 +27,9 @@ import type { Kind } from "../../wire/kinds.js";
 import { writeChunkResponse, writeResetResponse, writeStepResponse } from "../../wire/steps.js";
 import type { Described, Environment, Transition } from "../environment.js";
 import { Fault, faultOf, statusOf } from "../faults.js";
+import type { MemberStarts } from "../replay/replaying.js";
 import { plainAction } from "./actions.js";
+import { Attributes, missing } from "./attributes.js";
 import { NpRandom } from "./np_random.js";
 import { received, receivedMapping } from "./received.js";
 import { SavedStates } from "./saved_states.js";
@@ -44,6 +47,11 @@ export interface Hosted {
   readonly capabilities: string[];
   /** Serves a request and returns the body of its answer. */
   serve(kind: Kind, body: Uint8Array): Uint8Array | Promise<Uint8Array>;
+  /**
+   * Says, before a request of a recording at this position, which members of a vector environment take part in it:
+   * those that begin later are left out, and those that begin here are reset by it.
+   */
+  takePart(starts: MemberStarts, position: number): void;
   /** Closes the environment, once. */
   close(): Promise<void>;
 }
@@ -53,11 +61,17 @@ export class HostedEnv implements Hosted {
   #closed = false;
   readonly #random = new NpRandom();
   readonly #states = new SavedStates<HostedState>();
+  readonly #attributes: Attributes;
 
-  constructor(readonly env: Environment) {}
+  constructor(
+    readonly env: Environment,
+    renderMode: string | undefined,
+  ) {
+    this.#attributes = new Attributes(env, renderMode);
+  }
 
   get capabilities(): string[] {
-    return hasState(this.env) ? ["chunk", "save_state"] : ["chunk"];
+    return hasState(this.env) ? ["chunk", "replay", "save_state"] : ["chunk", "replay"];
   }
 
   serve(kind: Kind, body: Uint8Array): Uint8Array | Promise<Uint8Array> {
@@ -71,7 +85,7 @@ export class HostedEnv implements Hosted {
     step: (body) => this.#step(fromBinary(StepRequestSchema, body)),
     render: () => this.#render(),
     getAttribute: (body) => this.#getAttribute(body),
-    setAttribute: () => toBinary(SetAttributeResponseSchema, create(SetAttributeResponseSchema)),
+    setAttribute: (body) => this.#setAttribute(body),
     callMethod: (body) => this.#callMethod(body),
     saveState: () => this.#saveState(),
     restoreState: (body) => this.#restoreState(body),
@@ -86,7 +100,7 @@ export class HostedEnv implements Hosted {
     const { observation, info = {} } = await this.env.reset(context);
     this.#started = true;
     const random = mirrorNpRandom ? this.#random.mirrorBytes() : undefined;
-    return writtenWith(info, (writer, each) => writeResetResponse(writer, observation, each, random));
+    return writtenWith(info, (writer, each) => writeResetResponse(writer, observation, each, { random }));
   }
 
   #value(message: ValueMessage): Value {
@@ -165,7 +179,7 @@ export class HostedEnv implements Hosted {
       answer.exists = true;
       if (!probe) answer.random = this.#random.mirror();
     } else {
-      const value = this.#exposed(name);
+      const value = this.#attributes.get(name);
       if (value === undefined && !probe) throw missing(name);
       answer.exists = value !== undefined;
       if (probe || typeof value === "function") answer.result = { case: "callable", value: answer.exists };
@@ -174,20 +188,24 @@ export class HostedEnv implements Hosted {
     return toBinary(GetAttributeResponseSchema, answer);
   }
 
-  /** Returns an attribute, if its author lets clients reach it. */
-  #exposed(name: string): unknown {
-    if (!this.env.exposed?.includes(name)) return undefined;
-    return (this.env as unknown as Record<string, unknown>)[name];
+  #setAttribute(body: Uint8Array): Uint8Array {
+    const { name, value, force } = fromBinary(SetAttributeRequestSchema, body);
+    if (value === undefined) throw new Fault("INVALID_VALUE", `${name} is set to nothing`);
+    const set = this.#attributes.set(name, this.#value(value), force);
+    return toBinary(SetAttributeResponseSchema, create(SetAttributeResponseSchema, { set }));
   }
 
   async #callMethod(body: Uint8Array): Promise<Uint8Array> {
-    const { name, args } = fromBinary(CallMethodRequestSchema, body);
-    const method = this.#exposed(name);
-    if (typeof method !== "function") throw missing(name);
-    const result = await method.apply(this.env, args?.values.map((each) => this.#value(each)) ?? []);
+    const { name, args, kwargs } = fromBinary(CallMethodRequestSchema, body);
+    const values = args?.values.map((each) => this.#value(each)) ?? [];
+    const result = await this.#attributes.call(
+      name,
+      values,
+      kwargs === undefined ? {} : this.#mapping(kwargs),
+    );
     return toBinary(
       CallMethodResponseSchema,
-      create(CallMethodResponseSchema, { result: toMessage(result ?? null, name) }),
+      create(CallMethodResponseSchema, { result: toMessage((result ?? null) as Value, name) }),
     );
   }
 
@@ -209,6 +227,10 @@ export class HostedEnv implements Hosted {
     this.#random.generator.bits.state = bits;
     this.#started = started;
     return toBinary(RestoreStateResponseSchema, create(RestoreStateResponseSchema));
+  }
+
+  takePart(starts: MemberStarts): void {
+    if (starts.size > 0) throw new Fault("INVALID_VALUE", "only members of a vector environment begin later");
   }
 
   async close(): Promise<void> {
@@ -246,10 +268,4 @@ export function seedOf(value: Value): bigint {
   if (typeof seed !== "bigint" || seed < 0n)
     throw new Fault("INVALID_VALUE", "a seed is a non-negative integer");
   return seed;
-}
-
-export function missing(name: string): Fault {
-  return new Fault("ATTRIBUTE_MISSING", `the environment has no attribute "${name}" that clients may reach`, {
-    name,
-  });
 }

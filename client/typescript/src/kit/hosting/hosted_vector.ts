@@ -2,12 +2,16 @@
 
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
+  CallMethodRequestSchema,
+  CallMethodResponseSchema,
   CloseResponseSchema,
   GetAttributeRequestSchema,
   GetAttributeResponseSchema,
   RenderResponseSchema,
   type ResetRequest,
   ResetRequestSchema,
+  SetAttributeRequestSchema,
+  SetAttributeResponseSchema,
   StepRequestSchema,
 } from "../../gen/envwire/v1/environment_pb.js";
 import { toMessage } from "../../values/messages.js";
@@ -16,14 +20,15 @@ import { type Mapping, tuple, type Value } from "../../values/types.js";
 import type { Kind } from "../../wire/kinds.js";
 import { writeResetResponse, writeStepResponse } from "../../wire/steps.js";
 import { Fault } from "../faults.js";
-import { type Hosted, missing, seedOf } from "./hosted_env.js";
+import type { MemberStarts } from "../replay/replaying.js";
+import { missing } from "./attributes.js";
+import { type Hosted, seedOf } from "./hosted_env.js";
 import { received, receivedMapping } from "./received.js";
 import type { VectorEnvironment, VectorReset } from "./vector_environment.js";
 import { written } from "./writing.js";
 
 export class HostedVector implements Hosted {
-  readonly capabilities = [];
-  #started = false;
+  readonly capabilities = ["replay"];
   #closed = false;
 
   constructor(readonly env: VectorEnvironment) {}
@@ -43,6 +48,8 @@ export class HostedVector implements Hosted {
       return toBinary(RenderResponseSchema, create(RenderResponseSchema, { frame }));
     },
     getAttribute: async (body) => this.#getAttribute(body),
+    setAttribute: async (body) => this.#setAttribute(body),
+    callMethod: (body) => this.#callMethod(body),
     close: async () => {
       await this.close();
       return toBinary(CloseResponseSchema, create(CloseResponseSchema));
@@ -51,8 +58,8 @@ export class HostedVector implements Hosted {
 
   async #reset(request: ResetRequest): Promise<Uint8Array> {
     const { observation, info = {} } = await this.env.resetMembers(this.#readReset(request));
-    this.#started = true;
-    return written((writer) => writeResetResponse(writer, observation, info));
+    const { resets } = this.env;
+    return written((writer) => writeResetResponse(writer, observation, info, { memberResets: resets }));
   }
 
   #readReset({ seed, options, memberOptions }: ResetRequest): VectorReset {
@@ -67,7 +74,6 @@ export class HostedVector implements Hosted {
     const { action, actions } = fromBinary(StepRequestSchema, body);
     if (action === undefined || actions.length > 0)
       throw new Fault("INVALID_VALUE", "a vector takes one batch of actions");
-    if (!this.#started) throw new Fault("RESET_NEEDED", "call reset before the first step");
     const together = received(action);
     if (!this.env.actionSpace.contains(together))
       throw new Fault("INVALID_ACTION", "the batch of actions is not in the action space", {
@@ -76,31 +82,69 @@ export class HostedVector implements Hosted {
     const { observations, rewards, terminations, truncations, infos } = await this.env.stepMembers(together);
     const typed = { typedReward: rewards, typedTerminated: terminations, typedTruncated: truncations };
     const plain = { reward: Number.NaN, terminated: false, truncated: false };
+    const memberResets = this.env.resets;
     return written((writer) =>
-      writeStepResponse(writer, { observation: observations, info: infos, ...plain, ...typed }),
+      writeStepResponse(writer, { observation: observations, info: infos, memberResets, ...plain, ...typed }),
     );
   }
 
   /** An attribute of each member, or of those that were asked for. */
   #getAttribute(body: Uint8Array): Uint8Array {
     const { name, probe, members } = fromBinary(GetAttributeRequestSchema, body);
-    const asked = members.length > 0 ? members.map((index) => this.env.members[index]) : this.env.members;
+    const asked = this.#named(members);
     const answer = create(GetAttributeResponseSchema, { exists: true });
     if (name === "np_random") {
-      for (const member of asked) member?.random.create();
-      answer.memberRandom = asked.flatMap((member) => (member === undefined ? [] : [member.random.mirror()]));
+      for (const { random } of asked) random.create();
+      answer.memberRandom = asked.map(({ random }) => random.mirror());
     } else {
-      const values = asked.map((member) =>
-        member?.env.exposed?.includes(name)
-          ? (member.env as unknown as Record<string, Value>)[name]
-          : undefined,
-      );
+      const values = asked.map(({ attributes }) => attributes.get(name));
       answer.exists = values.every((value) => value !== undefined);
       if (!answer.exists && !probe) throw missing(name);
-      if (probe) answer.result = { case: "callable", value: answer.exists };
+      if (probe || typeof values[0] === "function")
+        answer.result = { case: "callable", value: answer.exists };
       else answer.result = { case: "value", value: toMessage(tuple(...(values as Value[])), name) };
     }
     return toBinary(GetAttributeResponseSchema, answer);
+  }
+
+  #named(indices: readonly number[]) {
+    const { members } = this.env;
+    const named = indices.length > 0 ? indices : members.keys();
+    return [...named].map((index) => {
+      const member = members[index];
+      if (member === undefined) throw new Fault("INVALID_VALUE", `there is no member ${index}`);
+      return member;
+    });
+  }
+
+  /** One value for all, or a list or tuple with one for each. */
+  #setAttribute(body: Uint8Array): Uint8Array {
+    const { name, value, force, members } = fromBinary(SetAttributeRequestSchema, body);
+    if (value === undefined) throw new Fault("INVALID_VALUE", `${name} is set to nothing`);
+    const asked = this.#named(members);
+    const given = received(value);
+    const each: Value[] = Array.isArray(given) ? given : asked.map(() => given);
+    if (each.length !== asked.length)
+      throw new Fault("INVALID_VALUE", "there is a value for each member, or one for all");
+    const done = asked.map(({ attributes }, index) => attributes.set(name, each[index] as Value, force));
+    const set = done.every(Boolean);
+    return toBinary(SetAttributeResponseSchema, create(SetAttributeResponseSchema, { set }));
+  }
+
+  /** Calls a method of each member; returns their results. */
+  async #callMethod(body: Uint8Array): Promise<Uint8Array> {
+    const { name, args, kwargs, members } = fromBinary(CallMethodRequestSchema, body);
+    const values = args?.values.map((each) => received(each)) ?? [];
+    const named = receivedMapping(kwargs);
+    const results: Value[] = [];
+    for (const { attributes } of this.#named(members))
+      results.push(((await attributes.call(name, values, named)) ?? null) as Value);
+    const fields = { result: toMessage(tuple(...results), name) };
+    return toBinary(CallMethodResponseSchema, create(CallMethodResponseSchema, fields));
+  }
+
+  takePart(starts: MemberStarts, position: number): void {
+    this.env.takePart(starts, position);
   }
 
   async close(): Promise<void> {

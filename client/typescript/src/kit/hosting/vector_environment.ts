@@ -1,11 +1,13 @@
 /** Several environments that step together in one session, one after another, as Gymnasium's SyncVectorEnv. */
 
-import { create } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import {
+  MemberResetSchema,
   type VectorInfo,
   VectorInfoSchema,
   type VectorRequest,
 } from "../../gen/envwire/v1/environment_pb.js";
+import type { RandomState } from "../../gen/envwire/v1/spaces_pb.js";
 import { encodeSpace } from "../../spaces/encoding.js";
 import type { Space } from "../../spaces/space.js";
 import type { TypedArray } from "../../values/dtypes.js";
@@ -13,7 +15,9 @@ import { array, type NdArray } from "../../values/ndarray.js";
 import { type Mapping, tuple, type Value } from "../../values/types.js";
 import type { Described, Environment, Start, Transition } from "../environment.js";
 import { Fault } from "../faults.js";
+import type { MemberStarts } from "../replay/replaying.js";
 import { plainAction } from "./actions.js";
+import { Attributes } from "./attributes.js";
 import { batch, batchInfos, batchSpace, unbatch } from "./batching.js";
 import { NpRandom } from "./np_random.js";
 import { endsEpisode, isTrue, numberOf } from "./step_results.js";
@@ -42,14 +46,25 @@ export interface VectorTransition {
 /** One member, its generator, and where it stands. */
 class Member {
   readonly random = new NpRandom();
+  readonly attributes: Attributes;
   observation: Value = null;
   ended = false;
+  /** What it does in a request of a recording: as any other, nothing, or its first reset. */
+  part: "whole" | "leftOut" | "beginning" = "whole";
 
-  constructor(readonly env: Environment) {}
+  /** @param tell Takes the generator before a reset without a seed. */
+  constructor(
+    readonly env: Environment,
+    renderMode: string | undefined,
+    readonly tell: (before: NpRandom) => void,
+  ) {
+    this.attributes = new Attributes(env, renderMode);
+  }
 
   async reset(seed: bigint | undefined, options: Mapping | undefined): Promise<Start> {
     if (seed !== undefined) this.random.seed(seed);
-    else this.random.create();
+    else this.tell(this.random);
+    this.random.create();
     const start = await this.env.reset({ random: this.random.generator, options });
     this.observation = start.observation;
     this.ended = false;
@@ -57,22 +72,41 @@ class Member {
   }
 }
 
+function memberReset(member: number, npRandom: RandomState | undefined): Uint8Array {
+  const fields = npRandom === undefined ? { member } : { member, npRandom };
+  return toBinary(MemberResetSchema, create(MemberResetSchema, fields));
+}
+
 export class VectorEnvironment implements Described {
   readonly observationSpace: Space;
   readonly actionSpace: Space;
   readonly members: readonly Member[];
+  /** The MemberResets of the last reset or step, serialised. */
+  resets: Uint8Array[] = [];
+  #started = false;
 
   private constructor(
     envs: readonly Environment[],
     readonly mode: AutoresetMode,
+    renderMode: string | undefined,
+    reportResets: boolean,
   ) {
-    this.members = envs.map((env) => new Member(env));
+    this.members = envs.map(
+      (env, member) =>
+        new Member(env, renderMode, (random) => {
+          if (reportResets) this.resets.push(memberReset(member, random.mirror().npRandom));
+        }),
+    );
     this.observationSpace = batchSpace(this.first.observationSpace, envs.length);
     this.actionSpace = batchSpace(this.first.actionSpace, envs.length);
   }
 
-  static async of(request: VectorRequest, make: () => Promise<Environment>): Promise<VectorEnvironment> {
-    const { numEnvs, vectorizationMode, autoresetMode } = request;
+  static async of(
+    request: VectorRequest,
+    renderMode: string | undefined,
+    make: () => Promise<Environment>,
+  ): Promise<VectorEnvironment> {
+    const { numEnvs, vectorizationMode, autoresetMode, reportMemberResets } = request;
     const mode = MODES.find((each) => each === (autoresetMode || "NEXT_STEP"));
     if (numEnvs < 1) throw new Fault("INVALID_VALUE", "a vector environment has one member at least");
     if (mode === undefined) throw new Fault("INVALID_VALUE", `there is no autoreset mode ${autoresetMode}`);
@@ -83,7 +117,7 @@ export class VectorEnvironment implements Described {
       );
     const envs: Environment[] = [];
     while (envs.length < numEnvs) envs.push(await make());
-    return new VectorEnvironment(envs, mode);
+    return new VectorEnvironment(envs, mode, renderMode, reportMemberResets);
   }
 
   get first(): Environment {
@@ -105,14 +139,19 @@ export class VectorEnvironment implements Described {
 
   async resetMembers({ seeds, options, mask }: VectorReset): Promise<Start> {
     const infos: Mapping[] = [];
+    this.resets = [];
     for (const [index, member] of this.members.entries()) {
-      const passedOver = mask !== undefined && !mask[index];
+      const masked = member.part === "whole" && mask !== undefined && !mask[index];
+      const passedOver = masked || member.part === "leftOut";
       infos.push(passedOver ? {} : ((await member.reset(seeds[index], options[index])).info ?? {}));
     }
+    this.#started = true;
     return { observation: this.#observations(), info: batchInfos(infos) };
   }
 
   async stepMembers(actions: Value): Promise<VectorTransition> {
+    if (!this.#started) throw new Fault("RESET_NEEDED", "call reset before the first step");
+    this.resets = [];
     const single = this.first.actionSpace;
     const each = unbatch(single, actions, this.members.length).map((action) => plainAction(single, action));
     const transitions: Transition[] = [];
@@ -137,7 +176,8 @@ export class VectorEnvironment implements Described {
   }
 
   async #stepMember(member: Member, action: Value): Promise<Transition> {
-    if (member.ended && this.mode === "NEXT_STEP") {
+    if (member.part === "leftOut") return { observation: member.observation, reward: 0 };
+    if (member.part === "beginning" || (member.ended && this.mode === "NEXT_STEP")) {
       const { observation, info } = await member.reset(undefined, undefined);
       return { observation, reward: 0, info: info ?? {} };
     }
@@ -152,6 +192,19 @@ export class VectorEnvironment implements Described {
     const { observation, info = {} } = await member.reset(undefined, undefined);
     const ended = { final_obs: transition.observation, final_info: transition.info ?? {} };
     return { ...transition, observation, info: { ...info, ...ended } };
+  }
+
+  /** See `Hosted.takePart`. */
+  takePart(starts: MemberStarts, position: number): void {
+    for (const member of this.members) member.part = "whole";
+    for (const [index, { position: start, npRandom }] of starts) {
+      const member = this.members[index];
+      if (member === undefined) throw new Fault("INVALID_VALUE", `there is no member ${index}`);
+      if (start > position && !this.#started)
+        throw new Fault("INVALID_VALUE", "a member is left out before any reset; reset all members first");
+      if (Number(start) === position && npRandom !== undefined) member.random.restore(npRandom);
+      if (start >= position) member.part = start > position ? "leftOut" : "beginning";
+    }
   }
 
   #observations(): Value {
