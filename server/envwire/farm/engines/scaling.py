@@ -171,7 +171,7 @@ async def keep_scaled(running: Running, fleet: Fleet, scale: Scale) -> None:
     try:
         while True:
             now = time.monotonic()
-            seen = Situation(_loads(running), fleet.size, len(starting), running.waiting())
+            seen = Situation(_loads(running), fleet.size, len(starting), len(running.queue))
             fewest = scaling.to_drain(seen, now)
             if scaling.must_add(seen, now):
                 _log.info("adding a server: %s", _told(seen))

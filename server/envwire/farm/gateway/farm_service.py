@@ -10,6 +10,7 @@ import grpc
 from envwire.codec.durations import to_duration, to_seconds
 from envwire.farm.gateway.allocation.allocating import Allocator
 from envwire.farm.gateway.allocation.tickets import TicketSigner
+from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.registering import PROTOS, Registering
 from envwire.farm.gateway.registry.placement import Requirements
 from envwire.farm.gateway.registry.quotas import Quotas
@@ -35,7 +36,7 @@ class FarmService:
         quotas: The quotas of clients.
         signer: Signs tickets.
         clock: Monotonic time, in seconds.
-        waiting: Returns how many Makes wait for a slot.
+        queue: The Makes that wait for a slot.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class FarmService:
         quotas: Quotas,
         signer: TicketSigner,
         clock: Callable[[], float],
-        waiting: Callable[[], int],
+        queue: MakeQueue,
     ) -> None:
         self._access = access
         self._registering = registering
@@ -56,7 +57,7 @@ class FarmService:
         self._quotas = quotas
         self._signer = signer
         self._clock = clock
-        self._waiting = waiting
+        self._queue = queue
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """Returns the gRPC handlers."""
@@ -112,7 +113,7 @@ class FarmService:
         now = self._clock()
         self._registry.advance(now)
         servers = [_status(member, now) for member in self._registry]
-        return pb.ListServersResponse(servers=servers, waiting=self._waiting())
+        return pb.ListServersResponse(servers=servers, waiting=len(self._queue))
 
 
 SERVICE = pb.DESCRIPTOR.services_by_name["FarmService"].full_name

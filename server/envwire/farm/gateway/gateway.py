@@ -54,12 +54,12 @@ class Running(NamedTuple):
     Attributes:
         target: HOST:PORT that it is bound to.
         registry: The servers that it knows.
-        waiting: Returns how many Makes wait for a slot.
+        queue: The Makes that wait for a slot.
     """
 
     target: str
     registry: Registry
-    waiting: Callable[[], int]
+    queue: MakeQueue
 
     async def registered(self, count: int) -> None:
         """Waits until `count` servers are registered.
@@ -119,9 +119,7 @@ async def gateway(
         access, registry, routes, maker, quotas, incarnation, clock, config.max_make_bytes
     )
     registering = Registering(config, access, registry, registrations, signer, incarnation, clock)
-    farm = FarmService(
-        access, registering, registry, allocator, quotas, signer, clock, queue.__len__
-    )
+    farm = FarmService(access, registering, registry, allocator, quotas, signer, clock, queue)
     admin = AdminService(access, registry, registrations)
     server = grpc.aio.server(options=options(config))
     server.add_generic_rpc_handlers(
@@ -135,7 +133,7 @@ async def gateway(
         await health.set(health_pb2.HealthCheckResponse.SERVING)
         async with http_port(config, config.http_port, http_routes):
             with _rare_collections():
-                yield Running(target, registry, queue.__len__)
+                yield Running(target, registry, queue)
     finally:
         await upkeep.stop()
         await server.stop(_STOP_GRACE_SECONDS)
@@ -164,7 +162,7 @@ def _http_routes(
     from envwire.farm.gateway.metrics import GatewayMetrics
     from envwire.server._front.http.operations import operations
 
-    metrics = GatewayMetrics(registry, tally, allocator, queue.__len__, clock)
+    metrics = GatewayMetrics(registry, tally, allocator, queue, clock)
     return operations(access, lambda: True, metrics)
 
 

@@ -10,6 +10,7 @@ from prometheus_client.registry import Collector
 
 from envwire.codec.state_names import state_name
 from envwire.farm.gateway.allocation.allocating import Allocator
+from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.registry.registry import Registry
 from envwire.farm.gateway.registry.states import State
 from envwire.server._front.http.families import counter, gauge, gauges, makes, version
@@ -23,7 +24,7 @@ class GatewayMetrics(Collector):
         registry: The servers.
         tally: Counts of the Makes that passed through the gateway.
         allocator: Counts of the slots that were allocated.
-        waiting: Returns how many Makes wait for a slot.
+        queue: The Makes that wait for a slot.
         clock: Monotonic time, in seconds.
     """
 
@@ -32,13 +33,13 @@ class GatewayMetrics(Collector):
         registry: Registry,
         tally: Tally,
         allocator: Allocator,
-        waiting: Callable[[], int],
+        queue: MakeQueue,
         clock: Callable[[], float],
     ) -> None:
         self._registry = registry
         self._tally = tally
         self._allocator = allocator
-        self._waiting = waiting
+        self._queue = queue
         self._clock = clock
 
     def collect(self) -> Iterator[Metric]:
@@ -59,7 +60,7 @@ class GatewayMetrics(Collector):
             "Free slots of servers that take Makes.",
             sum(each.capacity - each.load for each in free),
         )
-        yield gauge("makes_waiting", "Makes that wait for a free slot.", self._waiting())
+        yield gauge("makes_waiting", "Makes that wait for a free slot.", len(self._queue))
         text = "Slots that were allocated, for Makes with a ticket at the servers."
         yield counter("slots_allocated", text, self._allocator.allocated)
         yield counter(

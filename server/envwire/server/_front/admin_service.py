@@ -74,14 +74,14 @@ class AdminService:
 
 def _summary(session: SessionRecord, now: float) -> pb.SessionSummary:
     seen = session.counters
-    attached = session.activity.streams > 0 or session.activity.busy
+    idle = 0.0 if session.activity.attached else now - session.activity.lease_runs_from
     return pb.SessionSummary(
         session_id=session.id,
         env_id=session.env_id,
         client=session.owner,
         state=_state(session),
         age=to_duration(now - session.began),
-        idle=to_duration(0.0 if attached else max(0.0, now - session.activity.lease_runs_from)),
+        idle=to_duration(max(0.0, idle)),
         lease=to_duration(session.activity.lease),
         process_id=session.process.pid,
         requests=seen.requests,

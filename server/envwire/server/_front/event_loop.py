@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import resource
 import signal
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from envwire.server._ipc.allocation import keep_freed_memory, use_one_heap
-from envwire.server._ipc.hidden_memory import hide_memory
 from envwire.server._ipc.orphans import inherit_orphans
 
 T = TypeVar("T")
+_PR_SET_DUMPABLE = 4
 
 
 def run_loop(main: Coroutine[Any, Any, None]) -> None:
     """Runs a coroutine in uvloop if installed, which relays a fifth faster, else in asyncio's own loop."""
-    hide_memory()
+    _hide_memory()
     inherit_orphans()
     use_one_heap()
     keep_freed_memory()
@@ -27,6 +28,11 @@ def run_loop(main: Coroutine[Any, Any, None]) -> None:
         asyncio.run(main)
     else:
         uvloop.run(main)
+
+
+def _hide_memory() -> None:
+    """Hides memory and descriptors, with keys and secrets, from the user's other processes; disables core dumps."""
+    ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def stop_on_signals() -> asyncio.Event:

@@ -30,8 +30,8 @@ from envwire.server._front.makes.warm_pool import WarmPool
 from envwire.server._front.malformed import malformed
 from envwire.server._front.notices import Notices
 from envwire.server._front.observing.service import ObserveService
+from envwire.server._front.relay import relay
 from envwire.server._front.reloading import Reloading
-from envwire.server._front.session_service import SessionService
 from envwire.server._front.sessions.stream import Stream
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._front.upkeep import Upkeep
@@ -57,6 +57,7 @@ class Front:
     Attributes:
         access: Identifies clients.
         notices: Notices that are sent with answers.
+        control_service: Serves requests that need no session process.
         admin_service: Serves the operator.
         observe_service: Serves watchers.
         drain_order: The order to drain and stop the server.
@@ -85,9 +86,8 @@ class Front:
         makes = DirectMakes(access, self.exchange, config.max_make_bytes)
         self._direct = DirectListener(config, sessions, makes)
         self._direct.start()
-        self._session_service = SessionService(sessions)
         self._reloading = Reloading(groups[""], sessions) if config.dev else None
-        self._control_service = ControlService(
+        self.control_service = ControlService(
             config,
             groups.loaded,
             sessions,
@@ -104,7 +104,7 @@ class Front:
         self._upkeep = Upkeep(clock, access, admission, sessions, self._sweep)
 
     def _sweep(self) -> None:
-        self._control_service.sweep()
+        self.control_service.sweep()
         self._warm_pool.sweep()
 
     @classmethod
@@ -179,7 +179,7 @@ class Front:
         if parts := addressed(raw):
             client.check(named := REQUESTS.kind(raw))
             header = parts.parse_header()
-            return await self._session_service.relay(named, header, parts.request, stream)
+            return await relay(self._sessions, named, header, parts.request, stream)
         check_size(raw, self._max_make_bytes)
         request = pb.InteractRequest.FromString(raw)
         kind = request.WhichOneof("request")
@@ -188,8 +188,8 @@ class Front:
         client.check(kind)
         body = getattr(request, kind)
         if kind in SESSION_REQUESTS:
-            return await self._session_service.relay(kind, body.header, without_header(raw), stream)
-        reply = await self._control_service.handlers[kind](body, client)
+            return await relay(self._sessions, kind, body.header, without_header(raw), stream)
+        reply = await self.control_service.handlers[kind](body, client)
         if kind == "make" and stream is not None and reply.HasField("make"):
             stream.use(self._sessions.find(reply.make.session_id, reply.make.secret))
         return reply.SerializeToString()

@@ -134,7 +134,7 @@ def fleet(monkeypatch: pytest.MonkeyPatch) -> Fleet:
 def scaled(fleet: Fleet, scale: Scale) -> None:
     async def registered_at(_: str) -> None: ...
 
-    running: Any = SimpleNamespace(registry=(), waiting=lambda: 0, registered_at=registered_at)
+    running: Any = SimpleNamespace(registry=(), queue=(), registered_at=registered_at)
     with pytest.raises(asyncio.CancelledError):
         asyncio.run(keep_scaled(running, fleet, scale))
 

@@ -18,6 +18,7 @@ import grpc.aio
 
 from envwire.codec.durations import to_seconds
 from envwire.farm.v1 import farm_pb2
+from envwire.server._auth.client import TRUSTED
 from envwire.server._front.farm.admin_orders import AdminOrders, gateway_client
 from envwire.server._front.farm.fingerprint import fingerprint
 from envwire.server._front.farm.tunnelling import carry_connection
@@ -200,10 +201,8 @@ class Joiner:
         return grpc.aio.secure_channel(gateway, self._tls, _OPTIONS)
 
     async def _hello(self) -> farm_pb2.ServerHello:
-        request = pb.InteractRequest(list_environments=pb.ListEnvironmentsRequest())
-        listed = pb.InteractResponse.FromString(
-            await self._front.exchange(request.SerializeToString())
-        )
+        control = self._front.control_service
+        listed = await control.list_environments(pb.ListEnvironmentsRequest(), TRUSTED)
         info = await self._info()
         return farm_pb2.ServerHello(
             server_id=self._name,
@@ -218,9 +217,9 @@ class Joiner:
         )
 
     async def _info(self) -> pb.GetServerInfoResponse:
-        request = pb.InteractRequest(get_server_info=pb.GetServerInfoRequest())
-        raw = await self._front.exchange(request.SerializeToString())
-        return pb.InteractResponse.FromString(raw).get_server_info
+        asked = pb.GetServerInfoRequest()
+        answer = await self._front.control_service.get_server_info(asked, TRUSTED)
+        return answer.get_server_info
 
     async def _obey(self, call: Any, writing: asyncio.Lock, admin: AdminOrders) -> None:
         """Executes the gateway's orders until it ends the registration."""

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from envwire.observe.v1 import observe_pb2 as pb
 from envwire.server._front.observing.timeline import timeline
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._ipc.pictures import Picture
@@ -21,25 +22,16 @@ class Ended:
     """A session that has ended.
 
     Attributes:
-        number: Its number among the server's ended sessions.
-        began: When it began, by the server's clock, in seconds.
-        ended: When it ended, likewise.
-        steps: Number of known steps; those after the last look at a process that died are missing.
+        summary: What every watcher is told about it.
         exit_status: Exit status of its process, as text; empty if unknown.
+        events: Its latest events, with their times by the server's clock.
+        output: The last output of its process.
         picture: The last picture that was taken.
         last: Its final counters.
         episodes: Its last episodes.
     """
 
-    number: int
-    session_id: str
-    env_id: str
-    client: str
-    began: float
-    ended: float
-    reason: str
-    message: str
-    steps: int
+    summary: pb.SessionEnd
     exit_status: str
     events: tuple[tuple[float, str], ...]
     output: str
@@ -49,9 +41,14 @@ class Ended:
 
 
 class History:
-    """The latest ended sessions."""
+    """The latest ended sessions.
 
-    def __init__(self) -> None:
+    Args:
+        began: When the server began, by its clock, in seconds.
+    """
+
+    def __init__(self, began: float) -> None:
+        self._began = began
         self._ended: OrderedDict[str, Ended] = OrderedDict()
         self._detailed: OrderedDict[str, Ended] = OrderedDict()
         self.count = 0
@@ -68,15 +65,16 @@ class History:
             return
         self.count += 1
         ended = Ended(
-            number=self.count,
-            session_id=session.id,
-            env_id=session.env_id,
-            client=session.owner,
-            began=session.began,
-            ended=now,
-            reason=reason.reason.value,
-            message=reason.message,
-            steps=session.steps,
+            pb.SessionEnd(
+                session_id=session.id,
+                env_id=session.env_id,
+                client=session.owner,
+                began=session.began - self._began,
+                ended=now - self._began,
+                reason=reason.reason.value,
+                message=reason.message,
+                steps=session.steps,  # those after the last poll of a process that died are missing
+            ),
             exit_status=reason.metadata.get("exit_status", ""),
             events=timeline(session),
             output=reason.output or session.output,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from envwire.observe.v1 import observe_pb2 as pb
-from envwire.server._front.observing.history import Ended, History
+from envwire.server._front.observing.history import History
 from envwire.server._front.sessions.life import Life
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
@@ -55,13 +55,13 @@ class Rounds:
         status: pb.ServerStatus | None = self._status()
         changed = self._changed(sees)
         told = self._history.since(self._ends_told)
-        ended = iter([each for each in told if sees(each.client)])
+        ended = iter([each for each in told if sees(each.summary.client)])
         self._ends_told = self._history.count
         complete = False
         while not complete:
             response = pb.WatchResponse(
                 sessions=list(islice(changed, MAX_PER_MESSAGE)),
-                ended=[session_end(each, self._began) for each in islice(ended, MAX_PER_MESSAGE)],
+                ended=[each.summary for each in islice(ended, MAX_PER_MESSAGE)],
             )
             complete = max(len(response.sessions), len(response.ended)) < MAX_PER_MESSAGE
             response.complete = complete
@@ -120,20 +120,6 @@ def session_counters(seen: Counters) -> pb.SessionStatus:
         replayed=seen.replayed,
         epoch=min(seen.epoch, _LARGEST),
         loss=loss_reason(seen.loss) if seen.epoch else "",
-    )
-
-
-def session_end(ended: Ended, began: float) -> pb.SessionEnd:
-    """Describes the end of a session."""
-    return pb.SessionEnd(
-        session_id=ended.session_id,
-        env_id=ended.env_id,
-        client=ended.client,
-        began=ended.began - began,
-        ended=ended.ended - began,
-        reason=ended.reason,
-        message=ended.message,
-        steps=ended.steps,
     )
 
 

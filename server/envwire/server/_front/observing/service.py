@@ -23,7 +23,6 @@ from envwire.server._front.observing.history import Ended, History
 from envwire.server._front.observing.rounds import (
     Rounds,
     session_counters,
-    session_end,
     session_status,
 )
 from envwire.server._front.observing.timeline import timeline
@@ -66,7 +65,7 @@ class ObserveService:
         self._clock = clock
         self._admission = admission
         self._began = clock()
-        self._history = History()
+        self._history = History(self._began)
         sessions.on_end = lambda session: self._history.note(session, clock())
         self._cameras = Cameras()
         self._watchers = Audience(MAX_WATCHERS)
@@ -103,7 +102,7 @@ class ObserveService:
             response.session.CopyFrom(status)
             events, last = timeline(found), found.episodes
         else:
-            response.end.CopyFrom(session_end(found, self._began))
+            response.end.CopyFrom(found.summary)
             response.last.CopyFrom(session_counters(found.last))
             events, last = found.events, found.episodes
             if found.exit_status.lstrip("-").isdigit():
@@ -129,7 +128,7 @@ class ObserveService:
         self._check_theirs(identify(), session)
         self._check_pictures(session)
         if isinstance(session, Ended):
-            raise FaultError(Reason(session.reason), session.message)
+            raise FaultError(Reason(session.summary.reason), session.summary.message)
         with self._picture_watchers.joined():
             async with aclosing(self._cameras.watch(session)) as pictures:
                 async for picture in pictures:
@@ -157,7 +156,7 @@ class ObserveService:
             FaultError: SCOPE_MISSING.
         """
         everybody = self._config.watch_others or Scope.ADMIN in client.scopes
-        owner = session.owner if isinstance(session, SessionRecord) else session.client
+        owner = session.owner if isinstance(session, SessionRecord) else session.summary.client
         if not everybody and not client.owns(owner):
             raise FaultError(
                 Reason.SCOPE_MISSING,

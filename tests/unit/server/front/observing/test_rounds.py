@@ -43,7 +43,7 @@ def everybody(_: str) -> bool:
 
 def rounds(sessions: list[Session], history: History | None = None) -> Rounds:
     table: Any = sessions
-    return Rounds(table, history or History(), pb.ServerStatus, began=1.0, frames=True)
+    return Rounds(table, history or History(1.0), pb.ServerStatus, began=1.0, frames=True)
 
 
 def test_a_round_comes_in_bounded_parts() -> None:
@@ -67,7 +67,7 @@ def test_after_the_first_round_only_changes_are_told() -> None:
 
 
 def test_sessions_and_ends_of_others_are_hidden() -> None:
-    history = History()
+    history = History(1.0)
     for number in (1, 2):
         ended: Any = Ended(number)
         ended.owner = f"token {number}"
@@ -79,7 +79,7 @@ def test_sessions_and_ends_of_others_are_hidden() -> None:
 
 
 def test_ends_are_told_once() -> None:
-    history = History()
+    history = History(1.0)
     told = rounds([], history)
     ended: Any = Ended(1)
     history.note(ended, now=3.0)
