@@ -1,0 +1,113 @@
+"""Sessions of one server ask the gateway together whether it is dead."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from envwire.client import Credentials
+from envwire.client._drivers.this_process import THIS_PROCESS
+from envwire.client._recovery import gateway_detector
+from envwire.client._recovery.gateway_detector import GatewayDetector
+from envwire.v1 import environment_pb2 as pb
+
+
+class Gateway:
+    """A gateway that answers once it may, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.dead = False
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+        self.is_asked = threading.Event()
+        self.asked: list[str] = []
+
+    def session(self, name: str, run: str = "run", token: str | None = None) -> GatewayDetector:
+        servers: Any = SimpleNamespace(
+            options=SimpleNamespace(credentials=token and Credentials(token=token)),
+            is_server_dead=self.is_server_dead,
+        )
+        made = pb.MakeResponse(session_id=name, incarnation=run)
+        return GatewayDetector(servers, "gateway:1", made)
+
+    def is_server_dead(self, target: str, session_id: str, silent: bool) -> bool:
+        self.asked.append(session_id)
+        self.is_asked.set()
+        assert self.may_answer.wait(10.0)
+        return self.dead
+
+
+@pytest.fixture
+def gateway() -> Gateway:
+    return Gateway()
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An answer stays fresh for ever."""
+    monkeypatch.setattr(gateway_detector, "_FRESH_SECONDS", 1e9)
+
+
+def test_sessions_that_ask_at_the_same_time_ask_once(gateway: Gateway) -> None:
+    sessions = [gateway.session(str(number)) for number in range(8)]
+    gateway.may_answer.clear()
+    gateway.dead = True
+    with ThreadPoolExecutor(8) as pool:
+        asking = [pool.submit(each.ask, False) for each in sessions]
+        assert gateway.is_asked.wait(10.0)
+        gateway.may_answer.set()
+        assert all(each.result(10.0) for each in asking)
+    assert len(gateway.asked) == 1
+    assert all(each.known for each in sessions)
+
+
+@pytest.mark.usefixtures("fresh")
+def test_an_answer_serves_the_other_sessions_of_its_server_only(gateway: Gateway) -> None:
+    one, other = gateway.session("one"), gateway.session("other")
+    elsewhere = gateway.session("elsewhere", run="another run")
+    stranger = gateway.session("stranger", token="token")
+    assert not any(each.ask(False) for each in (one, other, elsewhere, stranger, one))
+    assert gateway.asked == ["one", "elsewhere", "stranger"]
+
+
+def test_an_old_answer_serves_nobody(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_detector, "_FRESH_SECONDS", -1.0)
+    one, other = gateway.session("one"), gateway.session("other")
+    assert not one.ask(False)
+    gateway.dead = True
+    assert other.ask(False)
+    assert one.ask(False)
+    assert gateway.asked == ["one", "other"]
+
+
+@pytest.mark.usefixtures("fresh")
+def test_a_forked_child_asks_for_itself(gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
+    parents = gateway.session("parent")
+    parents.ask(False)
+    monkeypatch.setattr(THIS_PROCESS, "pid", -1)
+    gateway.session("child").ask(False)
+    assert gateway.asked == ["parent", "child"]
+
+
+def test_nothing_is_kept_of_sessions_that_ended(gateway: Gateway) -> None:
+    gc.collect()
+    before = len(gateway_detector._inquiries)
+    sessions = [gateway.session(str(number), run=f"run {number}") for number in range(8)]
+    assert len(gateway_detector._inquiries) == before + 8
+    sessions.clear()
+    gc.collect()
+    assert len(gateway_detector._inquiries) == before
+
+
+@pytest.mark.usefixtures("fresh")
+def test_that_the_server_is_silent_is_told_even_so(gateway: Gateway) -> None:
+    one, other = gateway.session("one"), gateway.session("other")
+    assert not one.ask(False)
+    assert not other.ask(True)
+    assert not one.ask(False)
+    assert gateway.asked == ["one", "other"]
