@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -13,9 +12,9 @@ from envwire.conformance.client import SCENARIOS, Scenario
 from envwire.conformance.client.runner import ClientRunner
 from envwire.conformance.suite.runner import Outcome
 from envwire.server.cli._app import app
+from tests.protocol_ids import IDS
 
 DRIVER = [sys.executable, "-W", "ignore", "-m", "tests.conformance.drivers.python_driver"]
-IDS = (Path(__file__).parents[2] / "docs" / "protocol-ids.txt").read_text("utf-8").split()
 #: Of each transport, what the default run plays: a cut, an error, an oddity.
 FEW = (
     "cuts.a-step-whose-answer-was-lost-is-repeated",
