@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 FIGURES, PAGE = HERE / "support.json", HERE.parents[1] / "docs" / "support.md"
 TRANSPORTS = ("unary", "stream", "direct")
 #: Profiles that need a configuration of their own.
-CONFIGURED = ("auth", "tls", "drain")
+CONFIGURED = ("auth", "tls", "operator", "drain")
 #: Passed and made, by profile or transport.
 Row = dict[str, list[int]]
 

@@ -34,7 +34,9 @@ from tests.secured import certificates
 NAMES = sorted({name for mutant in MUTANTS for name in mutant.caught_by})
 #: Those that wait for long; `make test-conformance` runs them.
 SLOW = [
-    mutant for mutant in MUTANTS if any(name.startswith("leases.") for name in mutant.caught_by)
+    mutant
+    for mutant in MUTANTS
+    if any(name.startswith(("leases.", "frames.who-does")) for name in mutant.caught_by)
 ]
 
 del (

@@ -73,13 +73,12 @@ def _runner(
     seed: int,
 ) -> Runner:
     from envwire.conformance.configuration import read_configuration, read_patterns
-    from envwire.conformance.raw import Access
     from envwire.conformance.suite import Selection
     from envwire.conformance.suite.runner import Runner
     from envwire.conformance.suite.selection import PROFILES
 
     try:
-        given = read_configuration(config)
+        given = read_configuration(config, target)
         known = (*given.known_failing, *read_patterns(known_failing))
     except (OSError, ValueError) as error:
         stop(str(error), USAGE)
@@ -87,9 +86,7 @@ def _runner(
     if unknown := set(profiles) - PROFILES.keys():
         stop(f"no profile {', '.join(sorted(unknown))}; there are {', '.join(PROFILES)}", USAGE)
     return Runner(
-        Access(
-            target, given.token, given.ca, given.cert, given.key, given.observe_token, given.stop
-        ),
+        given.access,
         Selection(profiles, tuple(run or ()), (*given.skip, *(skip or ()))),
         known,
         seed,

@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf import json_format
 
-from envwire.client import RemoteEnv, RemoteError
+from envwire.client import Credentials, RemoteEnv, RemoteError
 from envwire.codec import decode_value, encode_value, envwire_family
 from envwire.envs import error
 from envwire.v1.values_pb2 import Value
@@ -40,10 +40,18 @@ class Driver:
 
     env: RemoteEnv | None = None
 
-    def make(self, target: str, env_id: str, transport: str, lease: float | None = None) -> Any:
+    def make(
+        self,
+        target: str,
+        env_id: str,
+        transport: str,
+        lease: float | None = None,
+        ca: str | None = None,
+    ) -> Any:
         self.close()
         chosen = None if transport == "auto" else transport
-        self.env = RemoteEnv(target, env_id, transport=chosen, lease=lease)
+        trusted = Credentials(ca=ca) if ca else None
+        self.env = RemoteEnv(target, env_id, transport=chosen, lease=lease, credentials=trusted)
         return {}
 
     def reset(self, seed: int | None = None, options: Any = None) -> Any:

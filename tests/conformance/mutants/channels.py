@@ -44,6 +44,11 @@ class FramesAreNotBounded(Behaviour):
     bounds_frames = False
 
 
+@caught_by("frames.who-does-not-read-loses-the-channel[direct]")
+class WaitsForWhoDoesNotRead(Behaviour):
+    send_seconds = None
+
+
 @caught_by("streams.an-error-does-not-end-the-stream[stream]")
 class ErrorEndsTheStream(Behaviour):
     answers_errors = False

@@ -9,6 +9,7 @@
 
 #include "envwire/envwire.hpp"
 #include "envwire/v1/values.pb.h"
+#include "secured.h"
 
 namespace {
 
@@ -87,6 +88,7 @@ class Player {
                                                                 {"direct", TransportKind::kDirect}};
     ConnectOptions connect;
     connect.transport = kKinds.at(fields.at("transport").string_value());
+    if (fields.contains("ca")) connect.tls = Tls{Contents(fields.at("ca").string_value()), "", "", ""};
     MakeOptions options;
     if (fields.contains("lease")) options.lease = fields.at("lease").number_value();
     env_ = Env::Make(fields.at("target").string_value(), fields.at("env_id").string_value(), options, connect);

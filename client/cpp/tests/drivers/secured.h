@@ -14,10 +14,12 @@ inline std::string Variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-inline std::string FileNamedBy(const char* variable) {
-  std::ifstream file(Variable(variable));
+inline std::string Contents(const std::string& path) {
+  std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
+
+inline std::string FileNamedBy(const char* variable) { return Contents(Variable(variable)); }
 
 inline std::string Token() { return Variable("ENVWIRE_TOKEN"); }
 

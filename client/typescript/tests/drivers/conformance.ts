@@ -1,5 +1,6 @@
 /** The driver for `envwire conformance-client`: lines of JSON in, lines of JSON out; docs/conformance.md describes them. */
 
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { setTimeout } from "node:timers/promises";
 import { fromBinary, fromJson, type JsonValue, toBinary, toJson } from "@bufbuild/protobuf";
@@ -20,6 +21,7 @@ interface Line {
   transport: "auto" | "unary" | "stream" | "direct";
   env_id: string;
   lease?: number;
+  ca?: string;
   seed?: number;
   options?: JsonValue;
   action: JsonValue;
@@ -45,9 +47,10 @@ function made(): RemoteEnv {
 
 const DO: Record<string, (line: Line) => Promise<object>> = {
   close,
-  async make({ target, transport, env_id, lease }) {
+  async make({ target, transport, env_id, lease, ca }) {
     await close();
-    env = await connect(target, { transport }).make(env_id, lease === undefined ? {} : { lease });
+    const tls = ca === undefined ? undefined : { ca: readFileSync(ca) };
+    env = await connect(target, { transport, tls }).make(env_id, lease === undefined ? {} : { lease });
     return {};
   },
   async reset({ seed, options }) {

@@ -3,6 +3,23 @@
 from __future__ import annotations
 
 from envwire.conformance.client.scenario import SCENARIOS, Scenario, Stage
-from envwire.conformance.client.scenarios import cuts, errors, faithful, leases, oddities
+from envwire.conformance.client.scenarios import (
+    certificates,
+    cuts,
+    errors,
+    faithful,
+    leases,
+    oddities,
+)
 
-__all__ = ["SCENARIOS", "Scenario", "Stage", "cuts", "errors", "faithful", "leases", "oddities"]
+__all__ = [
+    "SCENARIOS",
+    "Scenario",
+    "Stage",
+    "certificates",
+    "cuts",
+    "errors",
+    "faithful",
+    "leases",
+    "oddities",
+]

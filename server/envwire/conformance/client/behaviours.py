@@ -195,6 +195,33 @@ class Addressing(Behaviour):
         return response
 
 
+class Certified(Counting):
+    """Has a certificate for 127.0.0.1, and counts the requests to make an environment."""
+
+    kind, tls = "make", True
+
+
+class CertifiedElsewhere(Certified):
+    """Has that certificate at another address."""
+
+    host = "127.0.0.2"
+
+
+class Pointing(Behaviour):
+    """Names a module of Python that prints when it is imported, as the place of the environment and a wrapper."""
+
+    ENTRY_POINT = "this:s"
+
+    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+        """Changes the specification in the answer to a Make."""
+        response = via.forward(request)
+        if response.HasField("make"):
+            spec = response.make.spec
+            spec.entry_point = spec.vector_entry_point = self.ENTRY_POINT
+            spec.additional_wrappers.add(name="s", entry_point=self.ENTRY_POINT)
+        return response
+
+
 class Splitting(Behaviour):
     """Sends the frames of direct channels in pieces of seven bytes."""
 

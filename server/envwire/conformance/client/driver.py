@@ -65,7 +65,11 @@ class Driver:
                 f"an answer of the driver within {_SECONDS:g} s, not {error!r}"
             ) from None
         trace.received("driver", answer.strip())
-        return _read_answer(answer)
+        try:
+            return _read_answer(answer)
+        except FailedError:
+            self.stop()  # later lines would be taken for answers to later commands
+            raise
 
     @property
     def alive(self) -> bool:

@@ -29,6 +29,7 @@ class Stage:
         transport: The transport that the client has to use.
         behaviour: How the server misbehaves.
         trace: Records what was sent and received.
+        ca: PEM file of the authority to trust; None for a server without TLS.
     """
 
     driver: Driver
@@ -36,6 +37,7 @@ class Stage:
     transport: str
     behaviour: Behaviour
     trace: Trace
+    ca: str | None = None
 
     def ask(self, what: str, **fields: Any) -> Mapping[str, Any]:
         """Sends the driver a command that has to succeed.
@@ -68,7 +70,8 @@ class Stage:
     def making(self, name: str = "Counter", **options: Any) -> dict[str, Any]:
         """Returns the fields of the command that makes an environment."""
         env_id = f"Conformance/{name}-v0"
-        return {"target": self.target, "transport": self.transport, "env_id": env_id, **options}
+        fields = {"target": self.target, "transport": self.transport, "env_id": env_id}
+        return {**fields, **({"ca": self.ca} if self.ca else {}), **options}
 
     def reset(self, seed: int | None = None, options: ValueMap | None = None) -> Value:
         """Resets, and returns the info."""

@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from envwire.conformance.proxy.behaviour import Behaviour, CutError, Forward, Via
-from envwire.conformance.proxy.proxy import Proxy
+from envwire.conformance.proxy.proxy import Certificate, Proxy
 
-__all__ = ["Behaviour", "CutError", "Forward", "Proxy", "Via"]
+__all__ = ["Behaviour", "Certificate", "CutError", "Forward", "Proxy", "Via"]

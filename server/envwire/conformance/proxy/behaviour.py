@@ -42,6 +42,9 @@ class Behaviour:
         bounds_frames: Whether a client's frames are limited in size, and may have neither attachments nor a slot.
         holds_sessions: Whether an open stream or direct channel keeps its sessions alive.
         answers_errors: Whether a stream goes on after an error.
+        host: Address of the proxy's gRPC port.
+        tls: Whether that port speaks TLS.
+        send_seconds: Longest time that a frame takes on a direct channel, in seconds; None for any.
     """
 
     closes_earlier_channels = True
@@ -52,6 +55,9 @@ class Behaviour:
     bounds_frames = True
     holds_sessions = True
     answers_errors = True
+    host = "127.0.0.1"
+    tls = False
+    send_seconds: float | None = 30.0
 
     def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
         """Returns the answer to a request.

@@ -82,7 +82,6 @@ class DirectPort:
         header = self._hello(connection)
         if header is None:
             return
-        connection.settimeout(None)
         via, held = self._backend.held("direct")
         try:
             # The server behind keeps a session for a stream that used it.
@@ -172,8 +171,10 @@ class DirectPort:
         return self._backend.behaviour.serve(request, via)
 
     def _send(self, connection: socket.socket, message: Message) -> None:
+        connection.settimeout(self._backend.behaviour.send_seconds)
         for piece in self._backend.behaviour.frames(frame(message)):
             connection.sendall(piece)
+        connection.settimeout(None)
 
 
 def _lost(response: pb.InteractResponse) -> bool:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from concurrent import futures
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -20,18 +22,36 @@ if TYPE_CHECKING:
 _THREADS = 64
 
 
+@dataclass(frozen=True)
+class Certificate:
+    """A certificate of a proxy.
+
+    Attributes:
+        ca: PEM file of the authority that issued it.
+        cert: The certificate, as PEM.
+        key: Its key, as PEM.
+    """
+
+    ca: Path
+    cert: bytes
+    key: bytes
+
+
 class Proxy:
     """A server on loopback that forwards requests to another server; runs during a `with` block.
 
     Args:
         behind: HOST:PORT of the other server.
         behaviour: What the proxy does to requests and answers.
+        certificate: That of its gRPC port, where the behaviour asks for TLS.
 
     Attributes:
         target: HOST:PORT of the proxy.
     """
 
-    def __init__(self, behind: str, behaviour: Behaviour) -> None:
+    def __init__(
+        self, behind: str, behaviour: Behaviour, certificate: Certificate | None = None
+    ) -> None:
         self._backend = Backend(behind, behaviour)
         self._direct = DirectPort(self._backend)
         self._backend.direct_port = self._direct.port
@@ -44,7 +64,13 @@ class Proxy:
                 ("grpc.so_reuseport", 0),
             ],
         )
-        self.target = f"127.0.0.1:{self._server.add_insecure_port('127.0.0.1:0')}"
+        address = f"{behaviour.host}:0"
+        if behaviour.tls and certificate is not None:
+            credentials = grpc.ssl_server_credentials([(certificate.key, certificate.cert)])
+            port = self._server.add_secure_port(address, credentials)
+        else:
+            port = self._server.add_insecure_port(address)
+        self.target = f"{behaviour.host}:{port}"
 
     def __enter__(self) -> Self:
         self._direct.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envwire.conformance.raw.access import Access
+from envwire.conformance.raw.access import Access, Operator
 from envwire.conformance.raw.answers import Answer
 from envwire.conformance.raw.direct_link import DirectLink
 from envwire.conformance.raw.grpc_links import Grpc, StreamLink, UnaryLink
@@ -15,6 +15,7 @@ __all__ = [
     "DirectLink",
     "Grpc",
     "Link",
+    "Operator",
     "Session",
     "StreamLink",
     "Trace",

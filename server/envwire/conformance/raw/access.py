@@ -1,4 +1,4 @@
-"""How a check reaches the server: address, token and certificates, and how it stops it."""
+"""How a check reaches the server: address, token and certificates; and what the server's operator did for it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import grpc
+
+
+@dataclass(frozen=True)
+class Operator:
+    """What the server's operator did for the checks of what operators decide; empty for what was not done.
+
+    Attributes:
+        lists: Whether the server has the terms of a public address, with the lists that docs/conformance.md names.
+        sessions_per_client: Most sessions of one client; at least 2.
+        makes_per_minute: Most `Make` of one client in a minute; at least 20.
+        recordings: The directory in which the server records sessions.
+        withdraw: Command that withdraws `withdrawn_token`.
+        withdrawn_token: A token of another client than the run's.
+    """
+
+    lists: bool = False
+    sessions_per_client: int = 0
+    makes_per_minute: int = 0
+    recordings: str = ""
+    withdraw: str = ""
+    withdrawn_token: str = ""
 
 
 @dataclass(frozen=True)
@@ -21,6 +42,7 @@ class Access:
         cert: PEM file of the client's certificate; empty for none.
         key: PEM file of its key.
         stop: Command that tells the server to stop; empty for none.
+        operator: What its operator did.
     """
 
     target: str
@@ -30,6 +52,7 @@ class Access:
     key: str = ""
     observe_token: str = ""
     stop: str = ""
+    operator: Operator = Operator()
 
     @property
     def host(self) -> str:

@@ -9,6 +9,7 @@ import grpc
 
 from envwire.conformance.outcomes import FailedError, SkippedError
 from envwire.conformance.patterns import fits
+from envwire.conformance.raw import Operator
 from envwire.conformance.suite.checks import CHECKS, Check
 from envwire.conformance.suite.scene import Scene
 
@@ -57,6 +58,7 @@ PROFILES: Mapping[str, Callable[[Scene], bool]] = {
     "ops": _has_health,
     "auth": lambda scene: bool(scene.access.token),
     "tls": lambda scene: bool(scene.access.ca),
+    "operator": lambda scene: scene.access.operator != Operator(),
     "drain": lambda scene: bool(scene.access.stop),
 }
 

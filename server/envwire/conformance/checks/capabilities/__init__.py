@@ -13,6 +13,7 @@ from envwire.conformance.checks.capabilities import (  # isort: skip
     member_replays,
     health,
     access,
+    operators,
     draining,
 )
 
@@ -24,6 +25,7 @@ __all__ = [
     "health",
     "member_replays",
     "np_random",
+    "operators",
     "replays",
     "saved_states",
     "vector_members",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 
 from envwire.codec import Reason
-from envwire.conformance.outcomes import expect, expect_equal
+from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Answer, DirectLink, Session
 from envwire.conformance.raw.direct_link import HEADER, frame
 from envwire.conformance.raw.values import int64s, integer, sequence
@@ -13,6 +14,8 @@ from envwire.conformance.suite import Scene, cases, check
 from envwire.v1.values_pb2 import Tensor
 
 _DIRECT = ("direct",)
+#: Bytes of an answer that no kernel buffers, and a pause that is longer than the allowed one, in seconds.
+_MUCH, _PAUSE = 12_000_000, 33.0
 _SIZES = {str(size): size for size in (0, 1, 4095, 4096, 4097, 65_535, 65_536, 1_000_000)}
 
 
@@ -113,6 +116,20 @@ def a_frame_that_may_not_be_ends_the_channel(scene: Scene, header: bytes) -> Non
     expect(link.ended(scene.seconds), "the end of the channel")
     session.link = scene.direct(session.made)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
+
+
+@check("BOUND-4 SEQUENCE-9", over=_DIRECT)
+def who_does_not_read_loses_the_channel(scene: Scene) -> None:
+    """The channel of a client that reads nothing for 30 s inside an answer is closed; the session keeps the answer."""
+    if scene.info.max_message_bytes < _MUCH + 2**20:
+        raise SkippedError("max_message_bytes is below 13 MB")
+    session = _big(scene)
+    step = session.request("step", action=integer(_MUCH))
+    _attached(session).send(step)
+    time.sleep(_PAUSE)
+    expect(not _attached(session).answers_in_frames(), "the end of the channel inside the answer")
+    kept = session.send(step, scene.unary).of("step").observation.array
+    expect(kept.data == counted(_MUCH), "the kept answer over gRPC")
 
 
 @check("SEQUENCE-9 FRAME-4", over=_DIRECT)

@@ -9,6 +9,7 @@ from envwire.conformance.client.behaviours import (
     Advertising,
     Noticing,
     Odd,
+    Pointing,
     Splitting,
     Unreachable,
 )
@@ -55,4 +56,10 @@ def without_an_address_there_is_grpc(stage: Stage) -> None:
 @scenario("SESSION-23", Advertising)
 def the_address_that_answered_is_kept(stage: Stage) -> None:
     """If the advertised address does not answer, the client stays with the server that answered its Make."""
+    _played(stage)
+
+
+@scenario("VALUE-28", Pointing)
+def an_entry_point_is_not_imported(stage: Stage) -> None:
+    """Entry points in a specification name a module that prints when it is imported; the client imports nothing."""
     _played(stage)

@@ -1,0 +1,140 @@
+"""What operators decide: lists of a public address, limits of one client, recordings, withdrawn tokens."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeVar
+
+from envwire.codec import Reason
+from envwire.conformance.outcomes import FailedError, SkippedError, expect, expect_equal
+from envwire.conformance.raw import Answer, Grpc, UnaryLink
+from envwire.conformance.raw.values import entries, integer, text
+from envwire.conformance.suite import Scene, cases, check
+from envwire.v1 import environment_pb2 as pb
+from envwire.v1 import status_pb2
+from envwire.v1.values_pb2 import Value, ValueMap
+
+_T = TypeVar("_T")
+#: The longest time to wait for another Make that a check waits for, in seconds.
+_PATIENCE = 30.0
+
+
+def _told(setting: _T, name: str) -> _T:
+    """Returns what the configuration says of the operator."""
+    if not setting:
+        raise SkippedError(f"the configuration's [operator] has no {name}")
+    return setting
+
+
+_REFUSED = {
+    "name": entries(starts=text("thread")),
+    "value": entries(seconds=Value(float_value=2.0)),
+    "type": entries(seconds=text("0.5")),
+}
+
+
+@cases(_REFUSED, "SESSION-9", profile="operator")
+def an_argument_that_is_not_listed_is_refused(scene: Scene, kwargs: ValueMap) -> None:
+    """A keyword argument passes with the values that the operator listed; any other is KWARGS_NOT_ALLOWED."""
+    _told(scene.access.operator.lists, "lists")
+    scene.make("Odd", kwargs=entries(seconds=Value(float_value=0.5)))
+    scene.ask_make("Odd", kwargs=kwargs).refused(Reason.KWARGS_NOT_ALLOWED)
+
+
+@check("DRIVE-18", profile="operator")
+def an_attribute_that_is_not_listed_is_refused(scene: Scene) -> None:
+    """A listed attribute is read and set; another, or a method, is ATTRIBUTE_NOT_ALLOWED, and the session goes on."""
+    _told(scene.access.operator.lists, "lists")
+    session = scene.make()
+    session.reset(1)
+    session.ask("set_attribute", name="length", value=integer(5)).of("set_attribute")
+    answer = session.ask("get_attribute", name="length").of("get_attribute")
+    expect_equal(answer.value, integer(5), "length")
+    for refused in (
+        session.ask("get_attribute", name="sum"),
+        session.ask("set_attribute", name="sum", value=integer(9)),
+        session.ask("call_method", name="add"),
+    ):
+        refused.refused(Reason.ATTRIBUTE_NOT_ALLOWED)
+    session.step(1)
+
+
+@check("LIMIT-5", profile="operator")
+def a_client_holds_so_many_sessions(scene: Scene) -> None:
+    """One session more than a client may hold is CLIENT_LIMIT_REACHED; when one was closed there is room."""
+    most = _told(scene.access.operator.sessions_per_client, "sessions_per_client")
+    held = [scene.make() for _ in range(most)]
+    scene.ask_make().refused(Reason.CLIENT_LIMIT_REACHED)
+    held[0].close().of("close")
+    scene.make()
+
+
+@check("SESSION-36", profile="operator")
+def a_recording_is_named_and_written(scene: Scene) -> None:
+    """Make names the recording; a file of that name holds what was asked, without the session's header."""
+    directory = Path(_told(scene.access.operator.recordings, "recordings"))
+    session = scene.make("Echo")
+    name = session.made.recording
+    expect(name, "the name of a recording")
+    session.reset()
+    session.step(text("to be recorded"))
+    session.close().of("close")
+    written = list(directory.glob(f"{name}*"))
+    expect_equal(len(written), 1, f"the number of files {name}*")
+    content = written[0].read_bytes()
+    expect(b"to be recorded" in content, "the action in the recording")
+    for what, secret in (("id", session.made.session_id.encode()), ("secret", session.made.secret)):
+        expect(secret not in content, f"no {what} of the session in the recording")
+
+
+@check("BOUND-6", over=("direct",), profile="operator")
+def a_withdrawn_token_ends_its_sessions(scene: Scene) -> None:
+    """When a token is withdrawn its session and channel end; others go on."""
+    operator = scene.access.operator
+    command = _told(operator.withdraw, "withdraw")
+    token = _told(operator.withdrawn_token, "withdrawn_token")
+    kept = scene.make()
+    kept.reset(1)
+    channel = Grpc(replace(scene.access, token=token), scene.trace)
+    theirs = UnaryLink(channel)
+    make = pb.InteractRequest(make=scene.make_request())
+    session = scene.attach(scene.made(theirs.exchange(make, scene.seconds)), theirs)
+    direct = scene.direct(session.made)
+    session.link = direct
+    session.reset(1)
+    subprocess.run(shlex.split(command), check=True, timeout=scene.seconds)  # noqa: S603 - the user's own
+    expect(direct.ended(scene.seconds), "the end of the channel")
+    session.link = scene.unary  # with the token that is still good, and the session's secret
+    session.ask("step", action=integer(1)).refused(Reason.SESSION_CLOSED)
+    kept.step(1)
+    channel.close()
+
+
+@check("LIMIT-5", profile="operator")
+def a_client_makes_so_many_in_a_minute(scene: Scene) -> None:
+    """One Make more than a client may ask for in a minute is RATE_LIMITED; after the named time one is served."""
+    most = _told(scene.access.operator.makes_per_minute, "makes_per_minute")
+    answers = (_made_and_closed(scene) for _ in range(2 * most))
+    refused = next((one for one in answers if one.kind == "error"), None)
+    if refused is None:
+        raise FailedError(f"RATE_LIMITED within {2 * most} Make")
+    refused.refused(Reason.RATE_LIMITED)
+    waits: list[status_pb2.RetryInfo] = refused.details(status_pb2.RetryInfo)
+    expect(waits, "the time to wait, as RetryInfo")
+    wait = waits[0].retry_delay.ToTimedelta().total_seconds()
+    expect(
+        0 < wait <= _PATIENCE, f"a wait above zero and of at most {_PATIENCE:g} s, not {wait:g} s"
+    )
+    time.sleep(wait)
+    scene.make()
+
+
+def _made_and_closed(scene: Scene) -> Answer:
+    answer = scene.ask_make()
+    if answer.kind == "make":
+        scene.attach(answer.response.make, scene.unary).close()
+    return answer
