@@ -11,9 +11,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from envwire.conformance.checks import CHECKS
+from envwire.conformance.outcomes import FailedError, expect_equal
 from envwire.conformance.suite.selection import PROFILES
 from envwire.server import Server
 from envwire.server.cli._app import app
+from envwire.v1.values_pb2 import Value
 
 #: A check that the server passes, and one that it cannot: its environments are called otherwise.
 PASSING = "sequence.requests-are-numbered-from-one[unary]"
@@ -101,3 +103,16 @@ def test_patterns_choose_checks(checked: Server) -> None:
     assert "closing.closing-twice" not in result.output
     assert "closing.close-ends-a-session[unary]" in result.output
     assert "[stream]" not in result.output
+
+
+def test_what_was_skipped_is_counted(checked: Server, tmp_path: Path) -> None:
+    (tmp_path / "ids.toml").write_text('[environments]\nEcho = "Conformance/NoSuch-v0"\n')
+    names = ("--run", PASSING, "--run", "values.a-value-comes-back-as-it-was-sent/true[unary]")
+    result = run(checked.target, *names, "--config", str(tmp_path / "ids.toml"))
+    assert result.output.splitlines()[-1] == "envwire.v1 conforms: core 1/1 (1 skipped)"
+
+
+def test_messages_are_shown_as_json() -> None:
+    with pytest.raises(FailedError) as failed:
+        expect_equal(Value(int_value=1), Value(), "the value")
+    assert str(failed.value) == 'the value: {}, not {"intValue": "1"}'

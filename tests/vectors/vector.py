@@ -9,7 +9,7 @@ from typing import Any
 
 from google.protobuf.message import Message
 
-from envwire.conformance.raw.protojson import to_json
+from envwire.conformance.protojson import to_json
 
 FOLDER = Path(__file__).parents[2] / "protos" / "vectors"
 #: A field that no message has: number 1000, a text.

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from google.protobuf.message import Message
+
+from envwire.conformance.protojson import to_json
+
 
 class FailedError(Exception):
     """The server violates a sentence of the protocol; the text says what was expected."""
@@ -26,9 +30,14 @@ def expect(condition: object, expected: str) -> None:
 
 
 def expect_equal(found: object, expected: object, what: str) -> None:
-    """Fails the check unless two values are equal; the text names both.
+    """Fails the check unless two values are equal; the text names both, messages as ProtoJSON.
 
     Raises:
         FailedError: They differ.
     """
-    expect(found == expected, f"{what}: {expected!r}, not {found!r}")
+    if found != expected:
+        raise FailedError(f"{what}: {_shown(expected)}, not {_shown(found)}")
+
+
+def _shown(value: object) -> str:
+    return to_json(value) if isinstance(value, Message) else repr(value)

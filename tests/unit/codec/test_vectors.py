@@ -21,7 +21,7 @@ from envwire.codec import (
     envwire_family,
 )
 from envwire.codec.digests import RollingDigest
-from envwire.conformance.raw.protojson import pool
+from envwire.conformance.protojson import pool
 from envwire.v1 import direct_pb2, environment_pb2, spaces_pb2, status_pb2, values_pb2
 from tests.vectors.files import FILES
 from tests.vectors.vector import FOLDER

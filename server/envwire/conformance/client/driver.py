@@ -12,8 +12,8 @@ from typing import Any, cast
 from google.protobuf import json_format
 
 from envwire.conformance.outcomes import FailedError, SkippedError, UnreachableError
+from envwire.conformance.protojson import pool, to_json
 from envwire.conformance.raw import Trace
-from envwire.conformance.raw.protojson import pool, to_json
 from envwire.v1.values_pb2 import Value, ValueMap
 
 #: Seconds that a driver may take for one command.

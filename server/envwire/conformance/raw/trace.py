@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from google.protobuf.message import Message
 
-from envwire.conformance.raw.protojson import to_json
+from envwire.conformance.protojson import to_json
 
 #: Most lines in a report, and most characters in a line.
 _LINES, _CHARACTERS = 6, 1000

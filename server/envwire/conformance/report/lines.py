@@ -62,7 +62,7 @@ class Counts:
 
 
 def badge(counts: Counts) -> str:
-    """Returns the badge line: for each profile, how many of the checks run have passed."""
+    """Returns the badge line: for each profile, how many of the checks run have passed, and how many were skipped."""
     profiles = list(dict.fromkeys(profile for profile, _ in counts.outcomes))
     parts = [part for profile in profiles if (part := _part(counts, profile))]
     verdict = "does not conform" if counts.broken else "conforms"
@@ -76,4 +76,6 @@ def _part(counts: Counts, profile: str) -> str:
         for (name, outcome), count in counts.outcomes.items()
         if name == profile and outcome is not Outcome.SKIPPED
     )
-    return f"{profile} {passed}/{made}" if made else ""
+    skipped = counts.outcomes[profile, Outcome.SKIPPED]
+    rest = f" ({skipped} skipped)" if skipped else ""
+    return f"{profile} {passed}/{made}{rest}" if made else ""

@@ -198,7 +198,7 @@ _PADDING = b"\xc2\x3e\x80\x80\x80\x01" + bytes(2**21)
 def a_large_make_is_served_or_too_large(scene: Scene) -> None:
     """A Make of 2 MiB, and a reset with 2 MiB before its header, are served or refused as too large."""
     make = scene.make_request().SerializeToString()
-    made = scene.unary.exchange_bytes("make", _PADDING + make, scene.seconds)
+    made = scene.known(scene.unary.exchange_bytes("make", _PADDING + make, scene.seconds))
     if made.kind == "error":
         made.refused(Reason.MESSAGE_TOO_LARGE)
     else:

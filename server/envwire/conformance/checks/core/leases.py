@@ -79,7 +79,9 @@ def a_lease_is_renewed(scene: Scene) -> None:
     until = time.monotonic() + _LONGER
     while time.monotonic() < until:
         expect_equal(
-            _lease(session.ask("renew_lease").of("renew_lease")), _lease(session.made), "it"
+            _lease(session.ask("renew_lease").of("renew_lease")),
+            _lease(session.made),
+            "the renewed lease",
         )
         session.number -= 1  # RenewLease has no number
         time.sleep(_SHORT / 3)

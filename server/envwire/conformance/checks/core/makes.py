@@ -127,7 +127,7 @@ def wrappers_are_put_around(scene: Scene) -> None:
 @cases({"class": "os:system", "name": "NoSuchWrapper"}, "SESSION-11 SESSION-12")
 def other_wrappers_are_refused(scene: Scene, name: str) -> None:
     """A wrapper that is neither the library's nor listed is refused, not imported."""
-    answer = scene.ask_make(wrappers=[pb.WrapperRequest(name=name)])
+    answer = scene.known(scene.ask_make(wrappers=[pb.WrapperRequest(name=name)]))
     answer.refused(Reason.WRAPPER_NOT_ALLOWED, Reason.UNSUPPORTED)
 
 
@@ -163,7 +163,7 @@ def a_failed_make_is_not_kept(scene: Scene) -> None:
     """A request_id whose Make failed can be used again."""
     name = os.urandom(16)
     scene.ask_make("NoSuchEnvironment", request_id=name)
-    scene.ask_make(request_id=name).of("make")
+    scene.made(scene.ask_make(request_id=name))
 
 
 @check("SESSION-35")
