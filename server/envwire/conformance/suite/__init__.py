@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envwire.conformance.suite.checks import Check, Level, cases, check
-from envwire.conformance.suite.scene import Scene
+from envwire.conformance.suite.context import CheckContext
 from envwire.conformance.suite.selection import Selection
 
-__all__ = ["Check", "Level", "Scene", "Selection", "cases", "check"]
+__all__ = ["Check", "CheckContext", "Level", "Selection", "cases", "check"]

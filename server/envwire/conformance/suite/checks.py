@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from envwire.conformance.suite.scene import Scene
+    from envwire.conformance.suite.context import CheckContext
 
 #: Links over which a core check can run, with the profile of each.
 LINKS = {"unary": "core", "stream": "stream", "direct": "direct"}
@@ -52,7 +52,7 @@ class Check(Described):
         link: The link over which it runs.
     """
 
-    run: Callable[[Scene], None]
+    run: Callable[[CheckContext], None]
     link: str
 
 
@@ -66,7 +66,7 @@ def check(
     over: Sequence[str] = UNARY,
     profile: str = "core",
     level: Level = Level.REQUIRED,
-) -> Callable[[Callable[[Scene], None]], Callable[[Scene], None]]:
+) -> Callable[[Callable[[CheckContext], None]], Callable[[CheckContext], None]]:
     """Registers a function as a check, once for each link.
 
     Args:
@@ -76,7 +76,7 @@ def check(
         level: Whether it is required.
     """
 
-    def decorate(function: Callable[[Scene], None]) -> Callable[[Scene], None]:
+    def decorate(function: Callable[[CheckContext], None]) -> Callable[[CheckContext], None]:
         for link in over:
             _add(function, function, "", proves, link, profile, level)
         return function
@@ -91,10 +91,12 @@ def cases(
     over: Sequence[str] = UNARY,
     profile: str = "core",
     level: Level = Level.REQUIRED,
-) -> Callable[[Callable[[Scene, Any], None]], Callable[[Scene, Any], None]]:
+) -> Callable[[Callable[[CheckContext, Any], None]], Callable[[CheckContext, Any], None]]:
     """Registers a function as a check for each row of a table, which is its second argument (see `check`)."""
 
-    def decorate(function: Callable[[Scene, Any], None]) -> Callable[[Scene, Any], None]:
+    def decorate(
+        function: Callable[[CheckContext, Any], None],
+    ) -> Callable[[CheckContext, Any], None]:
         for name, case in table.items():
             run = partial(_with_case, function, case)
             for link in over:
@@ -104,13 +106,15 @@ def cases(
     return decorate
 
 
-def _with_case(function: Callable[[Scene, Any], None], case: Any, scene: Scene) -> None:
-    function(scene, case)
+def _with_case(
+    function: Callable[[CheckContext, Any], None], case: Any, context: CheckContext
+) -> None:
+    function(context, case)
 
 
 def _add(
     function: Callable[..., None],
-    run: Callable[[Scene], None],
+    run: Callable[[CheckContext], None],
     case: str,
     proves: str,
     link: str,

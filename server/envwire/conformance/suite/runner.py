@@ -14,7 +14,7 @@ from envwire.conformance.outcomes import FailedError, SkippedError, UnreachableE
 from envwire.conformance.patterns import fits
 from envwire.conformance.raw import Access
 from envwire.conformance.suite.checks import Check, Described, Level
-from envwire.conformance.suite.scene import Scene
+from envwire.conformance.suite.context import CheckContext
 from envwire.conformance.suite.selection import Selection
 from envwire.v1 import environment_pb2 as pb
 
@@ -89,8 +89,8 @@ class Runner:
 
     def _info(self) -> pb.GetServerInfoResponse:
         """Returns the server's GetServerInfo answer; an empty one if it does not have the method."""
-        with Scene(self.access, pb.GetServerInfoResponse(), seconds=self.seconds) as scene:
-            answer = scene.ask("get_server_info")
+        with CheckContext(self.access, pb.GetServerInfoResponse(), seconds=self.seconds) as context:
+            answer = context.ask("get_server_info")
         if answer.response.error.code in {
             grpc.StatusCode.UNAVAILABLE.value[0],
             grpc.StatusCode.DEADLINE_EXCEEDED.value[0],
@@ -99,8 +99,8 @@ class Runner:
             raise UnreachableError(f"no server answers at {self.access.target}: {text}")
         return answer.response.get_server_info
 
-    def _open(self, info: pb.GetServerInfoResponse, link: str) -> Callable[[], Scene]:
-        return lambda: Scene(
+    def _open(self, info: pb.GetServerInfoResponse, link: str) -> Callable[[], CheckContext]:
+        return lambda: CheckContext(
             self.access,
             info,
             link=link,
@@ -114,9 +114,9 @@ class Runner:
         if not self.selection.offers(check.profile, self._open(info, "unary")):
             return Result(check, Outcome.SKIPPED, f"the server does not offer {check.profile}")
         known = fits(check.name, self.known_failing)
-        with self._open(info, check.link)() as scene:
-            outcome, text = judged(partial(check.run, scene), known, _BROKEN)
-            exchange = tuple(scene.trace.lines()) if outcome is Outcome.FAILED else ()
+        with self._open(info, check.link)() as context:
+            outcome, text = judged(partial(check.run, context), known, _BROKEN)
+            exchange = tuple(context.trace.lines()) if outcome is Outcome.FAILED else ()
         return Result(check, outcome, text, exchange, time.monotonic() - began)
 
 

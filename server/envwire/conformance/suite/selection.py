@@ -11,41 +11,41 @@ from envwire.conformance.outcomes import FailedError, SkippedError
 from envwire.conformance.patterns import fits
 from envwire.conformance.raw import Operator
 from envwire.conformance.suite.checks import CHECKS, Check
-from envwire.conformance.suite.scene import Scene
+from envwire.conformance.suite.context import CheckContext
 
 
-def _capability(name: str) -> Callable[[Scene], bool]:
-    return lambda scene: name in scene.info.capabilities
+def _capability(name: str) -> Callable[[CheckContext], bool]:
+    return lambda context: name in context.info.capabilities
 
 
-def _has_attributes(scene: Scene) -> bool:
-    session = scene.make()
+def _has_attributes(context: CheckContext) -> bool:
+    session = context.make()
     answer = session.ask("get_attribute", name="render_mode")
     return answer.kind == "get_attribute"
 
 
-def _has_memory(scene: Scene) -> bool:
-    made = scene.make("Big").made
+def _has_memory(context: CheckContext) -> bool:
+    made = context.make("Big").made
     unix = [address for address in made.direct.addresses if address.startswith("unix-abstract:")]
     if not unix:
         return False
-    link = scene.connect(made, unix[0])
-    session = scene.attach(made, link)
+    link = context.connect(made, unix[0])
+    session = context.attach(made, link)
     return link.hello(session.header, shared_memory=True).welcome.HasField("shared_memory")
 
 
-def _has_health(scene: Scene) -> bool:
+def _has_health(context: CheckContext) -> bool:
     try:
-        scene.call("Check", b"", "grpc.health.v1.Health")
+        context.call("Check", b"", "grpc.health.v1.Health")
     except grpc.RpcError:
         return False
     return True
 
 
 #: For each profile, whether a server offers what its checks need.
-PROFILES: Mapping[str, Callable[[Scene], bool]] = {
+PROFILES: Mapping[str, Callable[[CheckContext], bool]] = {
     "core": lambda _: True,
-    "info": lambda scene: bool(scene.info.version or scene.info.max_sessions),
+    "info": lambda context: bool(context.info.version or context.info.max_sessions),
     "stream": _capability("interact"),
     "attributes": _has_attributes,
     "direct": _capability("direct"),
@@ -56,10 +56,10 @@ PROFILES: Mapping[str, Callable[[Scene], bool]] = {
     "vector": _capability("vector"),
     "fork": _capability("fork"),
     "ops": _has_health,
-    "auth": lambda scene: bool(scene.access.token),
-    "tls": lambda scene: bool(scene.access.ca),
-    "operator": lambda scene: scene.access.operator != Operator(),
-    "drain": lambda scene: bool(scene.access.stop),
+    "auth": lambda context: bool(context.access.token),
+    "tls": lambda context: bool(context.access.ca),
+    "operator": lambda context: context.access.operator != Operator(),
+    "drain": lambda context: bool(context.access.stop),
 }
 
 
@@ -85,18 +85,18 @@ class Selection:
             if wanted and fits(check.name, self.run or ("*",)) and not fits(check.name, self.skip):
                 yield check
 
-    def offers(self, profile: str, open_scene: Callable[[], Scene]) -> bool:
+    def offers(self, profile: str, open_context: Callable[[], CheckContext]) -> bool:
         """Returns whether the checks of a profile can run; profiles that the user named always run."""
         if profile in self.profiles:
             return True
         if profile not in self._offered:
-            self._offered[profile] = _offered(profile, open_scene)
+            self._offered[profile] = _offered(profile, open_context)
         return self._offered[profile]
 
 
-def _offered(profile: str, open_scene: Callable[[], Scene]) -> bool:
-    with open_scene() as scene:
+def _offered(profile: str, open_context: Callable[[], CheckContext]) -> bool:
+    with open_context() as context:
         try:
-            return PROFILES[profile](scene)
+            return PROFILES[profile](context)
         except (FailedError, SkippedError):
             return False

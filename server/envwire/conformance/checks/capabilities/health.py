@@ -5,7 +5,7 @@ from __future__ import annotations
 import grpc
 
 from envwire.conformance.outcomes import FailedError, SkippedError, expect
-from envwire.conformance.suite import Level, Scene, cases, check
+from envwire.conformance.suite import CheckContext, Level, cases, check
 
 _HEALTH = "grpc.health.v1.Health"
 _SERVICE = b"envwire.v1.EnvironmentService"
@@ -18,16 +18,16 @@ _SERVING = b"\x08\x01"
     "LIMIT-9",
     profile="ops",
 )
-def the_server_is_serving(scene: Scene, request: bytes) -> None:
+def the_server_is_serving(context: CheckContext, request: bytes) -> None:
     """Health answers SERVING, for "" and for the service."""
-    expect(scene.call("Check", request, _HEALTH) == _SERVING, "SERVING")
+    expect(context.call("Check", request, _HEALTH) == _SERVING, "SERVING")
 
 
 @check("LIMIT-9", profile="ops", level=Level.RECOMMENDED)
-def an_unknown_service_is_not_found(scene: Scene) -> None:
+def an_unknown_service_is_not_found(context: CheckContext) -> None:
     """Health of another service answers NOT_FOUND."""
     try:
-        scene.call("Check", b"\x0a\x04else", _HEALTH)
+        context.call("Check", b"\x0a\x04else", _HEALTH)
     except grpc.RpcError as error:
         code = getattr(error, "code", lambda: None)()
         expect(code is grpc.StatusCode.NOT_FOUND, f"NOT_FOUND, not {code}")
@@ -36,9 +36,9 @@ def an_unknown_service_is_not_found(scene: Scene) -> None:
 
 
 @check("LIMIT-11", profile="ops", level=Level.RECOMMENDED)
-def reflection_names_the_service(scene: Scene) -> None:
+def reflection_names_the_service(context: CheckContext) -> None:
     """A server without tokens lists its services by reflection."""
-    if scene.access.token:
+    if context.access.token:
         raise SkippedError("a server that asks for tokens has no reflection")
-    found = scene.reflect()
+    found = context.reflect()
     expect(_SERVICE in found, "envwire.v1.EnvironmentService among the services")

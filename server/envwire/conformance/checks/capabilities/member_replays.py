@@ -10,7 +10,7 @@ from envwire.conformance.checks.capabilities.vectors import actions, draws, vect
 from envwire.conformance.outcomes import SkippedError, expect_equal
 from envwire.conformance.raw import Session
 from envwire.conformance.raw.values import array, int64s, integer, look_up
-from envwire.conformance.suite import Scene, check
+from envwire.conformance.suite import CheckContext, check
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
 from envwire.v1.spaces_pb2 import RandomState
@@ -20,11 +20,11 @@ from envwire.v1.values_pb2 import ValueMap
 _LATER = 100
 
 
-def _pair(scene: Scene) -> Session:
+def _pair(context: CheckContext) -> Session:
     """Makes a vector of two Counters, which start new episodes only when reset."""
-    if "vector" not in scene.info.capabilities:
+    if "vector" not in context.info.capabilities:
         raise SkippedError("the server makes no vector environments")
-    return vector(scene, 2, "DISABLED")
+    return vector(context, 2, "DISABLED")
 
 
 def _only(*reset: bool) -> ValueMap:
@@ -55,18 +55,18 @@ def _replay(
     return replayed
 
 
-def _state_after(scene: Scene, seed: int) -> tuple[RandomState, float]:
+def _state_after(context: CheckContext, seed: int) -> tuple[RandomState, float]:
     """Returns a generator's state after a reset with a seed, and what the second reset after that draws."""
-    session = scene.make()
+    session = context.make()
     state = session.reset(seed, mirror_np_random=True).random.np_random
     session.reset()
     return state, look_up(session.reset().info, "draw").float_value
 
 
 @check("REPLAY-12", profile="replay")
-def a_member_that_begins_later_is_left_out(scene: Scene) -> None:
+def a_member_that_begins_later_is_left_out(context: CheckContext) -> None:
     """Before its position a member is neither stepped nor reset, while the others are."""
-    session = _pair(scene)
+    session = _pair(context)
     session.reset(1)
     for _ in range(4):
         session.step(actions(1, 1))
@@ -75,21 +75,23 @@ def a_member_that_begins_later_is_left_out(scene: Scene) -> None:
 
 
 @check("REPLAY-12 REPLAY-13 REPLAY-17", profile="replay")
-def a_member_begins_with_a_reset(scene: Scene) -> None:
+def a_member_begins_with_a_reset(context: CheckContext) -> None:
     """At its position a member's generator is set to the given state, and the member is reset."""
-    _expect_a_member_begins(scene, seed=77, position=2, then=[3, 1, 2, 1])
+    _expect_a_member_begins(context, seed=77, position=2, then=[3, 1, 2, 1])
 
 
 @check("REPLAY-13", profile="replay")
-def a_member_begins_with_a_step(scene: Scene) -> None:
+def a_member_begins_with_a_step(context: CheckContext) -> None:
     """A step at a member's position resets the member, as at the end of an episode."""
-    _expect_a_member_begins(scene, seed=78, position=3, then=[3, 1, 1, 0])
+    _expect_a_member_begins(context, seed=78, position=3, then=[3, 1, 1, 0])
 
 
-def _expect_a_member_begins(scene: Scene, seed: int, position: int, then: list[int]) -> None:
+def _expect_a_member_begins(
+    context: CheckContext, seed: int, position: int, then: list[int]
+) -> None:
     """Checks where a member begins; `then` is what a step observes afterwards: steps and sums of both members."""
-    state, later = _state_after(scene, seed)
-    session = _pair(scene)
+    state, later = _state_after(context, seed)
+    session = _pair(context)
     session.reset(1)
     start = pb.MemberStart(member=1, position=position, np_random=state)
     _replay(session, _recording(session), start)
@@ -98,14 +100,14 @@ def _expect_a_member_begins(scene: Scene, seed: int, position: int, then: list[i
 
 
 @check("REPLAY-14", profile="replay")
-def answers_without_a_member_are_passed_over(scene: Scene) -> None:
+def answers_without_a_member_are_passed_over(context: CheckContext) -> None:
     """If `unseen` names the answers in which a member was left out, the digest covers the others."""
-    original = _pair(scene)
+    original = _pair(context)
     original.reset(5)
     original.step(actions(1, 1))
     original.reset(options=_only(False, True))
     seen = pb.InteractResponse(step=original.step(actions(0, 1)))
-    session = _pair(scene)
+    session = _pair(context)
     session.reset(1)
     start = pb.MemberStart(member=1, position=2)
     found = _replay(session, _recording(session), start, unseen=(0, 1, 2)).digest
@@ -114,18 +116,18 @@ def answers_without_a_member_are_passed_over(scene: Scene) -> None:
 
 
 @check("REPLAY-15", profile="replay")
-def who_is_left_out_was_reset(scene: Scene) -> None:
+def who_is_left_out_was_reset(context: CheckContext) -> None:
     """A member that was never reset cannot be left out."""
-    session = _pair(scene)
+    session = _pair(context)
     start = pb.MemberStart(member=1, position=2)
     answer = session.ask("replay", requests=_recording(session), member_starts=[start])
     answer.refused(Reason.INVALID_VALUE)
 
 
 @check("REPLAY-16", profile="replay")
-def another_recording_is_everybodys(scene: Scene) -> None:
+def another_recording_is_everybodys(context: CheckContext) -> None:
     """In a recording that starts at position 0 without member starts, all members take part."""
-    session = _pair(scene)
+    session = _pair(context)
     session.reset(1)
     _replay(session, _recording(session)[:2], pb.MemberStart(member=1, position=_LATER))
     _replay(session, _recording(session)[:2])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Session
 from envwire.conformance.raw.values import integer, look_up
-from envwire.conformance.suite import Scene, check
+from envwire.conformance.suite import CheckContext, check
 from envwire.v1 import environment_pb2 as pb
 
 
@@ -22,9 +22,9 @@ def _draw(answer: pb.ResetResponse) -> float:
 
 
 @check("DRIVE-21 DRIVE-22 VALUE-25", profile="attributes")
-def a_generator_is_read(scene: Scene) -> None:
+def a_generator_is_read(context: CheckContext) -> None:
     """GetAttribute("np_random") answers with its state and its seed."""
-    session = scene.make()
+    session = context.make()
     session.reset(7)
     mirror = _generator(session)
     expect_equal(mirror.np_random.bit_generator, "PCG64", "the bit generator")
@@ -32,9 +32,9 @@ def a_generator_is_read(scene: Scene) -> None:
 
 
 @check("DRIVE-23", over=("unary", "direct"), profile="attributes")
-def a_generator_is_mirrored(scene: Scene) -> None:
+def a_generator_is_mirrored(context: CheckContext) -> None:
     """The answer has the generator's state with mirror_np_random, and only then."""
-    session = scene.make()
+    session = context.make()
     session.reset(7)
     before = _generator(session).np_random
     answer = session.step(1, mirror_np_random=True)
@@ -45,9 +45,9 @@ def a_generator_is_mirrored(scene: Scene) -> None:
 
 
 @check("DRIVE-23", over=("unary", "direct"), profile="attributes")
-def a_generator_is_given(scene: Scene) -> None:
+def a_generator_is_given(context: CheckContext) -> None:
     """A state in a request is set on the generator before the request is served."""
-    session = scene.make()
+    session = context.make()
     session.reset(7)
     state = _generator(session).np_random
     first = _draw(session.reset())
@@ -56,8 +56,8 @@ def a_generator_is_given(scene: Scene) -> None:
 
 
 @check("DRIVE-24", profile="attributes")
-def a_generator_is_made_when_it_is_asked_for(scene: Scene) -> None:
+def a_generator_is_made_when_it_is_asked_for(context: CheckContext) -> None:
     """Reading "np_random" creates a missing generator; reading "_np_random" does not."""
-    session = scene.make()
+    session = context.make()
     expect(not _generator(session, "_np_random").HasField("np_random"), "no state yet")
     expect(_generator(session).HasField("np_random"), "a state")

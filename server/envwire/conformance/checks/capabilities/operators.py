@@ -13,7 +13,7 @@ from envwire.codec import Reason
 from envwire.conformance.outcomes import FailedError, SkippedError, expect, expect_equal
 from envwire.conformance.raw import Answer, Grpc, UnaryLink
 from envwire.conformance.raw.values import entries, integer, text
-from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite import CheckContext, cases, check
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 from envwire.v1.values_pb2 import Value, ValueMap
@@ -38,18 +38,18 @@ _REFUSED = {
 
 
 @cases(_REFUSED, "SESSION-9", profile="operator")
-def an_argument_that_is_not_listed_is_refused(scene: Scene, kwargs: ValueMap) -> None:
+def an_argument_that_is_not_listed_is_refused(context: CheckContext, kwargs: ValueMap) -> None:
     """A keyword argument passes with the values that the operator listed; any other is KWARGS_NOT_ALLOWED."""
-    _told(scene.access.operator.lists, "lists")
-    scene.make("Odd", kwargs=entries(seconds=Value(float_value=0.5)))
-    scene.ask_make("Odd", kwargs=kwargs).refused(Reason.KWARGS_NOT_ALLOWED)
+    _told(context.access.operator.lists, "lists")
+    context.make("Odd", kwargs=entries(seconds=Value(float_value=0.5)))
+    context.ask_make("Odd", kwargs=kwargs).refused(Reason.KWARGS_NOT_ALLOWED)
 
 
 @check("DRIVE-18", profile="operator")
-def an_attribute_that_is_not_listed_is_refused(scene: Scene) -> None:
+def an_attribute_that_is_not_listed_is_refused(context: CheckContext) -> None:
     """A listed attribute is read and set; another, or a method, is ATTRIBUTE_NOT_ALLOWED, and the session goes on."""
-    _told(scene.access.operator.lists, "lists")
-    session = scene.make()
+    _told(context.access.operator.lists, "lists")
+    session = context.make()
     session.reset(1)
     session.ask("set_attribute", name="length", value=integer(5)).of("set_attribute")
     answer = session.ask("get_attribute", name="length").of("get_attribute")
@@ -64,20 +64,20 @@ def an_attribute_that_is_not_listed_is_refused(scene: Scene) -> None:
 
 
 @check("LIMIT-5", profile="operator")
-def a_client_holds_so_many_sessions(scene: Scene) -> None:
+def a_client_holds_so_many_sessions(context: CheckContext) -> None:
     """One session more than a client may hold is CLIENT_LIMIT_REACHED; when one was closed there is room."""
-    most = _told(scene.access.operator.sessions_per_client, "sessions_per_client")
-    held = [scene.make() for _ in range(most)]
-    scene.ask_make().refused(Reason.CLIENT_LIMIT_REACHED)
+    most = _told(context.access.operator.sessions_per_client, "sessions_per_client")
+    held = [context.make() for _ in range(most)]
+    context.ask_make().refused(Reason.CLIENT_LIMIT_REACHED)
     held[0].close().of("close")
-    scene.make()
+    context.make()
 
 
 @check("SESSION-36", profile="operator")
-def a_recording_is_named_and_written(scene: Scene) -> None:
+def a_recording_is_named_and_written(context: CheckContext) -> None:
     """Make names the recording; a file of that name holds what was asked, without the session's header."""
-    directory = Path(_told(scene.access.operator.recordings, "recordings"))
-    session = scene.make("Echo")
+    directory = Path(_told(context.access.operator.recordings, "recordings"))
+    session = context.make("Echo")
     name = session.made.recording
     expect(name, "the name of a recording")
     session.reset()
@@ -92,33 +92,33 @@ def a_recording_is_named_and_written(scene: Scene) -> None:
 
 
 @check("BOUND-6", over=("direct",), profile="operator")
-def a_withdrawn_token_ends_its_sessions(scene: Scene) -> None:
+def a_withdrawn_token_ends_its_sessions(context: CheckContext) -> None:
     """When a token is withdrawn its session and channel end; others go on."""
-    operator = scene.access.operator
+    operator = context.access.operator
     command = _told(operator.withdraw, "withdraw")
     token = _told(operator.withdrawn_token, "withdrawn_token")
-    kept = scene.make()
+    kept = context.make()
     kept.reset(1)
-    channel = Grpc(replace(scene.access, token=token), scene.trace)
+    channel = Grpc(replace(context.access, token=token), context.trace)
     theirs = UnaryLink(channel)
-    make = pb.InteractRequest(make=scene.make_request())
-    session = scene.attach(scene.made(theirs.exchange(make, scene.seconds)), theirs)
-    direct = scene.direct(session.made)
+    make = pb.InteractRequest(make=context.make_request())
+    session = context.attach(context.made(theirs.exchange(make, context.seconds)), theirs)
+    direct = context.direct(session.made)
     session.link = direct
     session.reset(1)
-    subprocess.run(shlex.split(command), check=True, timeout=scene.seconds)  # noqa: S603 - the user's own
-    expect(direct.ended(scene.seconds), "the end of the channel")
-    session.link = scene.unary  # with the token that is still good, and the session's secret
+    subprocess.run(shlex.split(command), check=True, timeout=context.seconds)  # noqa: S603 - the user's own
+    expect(direct.ended(context.seconds), "the end of the channel")
+    session.link = context.unary  # with the token that is still good, and the session's secret
     session.ask("step", action=integer(1)).refused(Reason.SESSION_CLOSED)
     kept.step(1)
     channel.close()
 
 
 @check("LIMIT-5", profile="operator")
-def a_client_makes_so_many_in_a_minute(scene: Scene) -> None:
+def a_client_makes_so_many_in_a_minute(context: CheckContext) -> None:
     """One Make more than a client may ask for in a minute is RATE_LIMITED; after the named time one is served."""
-    most = _told(scene.access.operator.makes_per_minute, "makes_per_minute")
-    answers = (_made_and_closed(scene) for _ in range(2 * most))
+    most = _told(context.access.operator.makes_per_minute, "makes_per_minute")
+    answers = (_made_and_closed(context) for _ in range(2 * most))
     refused = next((one for one in answers if one.kind == "error"), None)
     if refused is None:
         raise FailedError(f"RATE_LIMITED within {2 * most} Make")
@@ -130,11 +130,11 @@ def a_client_makes_so_many_in_a_minute(scene: Scene) -> None:
         0 < wait <= _PATIENCE, f"a wait above zero and of at most {_PATIENCE:g} s, not {wait:g} s"
     )
     time.sleep(wait)
-    scene.make()
+    context.make()
 
 
-def _made_and_closed(scene: Scene) -> Answer:
-    answer = scene.ask_make()
+def _made_and_closed(context: CheckContext) -> Answer:
+    answer = context.ask_make()
     if answer.kind == "make":
-        scene.attach(answer.response.make, scene.unary).close()
+        context.attach(answer.response.make, context.unary).close()
     return answer

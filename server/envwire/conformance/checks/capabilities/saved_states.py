@@ -5,14 +5,14 @@ from __future__ import annotations
 from envwire.codec import Reason
 from envwire.conformance.outcomes import expect_equal
 from envwire.conformance.raw.values import int64s
-from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite import CheckContext, cases, check
 from envwire.conformance.suite.checks import ALL
 
 
 @check("SAVE-1 SAVE-2", over=ALL, profile="states")
-def a_state_is_restored_as_often_as_one_likes(scene: Scene) -> None:
+def a_state_is_restored_as_often_as_one_likes(context: CheckContext) -> None:
     """States are numbered from 1; each can be restored repeatedly."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     session.step(1)
     first = session.ask("save_state").of("save_state").state
@@ -27,9 +27,9 @@ def a_state_is_restored_as_often_as_one_likes(scene: Scene) -> None:
 
 
 @check("SAVE-2 STATE-3", profile="states")
-def an_ended_episode_goes_on_from_a_state(scene: Scene) -> None:
+def an_ended_episode_goes_on_from_a_state(context: CheckContext) -> None:
     """Restoring a state counts as a reset: an ended episode goes on."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     for _ in range(9):
         session.step(0)
@@ -40,9 +40,9 @@ def an_ended_episode_goes_on_from_a_state(scene: Scene) -> None:
 
 
 @check("SAVE-3", profile="states")
-def what_offers_no_state_says_so(scene: Scene) -> None:
+def what_offers_no_state_says_so(context: CheckContext) -> None:
     """For Echo, which cannot save its state, both requests fail with UNSUPPORTED."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     session.ask("save_state").refused(Reason.UNSUPPORTED)
     session.ask("restore_state", state=1).refused(Reason.UNSUPPORTED, Reason.INVALID_VALUE)
@@ -50,18 +50,18 @@ def what_offers_no_state_says_so(scene: Scene) -> None:
 
 
 @cases({"zero": 0, "later": 17}, "SAVE-4", profile="states")
-def an_unknown_state_is_refused(scene: Scene, state: int) -> None:
+def an_unknown_state_is_refused(context: CheckContext, state: int) -> None:
     """Restoring an unknown state fails with INVALID_VALUE."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     session.ask("restore_state", state=state).refused(Reason.INVALID_VALUE)
     session.step(1)
 
 
 @check("SAVE-4 SESSION-1", profile="states")
-def a_state_belongs_to_its_session(scene: Scene) -> None:
+def a_state_belongs_to_its_session(context: CheckContext) -> None:
     """A saved state cannot be restored in another session."""
-    session, other = scene.make(), scene.make()
+    session, other = context.make(), context.make()
     session.reset(1)
     other.reset(1)
     session.ask("save_state").of("save_state")
@@ -69,9 +69,9 @@ def a_state_belongs_to_its_session(scene: Scene) -> None:
 
 
 @check("SEQUENCE-4", profile="states")
-def a_repeated_save_is_done_once(scene: Scene) -> None:
+def a_repeated_save_is_done_once(context: CheckContext) -> None:
     """A repeated SaveState answers the same number, and the next SaveState the following one."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     save = session.request("save_state")
     numbers = [session.send(save).of("save_state").state for _ in range(2)]

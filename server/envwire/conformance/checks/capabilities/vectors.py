@@ -8,7 +8,7 @@ from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Session
 from envwire.conformance.raw.values import array, int64s, integer, look_up, parsed
-from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite import CheckContext, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import values_pb2
@@ -18,9 +18,9 @@ from envwire.v1.values_pb2 import Value
 COUNT = 3
 
 
-def vector(scene: Scene, count: int = COUNT, autoreset_mode: str = "") -> Session:
+def vector(context: CheckContext, count: int = COUNT, autoreset_mode: str = "") -> Session:
     """Makes a vector of Counter."""
-    return scene.make(vector=pb.VectorRequest(num_envs=count, autoreset_mode=autoreset_mode))
+    return context.make(vector=pb.VectorRequest(num_envs=count, autoreset_mode=autoreset_mode))
 
 
 def actions(*numbers: int) -> Value:
@@ -38,9 +38,9 @@ def draws(answer: pb.ResetResponse) -> list[float]:
 
 
 @check("VECTOR-1 VECTOR-8", profile="vector")
-def a_vector_is_made(scene: Scene) -> None:
+def a_vector_is_made(context: CheckContext) -> None:
     """The answer has the batched spaces, the spaces of one member, and the number of members."""
-    made = vector(scene).made
+    made = vector(context).made
     expect_equal(made.vector.num_envs, COUNT, "num_envs")
     expect_equal(list(made.observation_space.box.low.shape), [COUNT, 2], "the batched shape")
     expect_equal(list(made.vector.single_observation_space.box.low.shape), [2], "that of a member")
@@ -49,21 +49,21 @@ def a_vector_is_made(scene: Scene) -> None:
 
 
 @check("VECTOR-1 LIMIT-4", profile="vector")
-def a_vector_counts_as_one_session(scene: Scene) -> None:
+def a_vector_counts_as_one_session(context: CheckContext) -> None:
     """active_sessions grows by one."""
-    before = scene.ask("get_server_info").of("get_server_info").active_sessions
-    vector(scene)
-    after = scene.ask("get_server_info").of("get_server_info").active_sessions
+    before = context.ask("get_server_info").of("get_server_info").active_sessions
+    vector(context)
+    after = context.ask("get_server_info").of("get_server_info").active_sessions
     expect(after <= before + 1, f"at most {before + 1} sessions, not {after}")
 
 
 @check("VECTOR-6", profile="vector")
-def too_many_members_are_refused(scene: Scene) -> None:
+def too_many_members_are_refused(context: CheckContext) -> None:
     """More than max_envs_per_session answers CAPACITY_REACHED."""
-    most = scene.info.max_envs_per_session
+    most = context.info.max_envs_per_session
     if not most:
         raise SkippedError("the server names no max_envs_per_session")
-    scene.ask_make(vector=pb.VectorRequest(num_envs=most + 1)).refused(Reason.CAPACITY_REACHED)
+    context.ask_make(vector=pb.VectorRequest(num_envs=most + 1)).refused(Reason.CAPACITY_REACHED)
 
 
 _WRONG = {
@@ -74,16 +74,16 @@ _WRONG = {
 
 
 @cases(_WRONG, "VECTOR-4 VECTOR-5", profile="vector")
-def a_vector_that_cannot_be_is_refused(scene: Scene, request: pb.VectorRequest) -> None:
+def a_vector_that_cannot_be_is_refused(context: CheckContext, request: pb.VectorRequest) -> None:
     """A vector without members, or with an unknown mode, is refused."""
-    answer = scene.ask_make(vector=request)
+    answer = context.ask_make(vector=request)
     answer.refused(Reason.INVALID_VALUE, Reason.UNSUPPORTED, Reason.ENVIRONMENT_RAISED)
 
 
 @check("VECTOR-12 VECTOR-13", over=ALL, profile="vector")
-def members_step_together(scene: Scene) -> None:
+def members_step_together(context: CheckContext) -> None:
     """Each member steps with its action of the batch; rewards and flags are arrays."""
-    session = vector(scene)
+    session = vector(context)
     session.reset(1)
     answer = session.step(actions(0, 1, 1))
     expect_equal(int64s(answer.observation), [1, 0, 1, 1, 1, 1], "steps and sums")
@@ -94,9 +94,9 @@ def members_step_together(scene: Scene) -> None:
 
 
 @check("VECTOR-12 SEQUENCE-4", over=ALL, profile="vector")
-def a_repeated_vector_step_is_taken_once(scene: Scene) -> None:
+def a_repeated_vector_step_is_taken_once(context: CheckContext) -> None:
     """A repeated number gets the kept answer, and nothing is stepped again."""
-    session = vector(scene)
+    session = vector(context)
     session.reset(1)
     step = session.request("step", action=actions(1, 1, 1))
     first = session.send(step).of("step")
@@ -107,23 +107,23 @@ def a_repeated_vector_step_is_taken_once(scene: Scene) -> None:
 
 
 @check("VECTOR-9", profile="vector")
-def a_seed_is_spread(scene: Scene) -> None:
+def a_seed_is_spread(context: CheckContext) -> None:
     """Member i gets seed + i, or its own seed from a list."""
-    session = vector(scene)
+    session = vector(context)
     spread = draws(session.reset(5))
     expect_equal(len(set(spread)), COUNT, "the number of different draws")
     listed = parsed(
         "list { values { int_value: 5 } values { int_value: 6 } values { int_value: 7 } }"
     )
     expect_equal(draws(session.ask("reset", seed=listed).of("reset")), spread, "the draws")
-    single = look_up(scene.make().reset(6).info, "draw").float_value
+    single = look_up(context.make().reset(6).info, "draw").float_value
     expect_equal(spread[1], single, "the draw of member 1")
 
 
 @check("VECTOR-11", profile="vector")
-def a_mask_says_who_is_reset(scene: Scene) -> None:
+def a_mask_says_who_is_reset(context: CheckContext) -> None:
     """With "reset_mask" only the selected members are reset, and all observations are returned."""
-    session = vector(scene, autoreset_mode="DISABLED")
+    session = vector(context, autoreset_mode="DISABLED")
     session.reset(1)
     session.step(actions(1, 1, 1))
     mask = array(values_pb2.DATA_TYPE_BOOL, [COUNT], b"\x00\x01\x00")
@@ -141,9 +141,9 @@ _MODES = {
 
 
 @cases({name: name for name in _MODES}, "VECTOR-5 VECTOR-14", profile="vector")
-def an_episode_that_ended_is_reset_as_asked(scene: Scene, mode: str) -> None:
+def an_episode_that_ended_is_reset_as_asked(context: CheckContext, mode: str) -> None:
     """The observations around the end of an episode follow the autoreset mode."""
-    session = vector(scene, 1, autoreset_mode=mode)
+    session = vector(context, 1, autoreset_mode=mode)
     expect_equal(session.made.vector.autoreset_mode, mode, "autoreset_mode")
     session.reset(1)
     for _ in range(9):
@@ -153,9 +153,9 @@ def an_episode_that_ended_is_reset_as_asked(scene: Scene, mode: str) -> None:
 
 
 @check("VECTOR-18 VECTOR-15", profile="vector")
-def the_end_of_an_episode_is_in_the_info(scene: Scene) -> None:
+def the_end_of_an_episode_is_in_the_info(context: CheckContext) -> None:
     """With SAME_STEP, "final_obs" holds the last observations, and "_final_obs" marks their members."""
-    session = vector(scene, 1, autoreset_mode="SAME_STEP")
+    session = vector(context, 1, autoreset_mode="SAME_STEP")
     session.reset(1)
     for _ in range(9):
         session.step(actions(0))
@@ -166,9 +166,9 @@ def the_end_of_an_episode_is_in_the_info(scene: Scene) -> None:
 
 
 @check("VECTOR-15 VECTOR-16", profile="vector")
-def infos_are_columns(scene: Scene) -> None:
+def infos_are_columns(context: CheckContext) -> None:
     """A number in each member's info becomes an array, with the mask "_draw"."""
-    info = vector(scene).reset(1).info
+    info = vector(context).reset(1).info
     expect_equal(list(look_up(info, "draw").array.shape), [COUNT], "the shape of the column")
     expect_equal(look_up(info, "_draw").array.data, b"\x01" * COUNT, "_draw")
 
@@ -177,9 +177,9 @@ _BATCHES = {"short": actions(1), "long": actions(1, 1, 1, 1), "single": integer(
 
 
 @cases(_BATCHES, "VECTOR-12", profile="vector")
-def a_batch_of_another_size_is_refused(scene: Scene, batch: Value) -> None:
+def a_batch_of_another_size_is_refused(context: CheckContext, batch: Value) -> None:
     """A batch without exactly one action for each member is refused, and the session goes on."""
-    session = vector(scene)
+    session = vector(context)
     session.reset(1)
     answer = session.ask("step", action=batch)
     expect_equal(answer.kind, "error", "the answer")

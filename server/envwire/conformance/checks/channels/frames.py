@@ -10,7 +10,7 @@ from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw import Answer, DirectLink, Session
 from envwire.conformance.raw.direct_link import HEADER, frame
 from envwire.conformance.raw.values import int64s, integer, sequence
-from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite import CheckContext, cases, check
 from envwire.v1.values_pb2 import Tensor
 
 _DIRECT = ("direct",)
@@ -36,16 +36,16 @@ def counted(size: int) -> bytes:
     return (bytes(range(251)) * (size // 251 + 1))[:size]
 
 
-def _big(scene: Scene) -> Session:
-    session = scene.make("Big")
+def _big(context: CheckContext) -> Session:
+    session = context.make("Big")
     session.reset(1)
     return session
 
 
 @cases(_SIZES, "FRAME-1 FRAME-2 FRAME-5 FRAME-6 FRAME-8 FRAME-9", over=_DIRECT)
-def an_array_of_any_size_comes_whole(scene: Scene, size: int) -> None:
+def an_array_of_any_size_comes_whole(context: CheckContext, size: int) -> None:
     """All elements arrive, in the message or attached at a multiple of 64."""
-    session = _big(scene)
+    session = _big(context)
     answer = session.ask("step", action=integer(size))
     tensor = answer.of("step").observation.array
     expect_equal(list(tensor.shape), [size], "the shape")
@@ -53,9 +53,9 @@ def an_array_of_any_size_comes_whole(scene: Scene, size: int) -> None:
 
 
 @check("FRAME-6 FRAME-7", over=_DIRECT)
-def several_arrays_come_whole(scene: Scene) -> None:
+def several_arrays_come_whole(context: CheckContext) -> None:
     """Attached arrays follow one another, with zeros in between."""
-    session = _big(scene)
+    session = _big(context)
     sizes = (5000, 10, 4097, 9999)
     answer = session.ask("step", action=sequence(*map(integer, sizes)))
     values = answer.of("step").observation.tuple.values
@@ -70,27 +70,27 @@ def several_arrays_come_whole(scene: Scene) -> None:
 
 
 @check("FRAME-11 OPEN-8", over=_DIRECT)
-def a_kept_answer_is_whole_over_grpc(scene: Scene) -> None:
+def a_kept_answer_is_whole_over_grpc(context: CheckContext) -> None:
     """If a request is repeated as a unary call, `data` holds the elements that were attached."""
-    session = _big(scene)
+    session = _big(context)
     step = session.request("step", action=integer(10_000))
     session.send(step).of("step")
-    tensor = session.send(step, scene.unary).of("step").observation.array
+    tensor = session.send(step, context.unary).of("step").observation.array
     expect(not tensor.HasField("attachment_offset"), "no attachment_offset over gRPC")
     expect(tensor.data == counted(10_000), "the elements that the environment returned")
 
 
 @check("SEQUENCE-4 FRAME-6", over=_DIRECT)
-def a_kept_answer_is_whole_here(scene: Scene) -> None:
+def a_kept_answer_is_whole_here(context: CheckContext) -> None:
     """A request repeated on this channel, and on the next, gets the same elements."""
-    session = _big(scene)
+    session = _big(context)
     step = session.request("step", action=integer(10_000))
     session.send(step)
     for _ in range(2):
         answer = session.send(step)
         found = elements(answer, answer.of("step").observation.array)
         expect(found == counted(10_000), "the same elements")
-        session.link = scene.direct(session.made)
+        session.link = context.direct(session.made)
 
 
 def _attached(session: Session) -> DirectLink:
@@ -107,35 +107,35 @@ _ANNOUNCED = {
 
 
 @cases(_ANNOUNCED, "BOUND-1 BOUND-2 FRAME-3", over=_DIRECT)
-def a_frame_that_may_not_be_ends_the_channel(scene: Scene, header: bytes) -> None:
+def a_frame_that_may_not_be_ends_the_channel(context: CheckContext, header: bytes) -> None:
     """A frame with excessive lengths, with attachments or with a slot ends the channel; the session lives on."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     link = _attached(session)
     link.send_bytes(header)
-    expect(link.ended(scene.seconds), "the end of the channel")
-    session.link = scene.direct(session.made)
+    expect(link.ended(context.seconds), "the end of the channel")
+    session.link = context.direct(session.made)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
 
 
 @check("BOUND-4 SEQUENCE-9", over=_DIRECT)
-def who_does_not_read_loses_the_channel(scene: Scene) -> None:
+def who_does_not_read_loses_the_channel(context: CheckContext) -> None:
     """The channel of a client that reads nothing for 30 s inside an answer is closed; the session keeps the answer."""
-    if scene.info.max_message_bytes < _MUCH + 2**20:
+    if context.info.max_message_bytes < _MUCH + 2**20:
         raise SkippedError("max_message_bytes is below 13 MB")
-    session = _big(scene)
+    session = _big(context)
     step = session.request("step", action=integer(_MUCH))
     _attached(session).send(step)
     time.sleep(_PAUSE)
     expect(not _attached(session).answers_in_frames(), "the end of the channel inside the answer")
-    kept = session.send(step, scene.unary).of("step").observation.array
+    kept = session.send(step, context.unary).of("step").observation.array
     expect(kept.data == counted(_MUCH), "the kept answer over gRPC")
 
 
 @check("SEQUENCE-9 FRAME-4", over=_DIRECT)
-def half_a_frame_does_nothing(scene: Scene) -> None:
+def half_a_frame_does_nothing(context: CheckContext) -> None:
     """A request whose channel ends in the middle of its frame is not served."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     step = session.request("step")
     step.step.action.int_value = 1
@@ -143,14 +143,14 @@ def half_a_frame_does_nothing(scene: Scene) -> None:
     for cut in (1, 15, 16, len(whole) - 1):
         _attached(session).send_bytes(whole[:cut])
         session.link.close()
-        session.link = scene.direct(session.made)
+        session.link = context.direct(session.made)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
 
 
 @check("SEQUENCE-5 SEQUENCE-9", over=_DIRECT)
-def duplicates_on_the_channel_are_one_step(scene: Scene) -> None:
+def duplicates_on_the_channel_are_one_step(context: CheckContext) -> None:
     """A step sent three times at once is taken once, and answered three times."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     step = session.request("step")
     step.step.action.int_value = 1
@@ -160,9 +160,9 @@ def duplicates_on_the_channel_are_one_step(scene: Scene) -> None:
 
 
 @check("SEQUENCE-5 SEQUENCE-8", over=_DIRECT)
-def reordered_frames_are_refused(scene: Scene) -> None:
+def reordered_frames_are_refused(context: CheckContext) -> None:
     """Of two steps in the wrong order, the first to arrive is refused and the other is served."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     steps = [session.request("step", number) for number in (3, 2)]
     for step in steps:

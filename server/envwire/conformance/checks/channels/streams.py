@@ -7,7 +7,7 @@ from envwire.conformance.checks.core.info import UNKNOWN_FIELD
 from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.conformance.raw import Session, StreamLink
 from envwire.conformance.raw.values import int64s, integer
-from envwire.conformance.suite import Scene, check
+from envwire.conformance.suite import CheckContext, check
 from envwire.v1 import environment_pb2 as pb
 
 _STREAM = ("stream",)
@@ -15,10 +15,10 @@ _STREAM = ("stream",)
 _INTERNAL = 13
 
 
-def _running(scene: Scene) -> tuple[Session, StreamLink]:
-    made = scene.make().made
-    stream = scene.stream()
-    session = scene.attach(made, stream)
+def _running(context: CheckContext) -> tuple[Session, StreamLink]:
+    made = context.make().made
+    stream = context.stream()
+    session = context.attach(made, stream)
     session.reset(1)
     return session, stream
 
@@ -32,9 +32,9 @@ def _shown(session: Session, kind: str, sequence: int, action: int | None = None
 
 
 @check("METHOD-1 METHOD-2 METHOD-3", over=_STREAM)
-def answers_come_in_order(scene: Scene) -> None:
+def answers_come_in_order(context: CheckContext) -> None:
     """Ten requests sent at once get one answer each, in order."""
-    session, stream = _running(scene)
+    session, stream = _running(context)
     for number in range(2, 12):
         stream.send(_shown(session, "step", number, 1))
     counts = [int64s(stream.receive().of("step").observation) for _ in range(10)]
@@ -42,30 +42,30 @@ def answers_come_in_order(scene: Scene) -> None:
 
 
 @check("METHOD-4", over=_STREAM)
-def an_error_does_not_end_the_stream(scene: Scene) -> None:
+def an_error_does_not_end_the_stream(context: CheckContext) -> None:
     """A refused request is answered with `error`, and the next one is served."""
-    session, _ = _running(scene)
+    session, _ = _running(context)
     session.peek("step", 99, action=integer(1)).refused(Reason.SEQUENCE_GAP)
     session.step(1)
 
 
 @check("METHOD-5 METHOD-6 SEQUENCE-8", over=_STREAM)
-def what_cannot_be_parsed_harms_no_session(scene: Scene) -> None:
+def what_cannot_be_parsed_harms_no_session(context: CheckContext) -> None:
     """An unparsable message is answered with MALFORMED_REQUEST, or ends the stream with INTERNAL; it uses no number."""
-    session, stream = _running(scene)
+    session, stream = _running(context)
     stream.send(b"\xff\xff\xff")
     try:
         stream.receive().refused(Reason.MALFORMED_REQUEST)
     except FailedError:
         expect_equal(stream.status().code, _INTERNAL, "the status of the stream")
-        session.link = scene.stream()
+        session.link = context.stream()
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
 
 
 @check("METHOD-2", over=_STREAM)
-def an_empty_request_is_refused(scene: Scene) -> None:
+def an_empty_request_is_refused(context: CheckContext) -> None:
     """A request of no kind, or of an unknown kind, is answered with an error."""
-    session, stream = _running(scene)
+    session, stream = _running(context)
     for nonsense in (b"", UNKNOWN_FIELD):
         stream.send(nonsense)
         stream.receive().refused(Reason.MALFORMED_REQUEST, Reason.UNSUPPORTED)
@@ -73,24 +73,26 @@ def an_empty_request_is_refused(scene: Scene) -> None:
 
 
 @check("COMPAT-2", over=_STREAM)
-def unknown_fields_on_a_stream_are_ignored(scene: Scene) -> None:
+def unknown_fields_on_a_stream_are_ignored(context: CheckContext) -> None:
     """An unknown field beside the request is ignored."""
-    session, stream = _running(scene)
+    session, stream = _running(context)
     stream.send(_shown(session, "step", 2, 1) + UNKNOWN_FIELD)
     expect_equal(int64s(stream.receive().of("step").observation), [1, 1], "the observation")
 
 
 @check("METHOD-2 METHOD-7", over=_STREAM)
-def a_stream_carries_every_request(scene: Scene) -> None:
+def a_stream_carries_every_request(context: CheckContext) -> None:
     """Make, GetServerInfo and ListEnvironments are served on a stream, and so is a session made there."""
-    stream = scene.stream()
-    made = scene.made(stream.exchange(pb.InteractRequest(make=scene.make_request()), scene.seconds))
-    session = scene.attach(made, stream)
+    stream = context.stream()
+    made = context.made(
+        stream.exchange(pb.InteractRequest(make=context.make_request()), context.seconds)
+    )
+    session = context.attach(made, stream)
     session.reset(1)
     for kind in ("get_server_info", "list_environments"):
         request = pb.InteractRequest()
         getattr(request, kind).SetInParent()
-        answer = stream.exchange(request, scene.seconds)
+        answer = stream.exchange(request, context.seconds)
         expect(
             answer.kind == kind or answer.info.reason == Reason.UNSUPPORTED,
             f"{kind} or UNSUPPORTED",
@@ -99,10 +101,10 @@ def a_stream_carries_every_request(scene: Scene) -> None:
 
 
 @check("METHOD-7", over=_STREAM)
-def a_stream_carries_several_sessions(scene: Scene) -> None:
+def a_stream_carries_several_sessions(context: CheckContext) -> None:
     """Two sessions take turns on one stream."""
-    stream = scene.stream()
-    sessions = [scene.attach(scene.make().made, stream) for _ in range(2)]
+    stream = context.stream()
+    sessions = [context.attach(context.make().made, stream) for _ in range(2)]
     for session in sessions:
         session.reset(1)
     for count in range(1, 4):
@@ -112,19 +114,19 @@ def a_stream_carries_several_sessions(scene: Scene) -> None:
 
 
 @check("METHOD-7", over=_STREAM)
-def two_streams_may_drive_one_session(scene: Scene) -> None:
+def two_streams_may_drive_one_session(context: CheckContext) -> None:
     """A session can switch to another stream, with unary calls in between."""
-    session, first = _running(scene)
-    for link in (scene.stream(), scene.unary, first):
+    session, first = _running(context)
+    for link in (context.stream(), context.unary, first):
         session.link = link
         session.step(1)
     expect_equal(int64s(session.step(1).observation), [4, 4], "steps and sum")
 
 
 @check("METHOD-3", over=_STREAM)
-def what_was_sent_is_answered_before_the_end(scene: Scene) -> None:
+def what_was_sent_is_answered_before_the_end(context: CheckContext) -> None:
     """After the client's half-close the pending answers arrive, then the stream ends with OK."""
-    session, stream = _running(scene)
+    session, stream = _running(context)
     for number in (2, 3):
         stream.send(_shown(session, "step", number, 1))
     stream.half_close()
@@ -134,19 +136,19 @@ def what_was_sent_is_answered_before_the_end(scene: Scene) -> None:
 
 
 @check("METHOD-7 LEASE-8", over=_STREAM)
-def a_session_outlives_its_stream(scene: Scene) -> None:
+def a_session_outlives_its_stream(context: CheckContext) -> None:
     """The end of a stream does not end its sessions."""
-    session, stream = _running(scene)
+    session, stream = _running(context)
     session.step(1)
     stream.close()
-    session.link = scene.unary
+    session.link = context.unary
     expect_equal(int64s(session.step(1).observation), [2, 2], "steps and sum")
 
 
 @check("SEQUENCE-9 SEQUENCE-5", over=_STREAM)
-def duplicates_in_flight_are_one_step(scene: Scene) -> None:
+def duplicates_in_flight_are_one_step(context: CheckContext) -> None:
     """A step sent three times at once is taken once, and answered three times."""
-    session, stream = _running(scene)
+    session, stream = _running(context)
     for _ in range(3):
         stream.send(_shown(session, "step", 2, 1))
     counts = [int64s(stream.receive().of("step").observation) for _ in range(3)]
@@ -154,9 +156,9 @@ def duplicates_in_flight_are_one_step(scene: Scene) -> None:
 
 
 @check("SEQUENCE-5 SEQUENCE-8", over=_STREAM)
-def reordered_requests_are_refused(scene: Scene) -> None:
+def reordered_requests_are_refused(context: CheckContext) -> None:
     """Of two steps in the wrong order, the first to arrive is refused and the other is served."""
-    session, stream = _running(scene)
+    session, stream = _running(context)
     stream.send(_shown(session, "step", 3, 1))
     stream.send(_shown(session, "step", 2, 1))
     stream.receive().refused(Reason.SEQUENCE_GAP)

@@ -9,7 +9,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw.values import entries, integer, text
-from envwire.conformance.suite import Level, Scene, cases, check
+from envwire.conformance.suite import CheckContext, Level, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
@@ -18,9 +18,9 @@ _RAISED = ("ValueError", "KeyError", "RuntimeError", "ZeroDivisionError")
 
 
 @cases({name: name for name in _RAISED}, "ERROR-1 ERROR-3 ERROR-4", over=ALL)
-def an_exception_travels(scene: Scene, name: str) -> None:
+def an_exception_travels(context: CheckContext, name: str) -> None:
     """ENVIRONMENT_RAISED holds the exception's class, text and arguments; the session goes on."""
-    session = scene.make("Raise")
+    session = context.make("Raise")
     session.reset(1)
     answer = session.ask("step", action=text(name))
     answer.refused(Reason.ENVIRONMENT_RAISED)
@@ -33,9 +33,9 @@ def an_exception_travels(scene: Scene, name: str) -> None:
 
 
 @check("ERROR-4", level=Level.RECOMMENDED)
-def a_traceback_travels(scene: Scene) -> None:
+def a_traceback_travels(context: CheckContext) -> None:
     """DebugInfo holds the traceback."""
-    session = scene.make("Raise")
+    session = context.make("Raise")
     session.reset(1)
     answer = session.ask("step", action=text("ValueError"))
     info = answer.details(status_pb2.DebugInfo)
@@ -46,9 +46,9 @@ def a_traceback_travels(scene: Scene) -> None:
 
 
 @check("ERROR-1 STATE-5", over=ALL)
-def a_reset_that_raises_leaves_the_state(scene: Scene) -> None:
+def a_reset_that_raises_leaves_the_state(context: CheckContext) -> None:
     """After a reset that raises, the next reset succeeds."""
-    session = scene.make("Raise")
+    session = context.make("Raise")
     answer = session.ask("reset", options=entries(**{"raise": text("ValueError")}))
     answer.refused(Reason.ENVIRONMENT_RAISED)
     session.reset(1)
@@ -56,9 +56,9 @@ def a_reset_that_raises_leaves_the_state(scene: Scene) -> None:
 
 
 @check("ERROR-5 ERROR-9", over=ALL)
-def an_error_has_one_error_info(scene: Scene) -> None:
+def an_error_has_one_error_info(context: CheckContext) -> None:
     """Each refusal has exactly one ErrorInfo, with domain "envwire", and a text."""
-    session = scene.make()
+    session = context.make()
     answer = session.peek("reset", 9)
     expect_equal(len(answer.details(status_pb2.ErrorInfo)), 1, "the number of ErrorInfos")
     expect(answer.response.error.message, "a message")
@@ -66,9 +66,9 @@ def an_error_has_one_error_info(scene: Scene) -> None:
 
 
 @check("ERROR-2")
-def an_error_fits_into_metadata(scene: Scene) -> None:
+def an_error_fits_into_metadata(context: CheckContext) -> None:
     """A status has at most 4.6 KB, however long the environment's message."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     answer = session.ask("call_method", name="x" * 100_000)
     expect_equal(answer.kind, "error", "the answer")
@@ -77,9 +77,9 @@ def an_error_fits_into_metadata(scene: Scene) -> None:
 
 
 @check("SESSION-2 END-12 STATE-2 ERROR-4")
-def a_crash_ends_one_session(scene: Scene) -> None:
+def a_crash_ends_one_session(context: CheckContext) -> None:
     """A session whose process died is answered with SESSION_LOST; other sessions live on."""
-    session, neighbour = scene.make("Crash"), scene.make()
+    session, neighbour = context.make("Crash"), context.make()
     session.reset(1)
     neighbour.reset(1)
     session.ask("step", action=integer(1)).refused(Reason.SESSION_LOST)
@@ -88,9 +88,9 @@ def a_crash_ends_one_session(scene: Scene) -> None:
 
 
 @check("ERROR-4", level=Level.RECOMMENDED)
-def the_last_words_of_a_process_travel(scene: Scene) -> None:
+def the_last_words_of_a_process_travel(context: CheckContext) -> None:
     """DebugInfo holds the last output of a lost process."""
-    session = scene.make("Crash")
+    session = context.make("Crash")
     session.reset(1)
     answer = session.ask("step", action=integer(1))
     answer.refused(Reason.SESSION_LOST)
@@ -102,32 +102,32 @@ def the_last_words_of_a_process_travel(scene: Scene) -> None:
 _MAX_BYTES = 64 * 1024 * 1024
 
 
-def _limit(scene: Scene) -> int:
+def _limit(context: CheckContext) -> int:
     """Returns the server's limit for messages.
 
     Raises:
         SkippedError: It has no limit, or one that is too large to test.
     """
-    limit = scene.info.max_message_bytes
+    limit = context.info.max_message_bytes
     if not 0 < limit <= _MAX_BYTES:
         raise SkippedError("max_message_bytes is above 64 MiB; run the server with less")
     return limit
 
 
 @check("LIMIT-2 BOUND-3 ERROR-12", over=ALL)
-def an_answer_that_is_too_large_is_replaced(scene: Scene) -> None:
+def an_answer_that_is_too_large_is_replaced(context: CheckContext) -> None:
     """An answer that is too large is replaced by MESSAGE_TOO_LARGE, and the session goes on."""
-    limit = _limit(scene)
-    session = scene.make("Big")
+    limit = _limit(context)
+    session = context.make("Big")
     session.reset(1)
     session.ask("step", action=integer(limit + 1)).refused(Reason.MESSAGE_TOO_LARGE)
     session.step(100)
 
 
 @check("LIMIT-3", over=ALL)
-def a_large_answer_comes_whole(scene: Scene) -> None:
+def a_large_answer_comes_whole(context: CheckContext) -> None:
     """An array of 8 MB arrives unchanged."""
-    session = scene.make("Big")
+    session = context.make("Big")
     session.reset(1)
     answer = session.ask("step", action=integer(8_000_000))
     if answer.info.reason == Reason.MESSAGE_TOO_LARGE:
@@ -138,10 +138,10 @@ def a_large_answer_comes_whole(scene: Scene) -> None:
 
 
 @check("LIMIT-1")
-def a_request_that_is_too_large_is_refused(scene: Scene) -> None:
+def a_request_that_is_too_large_is_refused(context: CheckContext) -> None:
     """A request that is too large is refused by gRPC with RESOURCE_EXHAUSTED, and the session goes on."""
-    limit = _limit(scene)
-    session = scene.make("Echo")
+    limit = _limit(context)
+    session = context.make("Echo")
     session.reset(1)
     answer = session.peek("step", 2, action=text("x" * (limit + 1)))
     expect_equal(answer.response.error.code, 8, "the status code")
@@ -149,14 +149,14 @@ def a_request_that_is_too_large_is_refused(scene: Scene) -> None:
 
 
 @check("LIMIT-6", level=Level.RECOMMENDED)
-def few_requests_of_a_session_may_wait(scene: Scene) -> None:
+def few_requests_of_a_session_may_wait(context: CheckContext) -> None:
     """Of hundreds of calls at once, each is served, or refused for its number; none is lost."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     step = session.request("step", action=integer(1))
     step.step.header.CopyFrom(session.header)
-    futures = [scene.unary.begin(step, scene.seconds) for _ in range(200)]
-    answers = [scene.unary.await_answer("step", future) for future in futures]
+    futures = [context.unary.begin(step, context.seconds) for _ in range(200)]
+    answers = [context.unary.await_answer("step", future) for future in futures]
     expect(any(answer.kind == "step" for answer in answers), "an answer")
     for answer in answers:
         if answer.kind == "error":
@@ -166,9 +166,9 @@ def few_requests_of_a_session_may_wait(scene: Scene) -> None:
 
 
 @check("ERROR-6 ERROR-7")
-def an_error_is_googles(scene: Scene) -> None:
+def an_error_is_googles(context: CheckContext) -> None:
     """Details have the type URLs and fields of google.rpc's messages."""
-    answer = scene.ask("make", env_id="Conformance/NoSuchEnvironment-v0")
+    answer = context.ask("make", env_id="Conformance/NoSuchEnvironment-v0")
     answer.refused(Reason.UNKNOWN_ENVIRONMENT)
     named = {detail.type_url.rpartition("/")[2]: detail for detail in answer.response.error.details}
     google = _google_error_info()
@@ -195,17 +195,17 @@ _PADDING = b"\xc2\x3e\x80\x80\x80\x01" + bytes(2**21)
 
 
 @check("LIMIT-12")
-def a_large_make_is_served_or_too_large(scene: Scene) -> None:
+def a_large_make_is_served_or_too_large(context: CheckContext) -> None:
     """A Make of 2 MiB, and a reset with 2 MiB before its header, are served or refused as too large."""
-    make = scene.make_request().SerializeToString()
-    made = scene.known(scene.unary.exchange_bytes("make", _PADDING + make, scene.seconds))
+    make = context.make_request().SerializeToString()
+    made = context.known(context.unary.exchange_bytes("make", _PADDING + make, context.seconds))
     if made.kind == "error":
         made.refused(Reason.MESSAGE_TOO_LARGE)
     else:
-        scene.made(made)
-    session = scene.make()
+        context.made(made)
+    session = context.make()
     header = pb.ResetRequest(header=session.header, sequence=1).SerializeToString()
-    reset = scene.unary.exchange_bytes("reset", _PADDING + header, scene.seconds)
+    reset = context.unary.exchange_bytes("reset", _PADDING + header, context.seconds)
     if reset.kind == "error":
         reset.refused(Reason.MESSAGE_TOO_LARGE)
     else:

@@ -8,7 +8,7 @@ from envwire.codec import Reason
 from envwire.conformance.outcomes import expect_equal
 from envwire.conformance.raw import Answer, Session
 from envwire.conformance.raw.values import int64s, integer
-from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite import CheckContext, cases, check
 from envwire.v1 import environment_pb2 as pb
 
 _GRPC = ("unary", "stream")
@@ -40,9 +40,9 @@ _WRONG: dict[str, Callable[[bytes], bytes]] = {
 
 
 @cases(_WRONG, "SESSION-20 SEQUENCE-1 SEQUENCE-8", over=_GRPC)
-def a_wrong_secret_is_refused(scene: Scene, wrong: Callable[[bytes], bytes]) -> None:
+def a_wrong_secret_is_refused(context: CheckContext, wrong: Callable[[bytes], bytes]) -> None:
     """A wrong secret is answered with WRONG_SECRET; the request does nothing and uses no number."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     secret = wrong(session.made.secret)
     header = pb.SessionHeader(session_id=session.made.session_id, secret=secret)
@@ -51,9 +51,9 @@ def a_wrong_secret_is_refused(scene: Scene, wrong: Callable[[bytes], bytes]) -> 
 
 
 @check("SESSION-20", over=_GRPC)
-def another_sessions_secret_is_wrong(scene: Scene) -> None:
+def another_sessions_secret_is_wrong(context: CheckContext) -> None:
     """The secret of one session is wrong for another."""
-    session, other = scene.make(), scene.make()
+    session, other = context.make(), context.make()
     header = pb.SessionHeader(session_id=session.made.session_id, secret=other.made.secret)
     _shown(session, "reset", header).refused(Reason.WRONG_SECRET)
 
@@ -63,17 +63,19 @@ def another_sessions_secret_is_wrong(scene: Scene) -> None:
     "SESSION-29 SESSION-28",
     over=_GRPC,
 )
-def an_unknown_session_is_refused(scene: Scene, name: str) -> None:
+def an_unknown_session_is_refused(context: CheckContext, name: str) -> None:
     """An unknown id is answered with UNKNOWN_SESSION, whatever the secret."""
-    session = scene.make()
+    session = context.make()
     header = pb.SessionHeader(session_id=name, secret=session.made.secret)
     _shown(session, "reset", header).refused(Reason.UNKNOWN_SESSION)
 
 
 @cases({"absent": None, "without-id": pb.SessionHeader(secret=bytes(16))}, "SESSION-37", over=_GRPC)
-def a_request_without_header_is_refused(scene: Scene, header: pb.SessionHeader | None) -> None:
+def a_request_without_header_is_refused(
+    context: CheckContext, header: pb.SessionHeader | None
+) -> None:
     """A request without a session header is answered with MALFORMED_REQUEST."""
-    session = scene.make()
+    session = context.make()
     _shown(session, "reset", header).refused(Reason.MALFORMED_REQUEST)
     session.reset(1)
 
@@ -95,9 +97,9 @@ _OF_A_SESSION = (
 
 
 @cases({kind: kind for kind in _OF_A_SESSION}, "SESSION-20 SESSION-21")
-def every_method_asks_for_the_secret(scene: Scene, kind: str) -> None:
+def every_method_asks_for_the_secret(context: CheckContext, kind: str) -> None:
     """With a wrong secret no request of a session is served; `Close` does not close."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     header = pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16))
     answer = _shown(session, kind, header)
@@ -106,9 +108,9 @@ def every_method_asks_for_the_secret(scene: Scene, kind: str) -> None:
 
 
 @check("SESSION-20")
-def the_owner_is_served_among_strangers(scene: Scene) -> None:
+def the_owner_is_served_among_strangers(context: CheckContext) -> None:
     """Requests with wrong secrets do not disturb the owner."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     header = pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16))
     for _ in range(3):

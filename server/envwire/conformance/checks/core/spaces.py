@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from envwire.codec import Reason
 from envwire.conformance.outcomes import FailedError, SkippedError, expect, expect_equal
 from envwire.conformance.raw.values import entries, look_up
-from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite import CheckContext, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1 import spaces_pb2 as pb
 from envwire.v1 import values_pb2
@@ -100,11 +100,13 @@ _KINDS: dict[str, tuple[str, Callable[[pb.Space], None]]] = {
 
 
 @cases(_KINDS, "VALUE-20 VALUE-21 VALUE-24")
-def a_space_is_described(scene: Scene, case: tuple[str, Callable[[pb.Space], None]]) -> None:
+def a_space_is_described(
+    context: CheckContext, case: tuple[str, Callable[[pb.Space], None]]
+) -> None:
     """EverySpace's spaces, one of each kind, are described completely."""
     kind, look = case
     name = next(one for one, known in _KINDS.items() if known is case)
-    made = scene.make("EverySpace").made
+    made = context.make("EverySpace").made
     for space in (made.observation_space, made.action_space):
         found = _spaces(space).get(name)
         if found is None:
@@ -114,17 +116,17 @@ def a_space_is_described(scene: Scene, case: tuple[str, Callable[[pb.Space], Non
 
 
 @check("VALUE-21")
-def the_order_of_a_dictionary_space_is_told(scene: Scene) -> None:
+def the_order_of_a_dictionary_space_is_told(context: CheckContext) -> None:
     """A dictionary space lists its entries in sampling order, each key once."""
-    entries = scene.make("EverySpace").made.observation_space.dict.entries
+    entries = context.make("EverySpace").made.observation_space.dict.entries
     names = [entry.key.string_value for entry in entries]
     expect_equal(names, sorted(set(names)), "the keys, which this space sorts")
 
 
 @check("VALUE-20 VALUE-30")
-def a_space_in_two_places_is_one(scene: Scene) -> None:
+def a_space_in_two_places_is_one(context: CheckContext) -> None:
     """A space that occurs twice in a tree is described once; the second place refers to it by number."""
-    space = scene.make("EverySpace").made.observation_space
+    space = context.make("EverySpace").made.observation_space
     second = _spaces(space)["tuple"].tuple.spaces[1]
     expect_equal(second.WhichOneof("kind"), "same_as", "the kind of the second")
     expect_equal(_nth(space, second.same_as).discrete.n, 3, "n of the space that it names")
@@ -160,9 +162,9 @@ def _inner(space: pb.Space, kind: str) -> list[pb.Space]:
 
 
 @check("VALUE-19 VALUE-20", over=ALL)
-def a_sample_is_in_its_space(scene: Scene) -> None:
+def a_sample_is_in_its_space(context: CheckContext) -> None:
     """A sample of the observation space, sent back as the action, is in the equal action space."""
-    session = scene.make("EverySpace")
+    session = context.make("EverySpace")
     observation = session.reset(3).observation
     expect(observation.HasField("dict"), "a dictionary")
     contained = look_up(session.step(observation).info, "contained")
@@ -170,9 +172,9 @@ def a_sample_is_in_its_space(scene: Scene) -> None:
 
 
 @check("VALUE-20")
-def samples_have_the_usual_form(scene: Scene) -> None:
+def samples_have_the_usual_form(context: CheckContext) -> None:
     """Each part of a sample has the kind that the protocol states for its space."""
-    session = scene.make("EverySpace")
+    session = context.make("EverySpace")
     sample = session.reset(3).observation
     forms = {
         "box": "array",
@@ -187,9 +189,9 @@ def samples_have_the_usual_form(scene: Scene) -> None:
 
 
 @check("VALUE-22 VALUE-25")
-def generators_are_pcg64(scene: Scene) -> None:
+def generators_are_pcg64(context: CheckContext) -> None:
     """A space with a generator has PCG64's state: two integers, has_uint32, uinteger."""
-    spaces = _spaces(scene.make("EverySpace").made.observation_space)
+    spaces = _spaces(context.make("EverySpace").made.observation_space)
     carried = [space.np_random for space in spaces.values() if space.HasField("np_random")]
     for state in carried:
         if state.bit_generator != "PCG64":
@@ -204,8 +206,8 @@ def generators_are_pcg64(scene: Scene) -> None:
 
 
 @check("VALUE-23")
-def a_space_of_another_class_makes_make_fail(scene: Scene) -> None:
+def a_space_of_another_class_makes_make_fail(context: CheckContext) -> None:
     """An environment whose space is none of the ten kinds is not made: UNSUPPORTED."""
-    scene.make("Odd")
-    answer = scene.ask_make("Odd", kwargs=entries(odd_space=Value(bool_value=True)))
+    context.make("Odd")
+    answer = context.ask_make("Odd", kwargs=entries(odd_space=Value(bool_value=True)))
     answer.refused(Reason.UNSUPPORTED)

@@ -8,15 +8,15 @@ from collections.abc import Collection
 from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
 from envwire.conformance.raw.values import dictionary, int64s, integer, parsed, text
-from envwire.conformance.suite import Scene, cases, check
+from envwire.conformance.suite import CheckContext, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1.values_pb2 import Value
 
 
 @check("DRIVE-4 STATE-3 VALUE-6", over=ALL)
-def a_step_is_taken_once(scene: Scene) -> None:
+def a_step_is_taken_once(context: CheckContext) -> None:
     """Each step is taken once, and returns its reward."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     for action, counted in ((1, [1, 1]), (0, [2, 1]), (1, [3, 2])):
         answer = session.step(action)
@@ -26,18 +26,18 @@ def a_step_is_taken_once(scene: Scene) -> None:
 
 
 @check("STATE-4", over=ALL)
-def an_episode_ends(scene: Scene) -> None:
+def an_episode_ends(context: CheckContext) -> None:
     """The tenth step terminates the episode, and no earlier one."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     ends = [session.step(0).terminated for _ in range(10)]
     expect_equal(ends, [False] * 9 + [True], "terminated of ten steps")
 
 
 @check("STATE-6 STATE-8")
-def nothing_is_reset_by_itself(scene: Scene) -> None:
+def nothing_is_reset_by_itself(context: CheckContext) -> None:
     """A step after the end of the episode reaches the environment, which keeps counting."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     for _ in range(10):
         session.step(0)
@@ -45,17 +45,17 @@ def nothing_is_reset_by_itself(scene: Scene) -> None:
 
 
 @check("STATE-7")
-def a_step_before_the_reset_is_the_environments_matter(scene: Scene) -> None:
+def a_step_before_the_reset_is_the_environments_matter(context: CheckContext) -> None:
     """Counter refuses a step before the first reset with RESET_NEEDED; a reset then succeeds."""
-    session = scene.make()
+    session = context.make()
     session.ask("step", action=integer(0)).refused(Reason.RESET_NEEDED)
     session.reset(1)
 
 
 @check("SEQUENCE-7 VALUE-4", over=ALL)
-def a_step_without_action_is_refused(scene: Scene) -> None:
+def a_step_without_action_is_refused(context: CheckContext) -> None:
     """A step without an action is answered with INVALID_VALUE; no step is taken, the number is used."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     session.ask("step").refused(Reason.INVALID_VALUE)
     session.ask("step", action=Value()).refused(Reason.INVALID_VALUE)
@@ -63,26 +63,26 @@ def a_step_without_action_is_refused(scene: Scene) -> None:
 
 
 @check("ERROR-11")
-def a_wrong_action_is_named_as_such(scene: Scene) -> None:
+def a_wrong_action_is_named_as_such(context: CheckContext) -> None:
     """If the environment raises for an action outside its space, the answer is INVALID_ACTION."""
-    session = scene.make()
+    session = context.make()
     session.reset(1)
     session.ask("step", action=integer(7)).refused(Reason.INVALID_ACTION)
     session.step(1)
 
 
 @check("ERROR-11")
-def an_action_is_not_checked_before_the_step(scene: Scene) -> None:
+def an_action_is_not_checked_before_the_step(context: CheckContext) -> None:
     """An action outside the space that the environment accepts is served."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     expect_equal(session.step(integer(7)).observation, integer(7), "the observation")
 
 
 @check("DRIVE-5")
-def plain_results_are_not_typed(scene: Scene) -> None:
+def plain_results_are_not_typed(context: CheckContext) -> None:
     """A float reward and two boolean flags have no typed fields."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     answer = session.step(0)
     for name in ("typed_reward", "typed_terminated", "typed_truncated"):
@@ -100,10 +100,10 @@ _TYPED = {
 
 
 @cases(_TYPED, "DRIVE-5", over=ALL)
-def a_reward_of_another_type_is_kept(scene: Scene, case: tuple[Value, float]) -> None:
+def a_reward_of_another_type_is_kept(context: CheckContext, case: tuple[Value, float]) -> None:
     """typed_reward holds the exact reward; reward is its value as a double, or NaN."""
     typed, plain = case
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     answer = session.step(dictionary(echo=integer(0), reward=typed))
     expect_equal(answer.typed_reward, typed, "typed_reward")
@@ -112,9 +112,9 @@ def a_reward_of_another_type_is_kept(scene: Scene, case: tuple[Value, float]) ->
 
 
 @cases({"terminated": "terminated", "truncated": "truncated"}, "DRIVE-5")
-def an_end_of_another_type_is_kept(scene: Scene, name: str) -> None:
+def an_end_of_another_type_is_kept(context: CheckContext, name: str) -> None:
     """typed_terminated and typed_truncated hold flags that are not plain booleans."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     answer = session.step(dictionary(echo=integer(0), **{name: integer(1)}))
     expect(getattr(answer, name), f"{name} to be true")
@@ -122,9 +122,9 @@ def an_end_of_another_type_is_kept(scene: Scene, name: str) -> None:
 
 
 @check("DRIVE-26")
-def warnings_are_in_the_answer(scene: Scene) -> None:
+def warnings_are_in_the_answer(context: CheckContext) -> None:
     """A step's warning is in its own answer only, with category and text."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     warned = session.step(dictionary(echo=integer(0), warn=text("slippery"))).warnings
     expect_equal(
@@ -134,9 +134,9 @@ def warnings_are_in_the_answer(scene: Scene) -> None:
 
 
 @cases({"rgb_array": "rgb_array", "ansi": "ansi", "none": None}, "DRIVE-14", over=ALL)
-def a_frame_is_of_its_mode(scene: Scene, mode: str | None) -> None:
+def a_frame_is_of_its_mode(context: CheckContext, mode: str | None) -> None:
     """Counter's frame is a UINT8 array of shape (8, 8, 3), a text, or None, by render mode."""
-    session = scene.make(render_mode=mode)
+    session = context.make(render_mode=mode)
     session.reset(1)
     session.step(0)
     frame = session.ask("render").of("render").frame
@@ -159,9 +159,9 @@ def _needs_chunks(capabilities: Collection[str]) -> None:
 
 
 @check("DRIVE-6 DRIVE-7 DRIVE-8 DRIVE-11 DRIVE-12", over=ALL)
-def a_chunk_is_taken_step_by_step(scene: Scene) -> None:
+def a_chunk_is_taken_step_by_step(context: CheckContext) -> None:
     """The actions of a chunk are taken in order, under one number."""
-    session = scene.make()
+    session = context.make()
     _needs_chunks(session.made.capabilities)
     session.reset(1)
     steps = session.ask("step", actions=_chunk(1, 0, 1)).of("step").steps
@@ -172,9 +172,9 @@ def a_chunk_is_taken_step_by_step(scene: Scene) -> None:
 
 
 @check("DRIVE-10", over=ALL)
-def a_chunk_goes_on_in_another_request(scene: Scene) -> None:
+def a_chunk_goes_on_in_another_request(context: CheckContext) -> None:
     """The server takes at least one step of a chunk; the rest can be sent in another request."""
-    session = scene.make("Big")
+    session = context.make("Big")
     _needs_chunks(session.made.capabilities)
     session.reset(1)
     left = [500_000 + count for count in range(8)]
@@ -187,9 +187,9 @@ def a_chunk_goes_on_in_another_request(scene: Scene) -> None:
 
 
 @check("DRIVE-7")
-def a_chunk_ends_with_its_episode(scene: Scene) -> None:
+def a_chunk_ends_with_its_episode(context: CheckContext) -> None:
     """No action is taken after the step that ends the episode."""
-    session = scene.make()
+    session = context.make()
     _needs_chunks(session.made.capabilities)
     session.reset(1)
     taken = len(session.ask("step", actions=_chunk(*[0] * 20)).of("step").steps)
@@ -197,9 +197,9 @@ def a_chunk_ends_with_its_episode(scene: Scene) -> None:
 
 
 @check("DRIVE-8 DRIVE-9")
-def a_chunk_ends_where_a_step_fails(scene: Scene) -> None:
+def a_chunk_ends_where_a_step_fails(context: CheckContext) -> None:
     """The error of a later action is in `error`; the error of the first action is the answer."""
-    session = scene.make()
+    session = context.make()
     _needs_chunks(session.made.capabilities)
     session.reset(1)
     answer = session.ask("step", actions=_chunk(1, 7, 1)).of("step")
@@ -209,9 +209,9 @@ def a_chunk_ends_where_a_step_fails(scene: Scene) -> None:
 
 
 @check("DRIVE-6")
-def a_chunk_stands_alone(scene: Scene) -> None:
+def a_chunk_stands_alone(context: CheckContext) -> None:
     """More than 1,024 actions, or both `action` and `actions`, are answered with INVALID_VALUE."""
-    session = scene.make()
+    session = context.make()
     _needs_chunks(session.made.capabilities)
     session.reset(1)
     session.ask("step", actions=_chunk(*[0] * 1025)).refused(Reason.INVALID_VALUE)

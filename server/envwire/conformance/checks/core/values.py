@@ -5,7 +5,7 @@ from __future__ import annotations
 from envwire.codec import Reason
 from envwire.conformance.outcomes import expect, expect_equal
 from envwire.conformance.raw.values import array, entries, integer, parsed, text
-from envwire.conformance.suite import Level, Scene, cases, check
+from envwire.conformance.suite import CheckContext, Level, cases, check
 from envwire.conformance.suite.checks import ALL
 from envwire.v1 import values_pb2 as pb
 from envwire.v1.values_pb2 import Value
@@ -67,27 +67,27 @@ KINDS = {
 
 
 @cases(KINDS, "VALUE-1 VALUE-2 VALUE-3 VALUE-5 VALUE-7 VALUE-9 VALUE-10", over=ALL)
-def a_value_comes_back_as_it_was_sent(scene: Scene, source: str) -> None:
+def a_value_comes_back_as_it_was_sent(context: CheckContext, source: str) -> None:
     """Echo's observation is the value sent as the action, and of the same kind."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     sent = parsed(source)
     expect_equal(session.step(sent).observation, sent, "the observation")
 
 
 @cases({name.lower(): name for name in _SIZES}, "VALUE-6", over=ALL)
-def an_array_comes_back_as_it_was_sent(scene: Scene, name: str) -> None:
+def an_array_comes_back_as_it_was_sent(context: CheckContext, name: str) -> None:
     """An array of each type keeps type, shape and elements."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     sent = array(pb.DataType.Value(f"DATA_TYPE_{name}"), [2], bytes([1, 0] * _SIZES[name]))
     expect_equal(session.step(sent).observation, sent, "the observation")
 
 
 @check("VALUE-8")
-def a_fill_stands_for_all_elements(scene: Scene) -> None:
+def a_fill_stands_for_all_elements(context: CheckContext) -> None:
     """A tensor with `fill` stands for an array filled with its one element, whatever form it comes back in."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     found = session.step(array(pb.DATA_TYPE_UINT8, [3, 2], b"\x05", fill=True)).observation.array
     expect_equal(list(found.shape), [3, 2], "the shape")
@@ -95,9 +95,9 @@ def a_fill_stands_for_all_elements(scene: Scene) -> None:
 
 
 @check("VALUE-6 VALUE-18", level=Level.RECOMMENDED)
-def numpy_types_come_back(scene: Scene) -> None:
+def numpy_types_come_back(context: CheckContext) -> None:
     """An array of a type that only NumPy has keeps its type."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     sent = parsed(
         r'array { data_type: DATA_TYPE_NUMPY data: "a\000\000\000b\000\000\000" numpy_type: "<U2" }'
@@ -109,7 +109,7 @@ _NESTED = {"lists": ("list", 40), "dictionaries": ("dict", 25)}
 
 
 @cases(_NESTED, "VALUE-17", over=ALL)
-def nested_values_come_back(scene: Scene, case: tuple[str, int]) -> None:
+def nested_values_come_back(context: CheckContext, case: tuple[str, int]) -> None:
     """Nested values come back, almost as deep as the protocol allows: an answer nests them in messages."""
     kind, depth = case
     sent = integer(1)
@@ -120,7 +120,7 @@ def nested_values_come_back(scene: Scene, case: tuple[str, int]) -> None:
         else:
             outer.dict.entries.add(name="in", value=sent)
         sent = outer
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     expect_equal(session.step(sent).observation, sent, "the observation")
 
@@ -159,18 +159,18 @@ BROKEN = {
 
 
 @cases(BROKEN, "VALUE-4 VALUE-6 VALUE-11 VALUE-13 VALUE-15", over=ALL)
-def a_broken_value_is_refused(scene: Scene, broken: Value) -> None:
+def a_broken_value_is_refused(context: CheckContext, broken: Value) -> None:
     """An invalid value is answered with INVALID_VALUE and uses its number; the session goes on."""
-    session = scene.make("Echo")
+    session = context.make("Echo")
     session.reset(1)
     session.ask("step", action=broken).refused(Reason.INVALID_VALUE)
     expect_equal(session.step(3).observation, integer(3), "the next observation")
 
 
 @check("VALUE-14")
-def an_object_without_a_wire_form_does_not_break_a_step(scene: Scene) -> None:
+def an_object_without_a_wire_form_does_not_break_a_step(context: CheckContext) -> None:
     """An object without a wire form in an info becomes an Opaque, with the name of its type and its repr."""
-    session = scene.make("Raise")
+    session = context.make("Raise")
     session.reset(1)
     entries = session.step(text("opaque")).info.entries
     expect_equal([entry.name for entry in entries], ["it"], "the keys of the info")
@@ -178,17 +178,17 @@ def an_object_without_a_wire_form_does_not_break_a_step(scene: Scene) -> None:
 
 
 @check("VALUE-16 ERROR-12")
-def an_observation_without_a_wire_form_is_an_error(scene: Scene) -> None:
+def an_observation_without_a_wire_form_is_an_error(context: CheckContext) -> None:
     """An observation without a wire form is answered with UNSUPPORTED; the step is taken, and the session goes on."""
-    session = scene.make("Raise")
+    session = context.make("Raise")
     session.reset(1)
     session.ask("step", action=text("object")).refused(Reason.UNSUPPORTED)
     session.step(text("nothing"))
 
 
 @check("VALUE-12", over=ALL)
-def a_subclass_travels_as_what_it_extends(scene: Scene) -> None:
+def a_subclass_travels_as_what_it_extends(context: CheckContext) -> None:
     """A named tuple is a tuple, an ordered dictionary a dictionary."""
-    answer = scene.make("Odd").reset(1)
+    answer = context.make("Odd").reset(1)
     expect_equal(list(answer.observation.tuple.values), [integer(0), text("odd")], "the tuple")
     expect_equal(answer.info, entries(first=integer(1), second=integer(2)), "the info")

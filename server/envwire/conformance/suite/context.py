@@ -35,7 +35,7 @@ _STREAM_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 
 
-class Scene:
+class CheckContext:
     """The surroundings of one check.
 
     Args:
