@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envwire.conformance.client.scenario import SCENARIOS, Scenario, Stage
+from envwire.conformance.client.scenario import SCENARIOS, Scenario, ScenarioContext
 from envwire.conformance.client.scenarios import (
     certificates,
     cuts,
@@ -15,7 +15,7 @@ from envwire.conformance.client.scenarios import (
 __all__ = [
     "SCENARIOS",
     "Scenario",
-    "Stage",
+    "ScenarioContext",
     "certificates",
     "cuts",
     "errors",

@@ -10,7 +10,7 @@ from functools import partial
 
 from envwire.conformance.client.certificate import loopback_certificate
 from envwire.conformance.client.driver import Driver
-from envwire.conformance.client.scenario import Scenario, Stage
+from envwire.conformance.client.scenario import Scenario, ScenarioContext
 from envwire.conformance.client.server_process import server_process
 from envwire.conformance.patterns import fits
 from envwire.conformance.proxy import Behaviour, Certificate, Proxy
@@ -58,7 +58,7 @@ class ClientRunner:
             if scenario.behaviour:
                 target = opened.enter_context(Proxy(target, behaviour, certificate)).target
             ca = str(certificate.ca) if behaviour.tls else None
-            stage = Stage(driver, target, scenario.transport, behaviour, trace, ca)
-            outcome, text = judged(partial(scenario.play, stage), known)
+            context = ScenarioContext(driver, target, scenario.transport, behaviour, trace, ca)
+            outcome, text = judged(partial(scenario.run, context), known)
         exchange = tuple(trace.lines()) if outcome is Outcome.FAILED else ()
         return Result(scenario, outcome, text, exchange, time.monotonic() - began)

@@ -20,7 +20,7 @@ TRANSPORTS = ("unary", "stream", "direct")
 
 
 @dataclass
-class Stage:
+class ScenarioContext:
     """What a scenario works with.
 
     Attributes:
@@ -125,12 +125,12 @@ class Scenario(Described):
     """One scenario over one transport.
 
     Attributes:
-        play: Runs the scenario.
+        run: Runs the scenario.
         behaviour: Makes the server's behaviour; None for a server without a proxy.
         transport: The client's transport.
     """
 
-    play: Callable[[Stage], None]
+    run: Callable[[ScenarioContext], None]
     behaviour: Callable[[], Behaviour] | None
     transport: str
 
@@ -151,29 +151,29 @@ def scenario(
 
     Args:
         proves: Ids of sentences of docs/protocol.md, separated by blanks.
-        behaviour: Makes the server's behaviour; by default set by `Stage.misbehave`; None for a server without a proxy.
+        behaviour: Makes the server's behaviour; by default one that `misbehave` replaces; None for no proxy.
         over: The transports.
         cases: The function's second argument in each case, by name.
         level: Whether the scenario is required.
     """
 
-    def decorate(play: Callable[..., None]) -> Callable[..., None]:
+    def decorate(run: Callable[..., None]) -> Callable[..., None]:
         for case in cases or {"": None}:
-            SCENARIOS.extend(_scenario(play, case, transport) for transport in over)
-        return play
+            SCENARIOS.extend(_scenario(run, case, transport) for transport in over)
+        return run
 
-    def _scenario(play: Callable[..., None], case: str, transport: str) -> Scenario:
+    def _scenario(run: Callable[..., None], case: str, transport: str) -> Scenario:
         chosen = (cases or {}).get(case)
-        module = play.__module__.rpartition(".")[2]
-        title = f"{module}.{play.__name__.replace('_', '-')}{f'/{case}' if case else ''}"
-        summary = (play.__doc__ or "").strip().partition("\n")[0]
+        module = run.__module__.rpartition(".")[2]
+        title = f"{module}.{run.__name__.replace('_', '-')}{f'/{case}' if case else ''}"
+        summary = (run.__doc__ or "").strip().partition("\n")[0]
         return Scenario(
             f"{title}[{transport}]",
             transport,
             tuple(proves.split()),
             level,
             summary,
-            play if not case else partial(_with_case, play, chosen),
+            run if not case else partial(_with_case, run, chosen),
             behaviour,
             transport,
         )
@@ -181,5 +181,5 @@ def scenario(
     return decorate
 
 
-def _with_case(play: Callable[..., None], case: Any, stage: Stage) -> None:
-    play(stage, case)
+def _with_case(run: Callable[..., None], case: Any, context: ScenarioContext) -> None:
+    run(context, case)

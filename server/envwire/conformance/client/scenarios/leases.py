@@ -5,19 +5,19 @@ from __future__ import annotations
 from envwire.codec import Reason
 from envwire.conformance.client.behaviours import Ended, fault
 from envwire.conformance.client.driver import shown
-from envwire.conformance.client.scenario import Stage, scenario
+from envwire.conformance.client.scenario import ScenarioContext, scenario
 from envwire.conformance.raw.values import integer
 
 
 @scenario("LEASE-6 LEASE-4 END-4", None)
-def an_idle_client_keeps_its_session(stage: Stage) -> None:
+def an_idle_client_keeps_its_session(context: ScenarioContext) -> None:
     """A session with a lease of 1.5 s lives through 4 s without a request."""
-    stage.make(lease=1.5)
-    stage.reset(1)
-    stage.counts([1])
-    stage.ask("wait", seconds=4)
-    stage.counts([1], start=(1, 1))
-    stage.close()
+    context.make(lease=1.5)
+    context.reset(1)
+    context.counts([1])
+    context.ask("wait", seconds=4)
+    context.counts([1], start=(1, 1))
+    context.close()
 
 
 _ENDS = {
@@ -32,12 +32,12 @@ _ENDS = {
 
 
 @scenario("SESSION-29 STATE-11 ERROR-9", cases=_ENDS)
-def a_session_that_ended_is_reported(stage: Stage, reason: Reason) -> None:
+def a_session_that_ended_is_reported(context: ScenarioContext, reason: Reason) -> None:
     """A client reports that its session has ended, and does not silently make another."""
-    stage.make(lease=3)
-    stage.reset(1)
-    stage.counts([1])
-    stage.misbehave(Ended(fault(reason)))
-    stage.expect_reason(stage.fails("step", action=shown(integer(1))), reason.value)
-    stage.fails("step", action=shown(integer(1)))
-    stage.driver.ask("close", stage.trace)
+    context.make(lease=3)
+    context.reset(1)
+    context.counts([1])
+    context.misbehave(Ended(fault(reason)))
+    context.expect_reason(context.fails("step", action=shown(integer(1))), reason.value)
+    context.fails("step", action=shown(integer(1)))
+    context.driver.ask("close", context.trace)
