@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from envwire.conformance.checks import CHECKS
-from envwire.conformance.proxy import Behaviour, Proxy, Via
+from envwire.conformance.proxy import Behaviour, Proxy, Upstream
 from envwire.conformance.raw import Access
 from envwire.conformance.suite import Selection
 from envwire.conformance.suite.runner import Outcome, Result, Runner
@@ -96,8 +96,8 @@ class TlsOnUnix(Behaviour):
     def __init__(self, name: str) -> None:
         self._address = f"unix-abstract:{name}"
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         if response.HasField("make"):
             response.make.direct.addresses.append(self._address)
         return response
@@ -127,8 +127,8 @@ def test_a_unix_socket_with_tls_is_found(checked: Server) -> None:
 class Unnoticed(Behaviour):
     """Tells nothing when it is stopped."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         response.ClearField("notices")
         return response
 
@@ -139,12 +139,12 @@ class KeptAsItWas(Behaviour):
     def __init__(self) -> None:
         self.kept: dict[bytes, pb.InteractResponse] = {}
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if not request.HasField("step"):
-            return via.forward(request)
+            return upstream.forward(request)
         raw = request.SerializeToString(deterministic=True)
         if raw not in self.kept:
-            self.kept[raw] = via.forward(request)
+            self.kept[raw] = upstream.forward(request)
         return self.kept[raw]
 
 

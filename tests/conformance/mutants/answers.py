@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from envwire.conformance.proxy import Behaviour, Via
+from envwire.conformance.proxy import Behaviour, Upstream
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2, values_pb2
 from envwire.v1.values_pb2 import Value
@@ -16,8 +16,8 @@ from tests.conformance.mutants.mutant import ERROR_INFO, caught_by
 class Rewriting(Behaviour):
     """Changes answers."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         kind = response.WhichOneof("response") or ""
         if change := getattr(self, kind, None):
             change(getattr(response, kind))

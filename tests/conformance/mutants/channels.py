@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envwire.conformance.proxy import Behaviour, CutError, Via
+from envwire.conformance.proxy import Behaviour, CutError, Upstream
 from envwire.v1 import direct_pb2
 from envwire.v1 import environment_pb2 as pb
 from tests.conformance.mutants.mutant import caught_by, reason
@@ -75,9 +75,9 @@ class RefusalSaysNothing(Behaviour):
 
 @caught_by("sequence.a-gap-is-refused/two-ahead[direct]")
 class ErrorEndsTheChannel(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
-        if via.link == "direct" and reason(response):
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
+        if upstream.link == "direct" and reason(response):
             raise CutError
         return response
 
@@ -89,8 +89,8 @@ class EverySecondAnswerIsTheOneBefore(Behaviour):
     def __init__(self) -> None:
         self.answers: list[pb.InteractResponse] = []
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        self.answers.append(via.forward(request))
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        self.answers.append(upstream.forward(request))
         steps = request.HasField("step") and len(self.answers) % 2
         return self.answers[-2] if steps else self.answers[-1]
 

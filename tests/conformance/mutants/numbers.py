@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envwire.conformance.proxy import Behaviour, Via
+from envwire.conformance.proxy import Behaviour, Upstream
 from envwire.v1 import environment_pb2 as pb
 from tests.conformance.mutants.mutant import body, caught_by, reason
 
@@ -38,7 +38,7 @@ class Renumbering(Behaviour):
         """Tells whether a request is served under a new number."""
         raise NotImplementedError
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         message: Any = body(request)
         if "sequence" in message.DESCRIPTOR.fields_by_name:
             renumbered = self.number(request)
@@ -47,7 +47,7 @@ class Renumbering(Behaviour):
             message.sequence = (
                 message.sequence - known + behind if renumbered is None else renumbered
             )
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 @caught_by(
@@ -92,13 +92,13 @@ class KeptAnswerForAnotherRequest(Behaviour):
     def __init__(self) -> None:
         self.kept: dict[str, tuple[int, pb.InteractResponse]] = {}
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         message: Any = body(request)
         number = getattr(message, "sequence", 0)
         session = message.header.session_id if number else ""
         if number and self.kept.get(session, (0,))[0] == number:
             return self.kept[session][1]
-        response = via.forward(request)
+        response = upstream.forward(request)
         if number and reason(response) not in {"SEQUENCE_GAP", "SEQUENCE_REUSED"}:
             self.kept[session] = (number, response)
         return response
@@ -113,14 +113,14 @@ class ThirdStepIsLost(Behaviour):
         self.answer = pb.InteractResponse()
         self.missing = 0
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if request.HasField("step"):
             self.steps += 1
             if self.steps % 3 == 0:
                 self.missing += 1
                 return self.answer
             request.step.sequence -= self.missing
-        self.answer = via.forward(request)
+        self.answer = upstream.forward(request)
         return self.answer
 
 
@@ -129,18 +129,18 @@ class StepIsTakenTwice(Behaviour):
     def __init__(self) -> None:
         self.more: dict[str, int] = {}
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         message: Any = body(request)
         if not getattr(message, "sequence", 0):
-            return via.forward(request)
+            return upstream.forward(request)
         session = message.header.session_id
         message.sequence += self.more.get(session, 0)
-        response = via.forward(request)
+        response = upstream.forward(request)
         if not response.HasField("step"):
             return response
         self.more[session] = self.more.get(session, 0) + 1
         request.step.sequence += 1
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 @caught_by(
@@ -155,13 +155,13 @@ class FailureUsesNoNumber(Behaviour):
     def __init__(self) -> None:
         self.failed: dict[str, int] = {}
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         message: Any = body(request)
         if not getattr(message, "sequence", 0):
-            return via.forward(request)
+            return upstream.forward(request)
         session = message.header.session_id
         message.sequence += self.failed.get(session, 0)
-        response = via.forward(request)
+        response = upstream.forward(request)
         if response.HasField("error") and reason(response) not in self.USES_NONE:
             self.failed[session] = self.failed.get(session, 0) + 1
         return response

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from envwire.conformance.proxy import Behaviour, Via
+from envwire.conformance.proxy import Behaviour, Upstream
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 from tests.conformance.mutants.mutant import ERROR_INFO, caught_by, reason
@@ -16,11 +16,11 @@ from tests.conformance.mutants.mutant import ERROR_INFO, caught_by, reason
     "forks.what-has-more-than-a-state-is-not-copied/process[unary]",
 )
 class WhatCannotBeMadeIsAnother(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         if request.HasField("make") and reason(response) == "UNSUPPORTED":
             make = pb.MakeRequest(env_id="Conformance/Counter-v0")
-            return via.forward(pb.InteractRequest(make=make))
+            return upstream.forward(pb.InteractRequest(make=make))
         return response
 
 
@@ -30,8 +30,8 @@ class WhatCannotBeMadeIsAnother(Behaviour):
     "values.a-subclass-travels-as-what-it-extends[direct]",
 )
 class SubclassesAreLists(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         observation = response.reset.observation
         if observation.HasField("tuple"):
             observation.list.CopyFrom(observation.tuple)
@@ -40,8 +40,8 @@ class SubclassesAreLists(Behaviour):
 
 @caught_by("makes.a-wrapper-may-have-noted-nothing[unary]")
 class EveryWrapperIsRecorded(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         for wrapper in response.make.spec.additional_wrappers:
             wrapper.recorded = True
         return response
@@ -49,9 +49,9 @@ class EveryWrapperIsRecorded(Behaviour):
 
 @caught_by("leases.a-make-has-a-limit-of-its-own[unary]")
 class MakesHaveTheTimeOfAStep(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         begun = time.monotonic()
-        response = via.forward(request)
+        response = upstream.forward(request)
         made = response.make
         if not made.session_id or time.monotonic() - begun < made.step_timeout.ToSeconds():
             return response
@@ -63,8 +63,8 @@ class MakesHaveTheTimeOfAStep(Behaviour):
 
 @caught_by("vector_members.an-own-form-has-attributes-once[unary]")
 class OwnFormsAreMembers(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         value = response.get_attribute.value
         if value.HasField("int_value"):
             value.tuple.values.add(int_value=value.int_value)
@@ -73,8 +73,8 @@ class OwnFormsAreMembers(Behaviour):
 
 @caught_by("vector_members.an-own-form-tells-no-resets[unary]")
 class EveryResetIsTold(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         if response.HasField("reset"):
             response.reset.member_resets.add(member=0)
         return response

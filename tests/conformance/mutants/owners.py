@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envwire.conformance.proxy import Behaviour, Via
+from envwire.conformance.proxy import Behaviour, Upstream
 from envwire.v1 import environment_pb2 as pb
 from tests.conformance.mutants.mutant import body, caught_by, reason
 
@@ -16,11 +16,11 @@ class Remembering(Behaviour):
         self.secrets: dict[str, bytes] = {}
         self.latest = ""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         message: Any = body(request)
         if "header" in message.DESCRIPTOR.fields_by_name:
             self.amend(message)
-        response = via.forward(request)
+        response = upstream.forward(request)
         if response.HasField("make"):
             self.latest = response.make.session_id
             self.secrets[self.latest] = response.make.secret
@@ -76,11 +76,11 @@ class UnknownSessionIsTheLatest(Remembering):
 class LeaseIsIgnored(Behaviour):
     """Tells the lease that was asked for, and grants the longest."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         asked = request.make.lease.ToTimedelta() if request.make.HasField("lease") else None
         if asked is not None:
             request.make.lease.FromSeconds(3600)
-        response = via.forward(request)
+        response = upstream.forward(request)
         if asked is not None and response.HasField("make"):
             response.make.lease.FromTimedelta(asked)
         return response
@@ -91,8 +91,8 @@ class LeaseIsIgnored(Behaviour):
     "leases.the-longest-lease-is-max-lease[unary]",
 )
 class LeaseIsNotBounded(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         if request.make.HasField("lease") and response.HasField("make"):
             response.make.lease.CopyFrom(request.make.lease)
         return response
@@ -100,12 +100,12 @@ class LeaseIsNotBounded(Behaviour):
 
 @caught_by("leases.a-lease-is-renewed[unary]")
 class LeaseIsNotRenewed(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if request.HasField("renew_lease"):
             response = pb.InteractResponse()
             response.renew_lease.lease.FromSeconds(1)
             return response
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 @caught_by(
@@ -120,10 +120,10 @@ class OpenChannelKeepsNothing(Behaviour):
     "makes.a-repeated-make-gets-the-same-answer[unary]", "makes.makes-side-by-side-join[unary]"
 )
 class RequestIdIsIgnored(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if request.HasField("make"):
             request.make.request_id = b""
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 @caught_by(
@@ -135,12 +135,12 @@ class RequestIdAloneIsLookedAt(Behaviour):
     def __init__(self) -> None:
         self.kept: dict[bytes, pb.InteractResponse] = {}
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         name = request.make.request_id
         if not name:
-            return via.forward(request)
+            return upstream.forward(request)
         if name not in self.kept:
-            self.kept[name] = via.forward(request)
+            self.kept[name] = upstream.forward(request)
         return self.kept[name]
 
 
@@ -148,9 +148,9 @@ class RequestIdAloneIsLookedAt(Behaviour):
     "closing.close-ends-a-session[unary]", "closing.an-ended-session-tells-its-reason/reset[unary]"
 )
 class CloseClosesNothing(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if not request.HasField("close"):
-            return via.forward(request)
+            return upstream.forward(request)
         response = pb.InteractResponse()
         response.close.SetInParent()
         return response
@@ -161,10 +161,10 @@ class SecondCloseFails(Behaviour):
     def __init__(self) -> None:
         self.closed: set[str] = set()
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if request.HasField("close") and request.close.header.session_id in self.closed:
             request.close.header.session_id = "0" * 32
-        response = via.forward(request)
+        response = upstream.forward(request)
         if response.HasField("close"):
             self.closed.add(request.close.header.session_id)
         return response
@@ -172,51 +172,51 @@ class SecondCloseFails(Behaviour):
 
 @caught_by("closing.close-ends-a-session-despite-a-gap[unary]")
 class CloseMindsItsNumber(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if request.HasField("close") and request.close.sequence == 99:  # that of the check
             request.ClearField("close")
             request.renew_lease.SetInParent()
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 @caught_by("makes.what-is-unknown-is-refused/id[unary]")
 class UnknownIdIsAnother(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         if reason(response) == "UNKNOWN_ENVIRONMENT":
             request.make.env_id = "Conformance/Counter-v0"
-            return via.forward(request)
+            return upstream.forward(request)
         return response
 
 
 @caught_by("makes.the-render-mode-is-as-asked/ansi[unary]")
 class RenderModeIsIgnored(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         request.make.ClearField("render_mode") if request.HasField("make") else None
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 @caught_by("makes.kwargs-reach-the-environment[unary]")
 class KwargsAreIgnored(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         request.make.ClearField("kwargs") if request.HasField("make") else None
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 @caught_by("vector_members.wrappers-go-around-each-member[unary]")
 class WrappersOfMembersAreIgnored(Behaviour):
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if request.HasField("make") and request.make.HasField("vector"):
             request.make.ClearField("wrappers")
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 @caught_by("closing.the-end-of-a-session-is-known-on-every-link[stream]")
 class StreamsKeepSessions(Behaviour):
     """Goes on with a session on the stream that used it, whatever happened elsewhere."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
-        if via.link == "stream" and reason(response) == "SESSION_CLOSED":
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
+        if upstream.link == "stream" and reason(response) == "SESSION_CLOSED":
             return pb.InteractResponse(reset=pb.ResetResponse())
         return response

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envwire.conformance.proxy import Behaviour, Via
+from envwire.conformance.proxy import Behaviour, Upstream
 from envwire.v1 import environment_pb2 as pb
 from tests.conformance.mutants.mutant import caught_by
 
@@ -15,10 +15,10 @@ _ALL = (
 class Amending(Behaviour):
     """Changes replays."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         if request.HasField("replay"):
             self.amend(request.replay)
-        return via.forward(request)
+        return upstream.forward(request)
 
     def amend(self, replay: pb.ReplayRequest) -> None:
         """Changes one."""
@@ -65,8 +65,8 @@ class NothingIsPassedOver(Amending):
 class ChunkTellsLess(Behaviour):
     """Leaves the rewards out of the steps of a chunk."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
-        response = via.forward(request)
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
+        response = upstream.forward(request)
         for step in response.step.steps:
             step.ClearField("reward")
         return response

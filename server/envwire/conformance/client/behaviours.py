@@ -9,7 +9,7 @@ from collections.abc import Callable
 from google.protobuf.duration_pb2 import Duration
 
 from envwire.codec import FaultError, Reason, encode_fault
-from envwire.conformance.proxy import Behaviour, CutError, Via
+from envwire.conformance.proxy import Behaviour, CutError, Upstream
 from envwire.v1 import direct_pb2, status_pb2
 from envwire.v1 import environment_pb2 as pb
 
@@ -28,9 +28,9 @@ class Staged(Behaviour):
     def __init__(self) -> None:
         self.now = Behaviour()
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Serves a request by the current behaviour."""
-        return self.now.serve(request, via)
+        return self.now.serve(request, upstream)
 
 
 class Counting(Behaviour):
@@ -47,20 +47,22 @@ class Counting(Behaviour):
         self.seen = 0
         self.sessions: set[str] = set()
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Counts a request."""
         if request.WhichOneof("request") != self.kind:
-            return via.forward(request)
+            return upstream.forward(request)
         self.seen += 1
-        response = self.misbehave(self.seen, request, via)
+        response = self.misbehave(self.seen, request, upstream)
         if response.HasField("make"):
             self.sessions.add(response.make.session_id)
         return response
 
-    def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def misbehave(
+        self, seen: int, request: pb.InteractRequest, upstream: Upstream
+    ) -> pb.InteractResponse:
         """Answers the nth request of the kind; `seen` is n."""
         del seen
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 class CutBefore(Counting):
@@ -68,19 +70,23 @@ class CutBefore(Counting):
 
     at: frozenset[int] = frozenset({3})
 
-    def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def misbehave(
+        self, seen: int, request: pb.InteractRequest, upstream: Upstream
+    ) -> pb.InteractResponse:
         """Cuts, or serves."""
         if seen in self.at:
             raise CutError
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 class CutAfter(CutBefore):
     """Serves a request, then cuts the connection before the answer."""
 
-    def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def misbehave(
+        self, seen: int, request: pb.InteractRequest, upstream: Upstream
+    ) -> pb.InteractResponse:
         """Serves, and cuts or answers."""
-        response = via.forward(request)
+        response = upstream.forward(request)
         if seen in self.at:
             raise CutError
         return response
@@ -100,19 +106,23 @@ def cutting(kind: str, *at: int, after: bool) -> Callable[[], Behaviour]:
 class Duplicating(Counting):
     """Forwards every step twice, as a network may."""
 
-    def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def misbehave(
+        self, seen: int, request: pb.InteractRequest, upstream: Upstream
+    ) -> pb.InteractResponse:
         """Serves twice."""
         del seen
-        via.forward(request)
-        return via.forward(request)
+        upstream.forward(request)
+        return upstream.forward(request)
 
 
 class Late(Counting):
     """Answers every third step late."""
 
-    def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def misbehave(
+        self, seen: int, request: pb.InteractRequest, upstream: Upstream
+    ) -> pb.InteractResponse:
         """Serves, and waits before some answers."""
-        response = via.forward(request)
+        response = upstream.forward(request)
         if seen % 3 == 0:
             time.sleep(0.7)
         return response
@@ -127,11 +137,13 @@ class Refusing(Counting):
         super().__init__()
         self.status, self.kind, self.first, self.last = status, kind, first, last
 
-    def misbehave(self, seen: int, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def misbehave(
+        self, seen: int, request: pb.InteractRequest, upstream: Upstream
+    ) -> pb.InteractResponse:
         """Refuses, or serves."""
         if self.first <= seen <= self.last:
             return pb.InteractResponse(error=self.status)
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 class Ended(Behaviour):
@@ -140,12 +152,12 @@ class Ended(Behaviour):
     def __init__(self, status: status_pb2.ErrorStatus) -> None:
         self.status = status
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Refuses requests with a session header."""
         message = getattr(request, request.WhichOneof("request") or "")
         if "header" in message.DESCRIPTOR.fields_by_name:
             return pb.InteractResponse(error=self.status)
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 def fault(reason: Reason, retry_after: float | None = None) -> status_pb2.ErrorStatus:
@@ -159,9 +171,9 @@ def fault(reason: Reason, retry_after: float | None = None) -> status_pb2.ErrorS
 class Odd(Behaviour):
     """Adds unknown fields to answers, as a later version of the protocol may."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Adds a field to each message."""
-        response = via.forward(request)
+        response = upstream.forward(request)
         kind = response.WhichOneof("response")
         if kind and kind != "error":
             getattr(response, kind).MergeFromString(UNKNOWN_FIELD)
@@ -172,9 +184,9 @@ class Odd(Behaviour):
 class Noticing(Behaviour):
     """Attaches notices to answers: that it is draining, and one of an unknown kind."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Adds two notices."""
-        response = via.forward(request)
+        response = upstream.forward(request)
         response.notices.add().MergeFromString(b"\x08\x63")
         response.notices.add(kind=status_pb2.Notice.KIND_DRAINING, time_left=Duration(seconds=600))
         return response
@@ -185,9 +197,9 @@ class Addressing(Behaviour):
 
     ADDRESSES = ("carrier-pigeon:coop", "127.0.0.1:1")
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Changes the addresses in the answer to a Make."""
-        response = via.forward(request)
+        response = upstream.forward(request)
         if response.HasField("make"):
             right = list(response.make.direct.addresses)
             del response.make.direct.addresses[:]
@@ -212,9 +224,9 @@ class Pointing(Behaviour):
 
     ENTRY_POINT = "this:s"
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Changes the specification in the answer to a Make."""
-        response = via.forward(request)
+        response = upstream.forward(request)
         if response.HasField("make"):
             spec = response.make.spec
             spec.entry_point = spec.vector_entry_point = self.ENTRY_POINT
@@ -233,9 +245,9 @@ class Splitting(Behaviour):
 class Unreachable(Addressing):
     """Offers only direct-channel addresses without a listener."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Changes the addresses in the answer to a Make."""
-        response = via.forward(request)
+        response = upstream.forward(request)
         if response.HasField("make"):
             del response.make.direct.addresses[:]
             response.make.direct.addresses.extend(self.ADDRESSES)
@@ -245,9 +257,9 @@ class Unreachable(Addressing):
 class Advertising(Behaviour):
     """Advertises an address without a listener."""
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Changes the advertised address in the answer to a Make."""
-        response = via.forward(request)
+        response = upstream.forward(request)
         if response.HasField("make"):
             response.make.address = "127.0.0.1:1"
         return response
@@ -263,11 +275,11 @@ class Out(Behaviour):
         """Begins the outage."""
         self._until = time.monotonic() + seconds
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Cuts, or serves."""
         if time.monotonic() < self._until:
             raise CutError
-        return via.forward(request)
+        return upstream.forward(request)
 
 
 class Busy(CutAfter):

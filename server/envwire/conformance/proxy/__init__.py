@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envwire.conformance.proxy.behaviour import Behaviour, CutError, Forward, Via
+from envwire.conformance.proxy.behaviour import Behaviour, CutError, Forward, Upstream
 from envwire.conformance.proxy.proxy import Certificate, Proxy
 
-__all__ = ["Behaviour", "Certificate", "CutError", "Forward", "Proxy", "Via"]
+__all__ = ["Behaviour", "Certificate", "CutError", "Forward", "Proxy", "Upstream"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from envwire.conformance.proxy.behaviour import Behaviour, Forward, Via
+from envwire.conformance.proxy.behaviour import Behaviour, Forward, Upstream
 from envwire.conformance.raw import Access, Grpc, StreamLink, Trace, UnaryLink
 from envwire.v1 import environment_pb2 as pb
 
@@ -34,17 +34,17 @@ class Backend:
         """Closes the connections to the server behind."""
         self._grpc.close()
 
-    def unary(self) -> Via:
-        """Returns the `Via` of a unary call."""
-        return Via("unary", self._forward(UnaryLink(self._grpc)))
+    def unary(self) -> Upstream:
+        """Returns the `Upstream` of a unary call."""
+        return Upstream("unary", self._forward(UnaryLink(self._grpc)))
 
-    def held(self, link: str) -> tuple[Via, UnaryLink | StreamLink]:
-        """Returns the `Via` of a stream or direct channel, and the link that keeps its sessions until closed."""
+    def held(self, link: str) -> tuple[Upstream, UnaryLink | StreamLink]:
+        """Returns the `Upstream` of a stream or direct channel, and the link that keeps its sessions until closed."""
         if not self.behaviour.holds_sessions:
             unary = UnaryLink(self._grpc)
-            return Via(link, self._forward(unary)), unary
+            return Upstream(link, self._forward(unary)), unary
         stream = StreamLink(self._grpc, SECONDS)
-        return Via(link, self._forward(stream)), stream
+        return Upstream(link, self._forward(stream)), stream
 
     def _forward(self, link: UnaryLink | StreamLink) -> Forward:
         def forward(request: pb.InteractRequest) -> pb.InteractResponse:

@@ -18,11 +18,11 @@ class CutError(Exception):
 
 
 @dataclass(frozen=True)
-class Via:
-    """How a request arrived.
+class Upstream:
+    """The server behind the proxy, for one request.
 
     Attributes:
-        link: "unary", "stream" or "direct".
+        link: How the request arrived: "unary", "stream" or "direct".
         forward: Forwards a request.
     """
 
@@ -59,13 +59,13 @@ class Behaviour:
     tls = False
     send_seconds: float | None = 30.0
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Returns the answer to a request.
 
         Raises:
             CutError: The connection is to be cut instead.
         """
-        return via.forward(request)
+        return upstream.forward(request)
 
     def greet(self, answer: direct_pb2.HelloResponse) -> direct_pb2.HelloResponse:
         """Returns the answer to a hello."""

@@ -11,7 +11,7 @@ from google.protobuf.message import DecodeError, Message
 
 from envwire.conformance.outcomes import FailedError
 from envwire.conformance.proxy.backend import Backend
-from envwire.conformance.proxy.behaviour import CutError, Via
+from envwire.conformance.proxy.behaviour import CutError, Upstream
 from envwire.conformance.proxy.grpc_port import malformed
 from envwire.conformance.raw.direct_link import HEADER, PREAMBLE, frame
 from envwire.v1 import direct_pb2
@@ -82,13 +82,13 @@ class DirectPort:
         header = self._hello(connection)
         if header is None:
             return
-        via, held = self._backend.held("direct")
+        upstream, held = self._backend.held("direct")
         try:
             # The server behind keeps a session for a stream that used it.
-            via.forward(
+            upstream.forward(
                 pb.InteractRequest(get_session_stats=pb.GetSessionStatsRequest(header=header))
             )
-            self._serve_requests(connection, header, via)
+            self._serve_requests(connection, header, upstream)
         finally:
             held.close()
 
@@ -140,10 +140,10 @@ class DirectPort:
             _hang_up(earlier)
 
     def _serve_requests(
-        self, connection: socket.socket, header: pb.SessionHeader, via: Via
+        self, connection: socket.socket, header: pb.SessionHeader, upstream: Upstream
     ) -> None:
         while True:
-            response = self._answer(self._read(connection), header, via)
+            response = self._answer(self._read(connection), header, upstream)
             if _lost(response):  # the channel ends with the process
                 return
             self._send(connection, response)
@@ -156,7 +156,9 @@ class DirectPort:
             raise _EndedError
         return _exactly(connection, length)
 
-    def _answer(self, raw: bytes, header: pb.SessionHeader, via: Via) -> pb.InteractResponse:
+    def _answer(
+        self, raw: bytes, header: pb.SessionHeader, upstream: Upstream
+    ) -> pb.InteractResponse:
         try:
             request = pb.InteractRequest.FromString(raw)
         except DecodeError:
@@ -168,7 +170,7 @@ class DirectPort:
         if message.HasField("header") and self._backend.behaviour.refuses_headers:
             return malformed("a request with a header")
         message.header.CopyFrom(header)
-        return self._backend.behaviour.serve(request, via)
+        return self._backend.behaviour.serve(request, upstream)
 
     def _send(self, connection: socket.socket, message: Message) -> None:
         connection.settimeout(self._backend.behaviour.send_seconds)

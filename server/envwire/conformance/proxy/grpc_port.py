@@ -67,10 +67,10 @@ class GrpcPort(grpc.GenericRpcHandler):
     def _interact(
         self, requests: Iterator[bytes], context: grpc.ServicerContext
     ) -> Iterator[bytes]:
-        via, held = self._backend.held("stream")
+        upstream, held = self._backend.held("stream")
         try:
             for raw in requests:
-                response = self._answer(raw, via)
+                response = self._answer(raw, upstream)
                 yield response.SerializeToString()
                 if response.HasField("error") and not self._backend.behaviour.answers_errors:
                     _abort(response.error, context)
@@ -79,14 +79,14 @@ class GrpcPort(grpc.GenericRpcHandler):
         finally:
             held.close()
 
-    def _answer(self, raw: bytes, via: Any) -> pb.InteractResponse:
+    def _answer(self, raw: bytes, upstream: Any) -> pb.InteractResponse:
         try:
             request = pb.InteractRequest.FromString(raw)
         except DecodeError:
             return malformed("not an InteractRequest")
         if request.WhichOneof("request") is None:
             return malformed("a request of no kind")
-        return self._backend.behaviour.serve(request, via)
+        return self._backend.behaviour.serve(request, upstream)
 
 
 def _abort(error: status_pb2.ErrorStatus, context: grpc.ServicerContext) -> NoReturn:
