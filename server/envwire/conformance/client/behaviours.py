@@ -18,7 +18,7 @@ _FIRST_AFTER_THE_CUT = 2
 UNKNOWN_FIELD = b"\xc2\x3e\x03new"
 
 
-class Staged(Behaviour):
+class Replaceable(Behaviour):
     """Delegates to another behaviour, which can be replaced during a scenario.
 
     Attributes:
@@ -115,7 +115,7 @@ class Duplicating(Counting):
         return upstream.forward(request)
 
 
-class Late(Counting):
+class LateAnswers(Counting):
     """Answers every third step late."""
 
     def misbehave(
@@ -146,7 +146,7 @@ class Refusing(Counting):
         return upstream.forward(request)
 
 
-class Ended(Behaviour):
+class SessionEnded(Behaviour):
     """Answers every request of a session with the error of an ended session."""
 
     def __init__(self, status: status_pb2.ErrorStatus) -> None:
@@ -168,7 +168,7 @@ def fault(reason: Reason, retry_after: float | None = None) -> status_pb2.ErrorS
     return status
 
 
-class Odd(Behaviour):
+class UnknownFields(Behaviour):
     """Adds unknown fields to answers, as a later version of the protocol may."""
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
@@ -181,7 +181,7 @@ class Odd(Behaviour):
         return response
 
 
-class Noticing(Behaviour):
+class WithNotices(Behaviour):
     """Attaches notices to answers: that it is draining, and one of an unknown kind."""
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
@@ -192,7 +192,7 @@ class Noticing(Behaviour):
         return response
 
 
-class Addressing(Behaviour):
+class DeadAddressesFirst(Behaviour):
     """Offers direct-channel addresses without a listener, or of unknown form, before the right one."""
 
     ADDRESSES = ("carrier-pigeon:coop", "127.0.0.1:1")
@@ -219,7 +219,7 @@ class CertifiedElsewhere(Certified):
     host = "127.0.0.2"
 
 
-class Pointing(Behaviour):
+class NamesEntryPoints(Behaviour):
     """Names a module of Python that prints when it is imported, as the place of the environment and a wrapper."""
 
     ENTRY_POINT = "this:s"
@@ -234,7 +234,7 @@ class Pointing(Behaviour):
         return response
 
 
-class Splitting(Behaviour):
+class SplitsFrames(Behaviour):
     """Sends the frames of direct channels in pieces of seven bytes."""
 
     def frames(self, frame: bytes) -> list[bytes]:
@@ -242,7 +242,7 @@ class Splitting(Behaviour):
         return [frame[start : start + 7] for start in range(0, len(frame), 7)]
 
 
-class Unreachable(Addressing):
+class DeadAddressesOnly(DeadAddressesFirst):
     """Offers only direct-channel addresses without a listener."""
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
@@ -254,7 +254,7 @@ class Unreachable(Addressing):
         return response
 
 
-class Advertising(Behaviour):
+class AdvertisesDeadAddress(Behaviour):
     """Advertises an address without a listener."""
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
@@ -265,7 +265,7 @@ class Advertising(Behaviour):
         return response
 
 
-class Out(Behaviour):
+class Outage(Behaviour):
     """Simulates an outage: after `begin`, cuts every connection for a while."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from envwire.conformance.client.behaviours import Staged
+from envwire.conformance.client.behaviours import Replaceable
 from envwire.conformance.client.driver import Driver, read, shown
 from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.conformance.proxy import Behaviour
@@ -103,7 +103,7 @@ class ScenarioContext:
         Raises:
             TypeError: The scenario has a behaviour of its own.
         """
-        if not isinstance(self.behaviour, Staged):
+        if not isinstance(self.behaviour, Replaceable):
             raise TypeError("only a scenario without a behaviour of its own can exchange it")
         self.behaviour.now = behaviour
 
@@ -141,7 +141,7 @@ SCENARIOS: list[Scenario] = []
 
 def scenario(
     proves: str,
-    behaviour: Callable[[], Behaviour] | None = Staged,
+    behaviour: Callable[[], Behaviour] | None = Replaceable,
     *,
     over: Sequence[str] = TRANSPORTS,
     cases: Mapping[str, Any] | None = None,

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from envwire.conformance.client.behaviours import Busy, Counting, Duplicating, Late, Out, cutting
+from envwire.conformance.client.behaviours import (
+    Busy,
+    Counting,
+    Duplicating,
+    LateAnswers,
+    Outage,
+    cutting,
+)
 from envwire.conformance.client.scenario import ScenarioContext, scenario
 from envwire.conformance.outcomes import expect, expect_equal
 
@@ -83,17 +90,17 @@ def duplicates_do_no_harm(context: ScenarioContext) -> None:
     _played(context)
 
 
-@scenario("END-10 SEQUENCE-11", Late)
+@scenario("END-10 SEQUENCE-11", LateAnswers)
 def late_answers_are_waited_for(context: ScenarioContext) -> None:
     """An answer that takes 0.7 s is matched to its own request."""
     _played(context)
 
 
-@scenario("END-7 END-6", Out)
+@scenario("END-7 END-6", Outage)
 def a_client_tries_for_as_long_as_its_lease(context: ScenarioContext) -> None:
     """The server is unreachable for two thirds of the lease; then the client goes on."""
     behaviour = context.behaviour
-    assert isinstance(behaviour, Out)  # noqa: S101 - for the type checker
+    assert isinstance(behaviour, Outage)  # noqa: S101 - for the type checker
     context.make(lease=9)
     context.reset(1)
     context.counts([1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envwire.codec import Reason
-from envwire.conformance.client.behaviours import Ended, fault
+from envwire.conformance.client.behaviours import SessionEnded, fault
 from envwire.conformance.client.driver import shown
 from envwire.conformance.client.scenario import ScenarioContext, scenario
 from envwire.conformance.raw.values import integer
@@ -37,7 +37,7 @@ def a_session_that_ended_is_reported(context: ScenarioContext, reason: Reason) -
     context.make(lease=3)
     context.reset(1)
     context.counts([1])
-    context.misbehave(Ended(fault(reason)))
+    context.misbehave(SessionEnded(fault(reason)))
     context.expect_reason(context.fails("step", action=shown(integer(1))), reason.value)
     context.fails("step", action=shown(integer(1)))
     context.driver.ask("close", context.trace)
