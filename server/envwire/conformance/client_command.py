@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from envwire.conformance.command import USAGE, stop, told
+from envwire.conformance.command import USAGE, report_results, stop
 from envwire.conformance.patterns import fits
 
 
@@ -60,4 +60,4 @@ def conformance_client(
         known = tuple(read_patterns(known_failing))
     except OSError as error:
         stop(str(error), USAGE)
-    sys.exit(told(ClientRunner(command, chosen, known).results(), junit, as_json))
+    sys.exit(report_results(ClientRunner(command, chosen, known).results(), junit, as_json))

@@ -59,7 +59,7 @@ def conformance(
         return
     if not target:
         stop("name a TARGET, HOST:PORT of a server", USAGE)
-    sys.exit(told(runner.results(), junit, as_json))
+    sys.exit(report_results(runner.results(), junit, as_json))
 
 
 def _runner(
@@ -95,7 +95,7 @@ def _runner(
     )
 
 
-def told(results: Iterator[Result], junit: Path | None, as_json: Path | None) -> int:
+def report_results(results: Iterator[Result], junit: Path | None, as_json: Path | None) -> int:
     """Prints results and writes them to files, and returns the exit status."""
     from envwire.conformance.outcomes import UnreachableError
     from envwire.conformance.report import Counts, badge, json_text, junit_text, line

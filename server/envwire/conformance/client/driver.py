@@ -95,12 +95,12 @@ def _read_answer(line: str) -> dict[str, Any]:
     return found
 
 
-def shown(value: Value | ValueMap) -> Any:
+def to_protojson(value: Value | ValueMap) -> Any:
     """Returns a value as ProtoJSON, for a command."""
     return json.loads(to_json(value))
 
 
-def read(found: Mapping[str, Any], name: str) -> Value:
+def value_of(found: Mapping[str, Any], name: str) -> Value:
     """Returns a value of an answer.
 
     Raises:

@@ -15,7 +15,7 @@ from envwire.conformance.client.server_process import server_process
 from envwire.conformance.patterns import fits
 from envwire.conformance.proxy import Behaviour, Certificate, Proxy
 from envwire.conformance.raw import Trace
-from envwire.conformance.suite.runner import Outcome, Result, judged
+from envwire.conformance.suite.runner import Outcome, Result, outcome_of
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,6 @@ class ClientRunner:
                 target = opened.enter_context(Proxy(target, behaviour, certificate)).target
             ca = str(certificate.ca) if behaviour.tls else None
             context = ScenarioContext(driver, target, scenario.transport, behaviour, trace, ca)
-            outcome, text = judged(partial(scenario.run, context), known)
+            outcome, text = outcome_of(partial(scenario.run, context), known)
         exchange = tuple(trace.lines()) if outcome is Outcome.FAILED else ()
         return Result(scenario, outcome, text, exchange, time.monotonic() - began)

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from envwire.conformance.client.behaviours import Replaceable
-from envwire.conformance.client.driver import Driver, read, shown
+from envwire.conformance.client.driver import Driver, to_protojson, value_of
 from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.conformance.proxy import Behaviour
 from envwire.conformance.raw import Trace
 from envwire.conformance.raw.values import int64s, integer
-from envwire.conformance.suite.checks import Described, Level
+from envwire.conformance.suite.checks import Description, Level
 from envwire.v1.values_pb2 import Value, ValueMap
 
 TRANSPORTS = ("unary", "stream", "direct")
@@ -77,13 +77,13 @@ class ScenarioContext:
         """Resets, and returns the info."""
         fields: dict[str, Any] = {} if seed is None else {"seed": seed}
         if options is not None:
-            fields["options"] = shown(Value(dict=options))
-        return read(self.ask("reset", **fields), "info")
+            fields["options"] = to_protojson(Value(dict=options))
+        return value_of(self.ask("reset", **fields), "info")
 
     def step(self, action: Value | int) -> Mapping[str, Any]:
         """Steps, and returns the answer."""
         value = integer(action) if isinstance(action, int) else action
-        return self.ask("step", action=shown(value))
+        return self.ask("step", action=to_protojson(value))
 
     def counts(self, actions: Sequence[int], start: Sequence[int] = (0, 0)) -> None:
         """Steps Counter, and compares each observation with the expected count.
@@ -94,7 +94,7 @@ class ScenarioContext:
         steps, total = start
         for action in actions:
             steps, total = steps + 1, total + action
-            observation = read(self.step(action), "observation")
+            observation = value_of(self.step(action), "observation")
             expect_equal(int64s(observation), [steps, total], "steps and sum")
 
     def misbehave(self, behaviour: Behaviour) -> None:
@@ -113,7 +113,7 @@ class ScenarioContext:
 
     def observed(self, action: Value) -> Value:
         """Steps, and returns the observation."""
-        return read(self.step(action), "observation")
+        return value_of(self.step(action), "observation")
 
     def expect_reason(self, found: str, *reasons: str) -> None:
         """Checks that a reason is one of the expected ones."""
@@ -121,7 +121,7 @@ class ScenarioContext:
 
 
 @dataclass(frozen=True)
-class Scenario(Described):
+class Scenario(Description):
     """One scenario over one transport.
 
     Attributes:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from envwire.conformance.sections import section_of
-from envwire.conformance.suite.checks import Described
+from envwire.conformance.suite.checks import Description
 from envwire.conformance.suite.runner import Outcome, Result
 
 _MARKS = {
@@ -36,7 +36,7 @@ def _below(result: Result) -> Iterator[str]:
         yield from (f"       {one}" for one in result.exchange)
 
 
-def listing(checks: Iterable[Described]) -> Iterator[str]:
+def listing(checks: Iterable[Description]) -> Iterator[str]:
     """Yields a line for each check: name, profile, level, sentences, summary."""
     for check in checks:
         proves = " ".join(check.proves)

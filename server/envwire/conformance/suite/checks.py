@@ -25,7 +25,7 @@ class Level(str, Enum):
 
 
 @dataclass(frozen=True)
-class Described:
+class Description:
     """What reports say about a check or a scenario.
 
     Attributes:
@@ -44,7 +44,7 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Check(Described):
+class Check(Description):
     """One check.
 
     Attributes:

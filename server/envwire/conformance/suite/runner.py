@@ -13,7 +13,7 @@ import grpc
 from envwire.conformance.outcomes import FailedError, SkippedError, UnreachableError
 from envwire.conformance.patterns import fits
 from envwire.conformance.raw import Access
-from envwire.conformance.suite.checks import Check, Described, Level
+from envwire.conformance.suite.checks import Check, Description, Level
 from envwire.conformance.suite.context import CheckContext
 from envwire.conformance.suite.selection import Selection
 from envwire.v1 import environment_pb2 as pb
@@ -44,7 +44,7 @@ class Result:
         seconds: Its duration.
     """
 
-    check: Described
+    check: Description
     outcome: Outcome
     text: str = ""
     exchange: tuple[str, ...] = ()
@@ -115,12 +115,12 @@ class Runner:
             return Result(check, Outcome.SKIPPED, f"the server does not offer {check.profile}")
         known = fits(check.name, self.known_failing)
         with self._open(info, check.link)() as context:
-            outcome, text = judged(partial(check.run, context), known, _BROKEN)
+            outcome, text = outcome_of(partial(check.run, context), known, _BROKEN)
             exchange = tuple(context.trace.lines()) if outcome is Outcome.FAILED else ()
         return Result(check, outcome, text, exchange, time.monotonic() - began)
 
 
-def judged(
+def outcome_of(
     act: Callable[[], object], known: bool, broken: tuple[type[Exception], ...] = ()
 ) -> tuple[Outcome, str]:
     """Runs a check or a scenario, and returns its outcome and a text.

@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 _PATIENCE = 30.0
 
 
-def _told(setting: _T, name: str) -> _T:
+def _needed(setting: _T, name: str) -> _T:
     """Returns what the configuration says of the operator."""
     if not setting:
         raise SkippedError(f"the configuration's [operator] has no {name}")
@@ -40,7 +40,7 @@ _REFUSED = {
 @cases(_REFUSED, "SESSION-9", profile="operator")
 def an_argument_that_is_not_listed_is_refused(context: CheckContext, kwargs: ValueMap) -> None:
     """A keyword argument passes with the values that the operator listed; any other is KWARGS_NOT_ALLOWED."""
-    _told(context.access.operator.lists, "lists")
+    _needed(context.access.operator.lists, "lists")
     context.make("Odd", kwargs=entries(seconds=Value(float_value=0.5)))
     context.ask_make("Odd", kwargs=kwargs).refused(Reason.KWARGS_NOT_ALLOWED)
 
@@ -48,7 +48,7 @@ def an_argument_that_is_not_listed_is_refused(context: CheckContext, kwargs: Val
 @check("DRIVE-18", profile="operator")
 def an_attribute_that_is_not_listed_is_refused(context: CheckContext) -> None:
     """A listed attribute is read and set; another, or a method, is ATTRIBUTE_NOT_ALLOWED, and the session goes on."""
-    _told(context.access.operator.lists, "lists")
+    _needed(context.access.operator.lists, "lists")
     session = context.make()
     session.reset(1)
     session.ask("set_attribute", name="length", value=integer(5)).of("set_attribute")
@@ -66,7 +66,7 @@ def an_attribute_that_is_not_listed_is_refused(context: CheckContext) -> None:
 @check("LIMIT-5", profile="operator")
 def a_client_holds_so_many_sessions(context: CheckContext) -> None:
     """One session more than a client may hold is CLIENT_LIMIT_REACHED; when one was closed there is room."""
-    most = _told(context.access.operator.sessions_per_client, "sessions_per_client")
+    most = _needed(context.access.operator.sessions_per_client, "sessions_per_client")
     held = [context.make() for _ in range(most)]
     context.ask_make().refused(Reason.CLIENT_LIMIT_REACHED)
     held[0].close().of("close")
@@ -76,7 +76,7 @@ def a_client_holds_so_many_sessions(context: CheckContext) -> None:
 @check("SESSION-36", profile="operator")
 def a_recording_is_named_and_written(context: CheckContext) -> None:
     """Make names the recording; a file of that name holds what was asked, without the session's header."""
-    directory = Path(_told(context.access.operator.recordings, "recordings"))
+    directory = Path(_needed(context.access.operator.recordings, "recordings"))
     session = context.make("Echo")
     name = session.made.recording
     expect(name, "the name of a recording")
@@ -95,8 +95,8 @@ def a_recording_is_named_and_written(context: CheckContext) -> None:
 def a_withdrawn_token_ends_its_sessions(context: CheckContext) -> None:
     """When a token is withdrawn its session and channel end; others go on."""
     operator = context.access.operator
-    command = _told(operator.withdraw, "withdraw")
-    token = _told(operator.withdrawn_token, "withdrawn_token")
+    command = _needed(operator.withdraw, "withdraw")
+    token = _needed(operator.withdrawn_token, "withdrawn_token")
     kept = context.make()
     kept.reset(1)
     channel = Grpc(replace(context.access, token=token), context.trace)
@@ -117,7 +117,7 @@ def a_withdrawn_token_ends_its_sessions(context: CheckContext) -> None:
 @check("LIMIT-5", profile="operator")
 def a_client_makes_so_many_in_a_minute(context: CheckContext) -> None:
     """One Make more than a client may ask for in a minute is RATE_LIMITED; after the named time one is served."""
-    most = _told(context.access.operator.makes_per_minute, "makes_per_minute")
+    most = _needed(context.access.operator.makes_per_minute, "makes_per_minute")
     answers = (_made_and_closed(context) for _ in range(2 * most))
     refused = next((one for one in answers if one.kind == "error"), None)
     if refused is None:

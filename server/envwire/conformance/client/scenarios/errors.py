@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envwire.codec import Reason
 from envwire.conformance.client.behaviours import Refusing, fault
-from envwire.conformance.client.driver import shown
+from envwire.conformance.client.driver import to_protojson
 from envwire.conformance.client.scenario import ScenarioContext, scenario
 from envwire.conformance.outcomes import expect
 from envwire.conformance.proxy import Behaviour
@@ -37,7 +37,7 @@ def a_refused_step_is_reported(context: ScenarioContext, reason: Reason) -> None
     context.reset(1)
     context.counts([1])
     context.misbehave(Refusing(fault(reason), last=1))
-    found = context.fails("step", action=shown(integer(1)))
+    found = context.fails("step", action=to_protojson(integer(1)))
     context.expect_reason(found, reason.value)
     context.driver.ask("close", context.trace)
 
@@ -71,7 +71,7 @@ def an_unknown_reason_is_an_error(context: ScenarioContext) -> None:
     context.make()
     context.reset(1)
     context.misbehave(Refusing(status, last=1))
-    context.fails("step", action=shown(integer(1)))
+    context.fails("step", action=to_protojson(integer(1)))
     context.driver.ask("close", context.trace)
     context.misbehave(Behaviour())
     context.make()
@@ -86,6 +86,6 @@ def a_status_without_details_is_an_error(context: ScenarioContext) -> None:
     context.make()
     context.reset(1)
     context.misbehave(Refusing(status_pb2.ErrorStatus(code=9, message="no"), last=1))
-    answer = context.driver.ask("step", context.trace, action=shown(integer(1)))
+    answer = context.driver.ask("step", context.trace, action=to_protojson(integer(1)))
     expect("error" in answer, "an error")
     context.driver.ask("close", context.trace)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from envwire.conformance.checks.core.values import KINDS
+from envwire.conformance.client.driver import to_protojson
 from envwire.conformance.client.scenario import ScenarioContext, scenario
 from envwire.conformance.outcomes import expect, expect_equal
 from envwire.conformance.raw.values import dictionary, entries, integer, look_up, parsed, text
@@ -68,9 +69,7 @@ def an_exception_is_reported(context: ScenarioContext) -> None:
     """The driver reports an exception of the environment as an error, and the session goes on."""
     context.make("Raise")
     context.reset()
-    from envwire.conformance.client.driver import shown
-
-    reason = context.fails("step", action=shown(text("ValueError")))
+    reason = context.fails("step", action=to_protojson(text("ValueError")))
     context.expect_reason(reason, "ENVIRONMENT_RAISED")
     context.step(text("nothing"))
     context.close()

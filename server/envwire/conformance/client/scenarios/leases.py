@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from envwire.codec import Reason
 from envwire.conformance.client.behaviours import SessionEnded, fault
-from envwire.conformance.client.driver import shown
+from envwire.conformance.client.driver import to_protojson
 from envwire.conformance.client.scenario import ScenarioContext, scenario
 from envwire.conformance.raw.values import integer
 
@@ -38,6 +38,6 @@ def a_session_that_ended_is_reported(context: ScenarioContext, reason: Reason) -
     context.reset(1)
     context.counts([1])
     context.misbehave(SessionEnded(fault(reason)))
-    context.expect_reason(context.fails("step", action=shown(integer(1))), reason.value)
-    context.fails("step", action=shown(integer(1)))
+    context.expect_reason(context.fails("step", action=to_protojson(integer(1))), reason.value)
+    context.fails("step", action=to_protojson(integer(1)))
     context.driver.ask("close", context.trace)
