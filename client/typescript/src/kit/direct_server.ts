@@ -16,6 +16,10 @@ import type { Session } from "./session.js";
 const HELLO_MILLISECONDS = 5_000;
 /** For how long what comes behind a hello that was refused is thrown away, so that its client gets the error. */
 const LINGER_MILLISECONDS = 1_000;
+/** For how long a client may read nothing while an answer is being sent. */
+const SEND_MILLISECONDS = 30_000;
+/** What is written at once: large enough to cost nothing, small enough to see that its client reads. */
+const MAX_PIECE_BYTES = 2 ** 20;
 const MAX_HELLO_BYTES = 1_024;
 const MAX_SILENT = 256;
 /** Node 20 fills abstract names up with zeros, to this length: a name that is as long is nobody else's. */
@@ -173,12 +177,14 @@ class DirectConnection {
 
   #serve(session: Session, message: Uint8Array): Promise<void> | undefined {
     const answer = this.#answer(session, message);
-    if (!(answer instanceof Promise)) return void this.#send(session, answer);
-    const sent = answer.then((settled) => {
-      if (this.#last === sent) this.#last = undefined;
-      this.#send(session, settled);
+    const sent =
+      answer instanceof Promise
+        ? answer.then((one) => this.#send(session, one))
+        : this.#send(session, answer);
+    const settled = sent?.then(() => {
+      if (this.#last === settled) this.#last = undefined;
     });
-    return sent;
+    return settled;
   }
 
   #answer(session: Session, message: Uint8Array): Answer | Promise<Answer> {
@@ -192,9 +198,33 @@ class DirectConnection {
     return errorAnswer(new Fault("MALFORMED_REQUEST", "the frame holds no request of a session"));
   }
 
-  #send(session: Session, { kind, body }: Answer): void {
-    if (this.socket.destroyed) return;
-    this.socket.write(seal(wrap(kind, NO_HEADER, body, HEADER_BYTES)));
+  /** Sends an answer; returns a promise where its client has to read before the next request is looked at. */
+  #send(session: Session, { kind, body }: Answer): Promise<void> | undefined {
+    if (this.socket.destroyed) return undefined;
+    const frame = seal(wrap(kind, NO_HEADER, body, HEADER_BYTES));
+    this.socket.write(frame.subarray(0, MAX_PIECE_BYTES));
+    if (frame.length > MAX_PIECE_BYTES || this.#full()) return this.#sendRest(session, frame);
     if (session.ended !== undefined) this.socket.destroySoon();
+    return undefined;
+  }
+
+  async #sendRest(session: Session, frame: Uint8Array): Promise<void> {
+    this.socket.pause();
+    try {
+      for (let at = MAX_PIECE_BYTES; at < frame.length || this.#full(); at += MAX_PIECE_BYTES) {
+        if (this.#full())
+          await once(this.socket, "drain", { signal: AbortSignal.timeout(SEND_MILLISECONDS) });
+        if (at < frame.length) this.socket.write(frame.subarray(at, at + MAX_PIECE_BYTES));
+      }
+    } catch {
+      return this.close();
+    }
+    this.socket.resume();
+    if (session.ended !== undefined) this.socket.destroySoon();
+  }
+
+  /** Whether the system takes no more for now. */
+  #full(): boolean {
+    return this.socket.writableNeedDrain && this.socket.writableLength > 0;
   }
 }
