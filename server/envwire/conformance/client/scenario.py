@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import product
 from typing import Any
 
 from envwire.conformance.client.behaviours import Replaceable
@@ -13,7 +13,7 @@ from envwire.conformance.outcomes import FailedError, expect, expect_equal
 from envwire.conformance.proxy import Behaviour
 from envwire.conformance.raw import Trace
 from envwire.conformance.raw.values import int64s, integer
-from envwire.conformance.suite.checks import Description, Level
+from envwire.conformance.suite.checks import Description, Level, described, with_case
 from envwire.v1.values_pb2 import Value, ValueMap
 
 TRANSPORTS = ("unary", "stream", "direct")
@@ -127,12 +127,15 @@ class Scenario(Description):
     Attributes:
         run: Runs the scenario.
         behaviour: Makes the server's behaviour; None for a server without a proxy.
-        transport: The client's transport.
     """
 
     run: Callable[[ScenarioContext], None]
     behaviour: Callable[[], Behaviour] | None
-    transport: str
+
+    @property
+    def transport(self) -> str:
+        """The client's transport, which reports count by."""
+        return self.profile
 
 
 #: All scenarios, in running order.
@@ -156,30 +159,15 @@ def scenario(
         cases: The function's second argument in each case, by name.
         level: Whether the scenario is required.
     """
+    table = cases or {"": None}
 
-    def decorate(run: Callable[..., None]) -> Callable[..., None]:
-        for case in cases or {"": None}:
-            SCENARIOS.extend(_scenario(run, case, transport) for transport in over)
-        return run
-
-    def _scenario(run: Callable[..., None], case: str, transport: str) -> Scenario:
-        chosen = (cases or {}).get(case)
-        module = run.__module__.rpartition(".")[2]
-        title = f"{module}.{run.__name__.replace('_', '-')}{f'/{case}' if case else ''}"
-        summary = (run.__doc__ or "").strip().partition("\n")[0]
-        return Scenario(
-            f"{title}[{transport}]",
-            transport,
-            tuple(proves.split()),
-            level,
-            summary,
-            run if not case else partial(_with_case, run, chosen),
-            behaviour,
-            transport,
-        )
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        for case, transport in product(table, over):
+            name, summary = described(function, case, transport)
+            run = with_case(function, table, case)
+            SCENARIOS.append(
+                Scenario(name, transport, tuple(proves.split()), level, summary, run, behaviour)
+            )
+        return function
 
     return decorate
-
-
-def _with_case(run: Callable[..., None], case: Any, context: ScenarioContext) -> None:
-    run(context, case)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -75,13 +75,7 @@ def check(
         profile: What a server has to offer.
         level: Whether it is required.
     """
-
-    def decorate(function: Callable[[CheckContext], None]) -> Callable[[CheckContext], None]:
-        for link in over:
-            _add(function, function, "", proves, link, profile, level)
-        return function
-
-    return decorate
+    return cases({"": None}, proves, over=over, profile=profile, level=level)
 
 
 def cases(
@@ -91,38 +85,30 @@ def cases(
     over: Sequence[str] = UNARY,
     profile: str = "core",
     level: Level = Level.REQUIRED,
-) -> Callable[[Callable[[CheckContext, Any], None]], Callable[[CheckContext, Any], None]]:
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Registers a function as a check for each row of a table, which is its second argument (see `check`)."""
 
-    def decorate(
-        function: Callable[[CheckContext, Any], None],
-    ) -> Callable[[CheckContext, Any], None]:
-        for name, case in table.items():
-            run = partial(_with_case, function, case)
-            for link in over:
-                _add(function, run, f"/{name}", proves, link, profile, level)
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        for case, link in product(table, over):
+            kept = LINKS[link] if profile == "core" else profile
+            name, summary = described(function, case, link)
+            run = with_case(function, table, case)
+            CHECKS.append(Check(name, kept, tuple(proves.split()), level, summary, run, link))
         return function
 
     return decorate
 
 
-def _with_case(
-    function: Callable[[CheckContext, Any], None], case: Any, context: CheckContext
-) -> None:
-    function(context, case)
-
-
-def _add(
-    function: Callable[..., None],
-    run: Callable[[CheckContext], None],
-    case: str,
-    proves: str,
-    link: str,
-    profile: str,
-    level: Level,
-) -> None:
+def described(function: Callable[..., None], case: str, link: str) -> tuple[str, str]:
+    """Returns the name of a function's check or scenario, and its summary, the first line of the docstring."""
     module = function.__module__.rpartition(".")[2]
-    name = f"{module}.{function.__name__.replace('_', '-')}{case}[{link}]"
+    title = f"{module}.{function.__name__.replace('_', '-')}"
     summary = (function.__doc__ or "").strip().partition("\n")[0]
-    kept = LINKS[link] if profile == "core" else profile
-    CHECKS.append(Check(name, kept, tuple(proves.split()), level, summary, run, link))
+    return f"{title}{f'/{case}' if case else ''}[{link}]", summary
+
+
+def with_case(
+    function: Callable[..., None], table: Mapping[str, Any], case: str
+) -> Callable[[Any], None]:
+    """Returns a function of the context alone; the case without a name adds no argument."""
+    return (lambda context: function(context, table[case])) if case else function
