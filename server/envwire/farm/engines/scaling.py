@@ -174,10 +174,10 @@ async def keep_scaled(running: Running, fleet: Fleet, scale: Scale) -> None:
             seen = Situation(_loads(running), fleet.size, len(starting), len(running.queue))
             fewest = scaling.to_drain(seen, now)
             if scaling.must_add(seen, now):
-                _log.info("adding a server: %s", _told(seen))
+                _log.info("adding a server: %s", _summary(seen))
                 _begin(_add(fleet, running, scaling), starting)
             elif fewest is not None and not draining:
-                _log.info("draining the server at %s: %s", fewest.address, _told(seen))
+                _log.info("draining the server at %s: %s", fewest.address, _summary(seen))
                 _begin(_drain(fleet, fewest.address), draining)
             await asyncio.sleep(_POLL_SECONDS)
     finally:
@@ -214,6 +214,6 @@ def _loads(running: Running) -> list[Load]:
     return [Load(each.address, each.load, max(each.capacity - each.load, 0)) for each in usable]
 
 
-def _told(seen: Situation) -> str:
+def _summary(seen: Situation) -> str:
     used, free = (sum(getattr(each, name) for each in seen.loads) for name in ("used", "free"))
     return f"{used} slots used, {free} free, {seen.waiting} Makes wait, {seen.size} servers"

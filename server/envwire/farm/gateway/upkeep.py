@@ -31,7 +31,7 @@ class Upkeep:
         self._routes = routes
         self._clock = clock
         self._probes: dict[Member, asyncio.Task[None]] = {}
-        registry.on_dead, registry.on_cut = self._bury, self._probe_soon
+        registry.on_dead, registry.on_cut = self._on_dead, self._probe_soon
         self._sweeper = asyncio.ensure_future(self._sweep_forever())
 
     async def _sweep_forever(self) -> None:
@@ -54,7 +54,7 @@ class Upkeep:
         finally:
             del self._probes[member]
 
-    def _bury(self, member: Member) -> None:
+    def _on_dead(self, member: Member) -> None:
         _log.warning("server %s is gone: %s", member.hello.server_id, member.address)
         self._routes.cut(member)
 

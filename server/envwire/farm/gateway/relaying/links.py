@@ -54,7 +54,7 @@ class RefusedError(Exception):
         self.status = status
         self.reason: Reason | None = reason_of(status) if status else None
         self.code = error.code() if error else grpc.StatusCode.UNKNOWN
-        self.trailers = _passed_on(error.trailing_metadata() if error else ())
+        self.trailers = _forwarded(error.trailing_metadata() if error else ())
 
 
 class Answer(NamedTuple):
@@ -116,14 +116,14 @@ class Link:
         try:  # no task and wait around it: those took 40 us of 110
             response = await call
         except grpc.aio.AioRpcError as error:
-            raise _told(error, self.address) from None
+            raise _translated(error, self.address) from None
         except asyncio.CancelledError:
             if self._gone.done():
                 raise ServerGoneError(f"{self.address} is dead") from None
             raise
         finally:
             self._calls.discard(call)
-        return Answer(response, _passed_on(await call.trailing_metadata()))
+        return Answer(response, _forwarded(await call.trailing_metadata()))
 
     def open_stream(self, metadata: Metadata) -> Any:
         """Opens an Interact stream."""
@@ -156,7 +156,7 @@ class Link:
         try:
             return waiting.result()
         except grpc.aio.AioRpcError as error:
-            raise _told(error, self.address) from None
+            raise _translated(error, self.address) from None
         except asyncio.CancelledError:  # the channel was closed during the call
             raise ServerGoneError(f"{self.address} is dead") from None
         except asyncio.InvalidStateError:  # written to after its end, which nobody waited for
@@ -184,8 +184,8 @@ class Link:
 _NOTHING_CAME = frozenset({grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED})
 
 
-def _told(error: grpc.aio.AioRpcError, address: str) -> RefusedError | ServerGoneError:
-    packed = dict(_passed_on(error.trailing_metadata())).get(STATUS_KEY)
+def _translated(error: grpc.aio.AioRpcError, address: str) -> RefusedError | ServerGoneError:
+    packed = dict(_forwarded(error.trailing_metadata())).get(STATUS_KEY)
     if packed is not None:
         return RefusedError(status_pb2.ErrorStatus.FromString(packed), error)
     if error.code() is grpc.StatusCode.UNAVAILABLE:
@@ -193,5 +193,5 @@ def _told(error: grpc.aio.AioRpcError, address: str) -> RefusedError | ServerGon
     return RefusedError(None, error)
 
 
-def _passed_on(trailers: Any) -> tuple[tuple[str, bytes], ...]:
+def _forwarded(trailers: Any) -> tuple[tuple[str, bytes], ...]:
     return tuple((key, value) for key, value in trailers or () if key in _TRAILERS)

@@ -122,18 +122,18 @@ class Joiner:
             attempt: The attempt; returns or raises when it has ended.
             failure: What to log when it raises.
         """
-        pause, said, clock = _FIRST_PAUSE, "", asyncio.get_running_loop().time
+        pause, logged, clock = _FIRST_PAUSE, "", asyncio.get_running_loop().time
         while not self._leaving.is_set():
             begun = clock()
             try:
                 await attempt()
             except _FAILURES as error:
-                reason = _told(error)
-                if reason != said:  # log it once, not at each attempt
+                reason = _reason(error)
+                if reason != logged:  # log it once, not at each attempt
                     _log.warning("%s: %s", failure, reason)
-                said = reason
+                logged = reason
             if clock() - begun > _MAX_PAUSE:  # it worked for a while
-                pause, said = _FIRST_PAUSE, ""
+                pause, logged = _FIRST_PAUSE, ""
             await self._rest(pause * random.uniform(0.5, 1.0))  # noqa: S311
             pause = min(2 * pause, _MAX_PAUSE)
 
@@ -228,23 +228,23 @@ class Joiner:
                 if ordered.HasField("admin_order"):
                     done = await admin.obey(ordered.admin_order)
                     await call.write(farm_pb2.RegisterRequest(admin_answer=done))
-                elif said := self._front.slot_orders.obey(ordered.slot_order):
-                    await call.write(farm_pb2.RegisterRequest(slot_answer=said))
+                elif answered := self._front.slot_orders.obey(ordered.slot_order):
+                    await call.write(farm_pb2.RegisterRequest(slot_answer=answered))
 
     async def _report(
         self, call: Any, writing: asyncio.Lock, beat: float, obeying: asyncio.Task[None]
     ) -> None:
         """Reports the load when it has changed, and at least every `beat` seconds."""
-        said, age = None, 0.0
+        reported, age = None, 0.0
         while not self._leaving.is_set():
             if obeying.done():
                 obeying.result()
                 raise asyncio.InvalidStateError
             async with writing:
                 load = await self._load()
-                if load != said or age >= beat:
+                if load != reported or age >= beat:
                     await call.write(farm_pb2.RegisterRequest(load=load))
-                    said, age = load, 0.0
+                    reported, age = load, 0.0
             await self._rest(_POLL_SECONDS)
             age += _POLL_SECONDS
         await call.done_writing()
@@ -267,7 +267,7 @@ _FAILURES = (
 )
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Returns why a gateway refused or could not be reached."""
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name}: {error.details()}"

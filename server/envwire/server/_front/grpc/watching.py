@@ -22,7 +22,7 @@ _PROTOS = "envwire/observe/v1"
 #: Seconds for which a watcher may leave a message unread before it is dropped.
 _UNREAD_SECONDS = 10.0
 
-_Tell = Callable[[bytes, Identify], AsyncGenerator[Any]]
+_Stream = Callable[[bytes, Identify], AsyncGenerator[Any]]
 
 
 def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRpcHandler:
@@ -33,9 +33,9 @@ def watching_handlers(service: ObserveService, access: Access) -> grpc.GenericRp
         access: Identifies callers.
     """
     handlers: dict[str, Any] = {
-        "Watch": grpc.stream_stream_rpc_method_handler(_told(access, "watch", service.watch)),
+        "Watch": grpc.stream_stream_rpc_method_handler(_streaming(access, "watch", service.watch)),
         "WatchFrames": grpc.stream_stream_rpc_method_handler(
-            _told(access, "watch_frames", service.watch_frames)
+            _streaming(access, "watch_frames", service.watch_frames)
         ),
         **scoped_methods(access, {"describe_session": service.describe_session}, _PROTOS),
     }
@@ -55,16 +55,18 @@ def _identify(access: Access, context: Context, kind: str) -> Identify:
     return identify
 
 
-def _told(access: Access, kind: str, tell: _Tell) -> Callable[[Any, Context], Awaitable[None]]:
-    async def told(context: Context) -> None:
+def _streaming(
+    access: Access, kind: str, stream: _Stream
+) -> Callable[[Any, Context], Awaitable[None]]:
+    async def streamed(context: Context) -> None:
         identify = _identify(access, context, kind)
-        async with aclosing(tell(await request_of(context), identify)) as messages:
+        async with aclosing(stream(await request_of(context), identify)) as messages:
             async for message in messages:
                 identify()
                 await _write(context, message.SerializeToString())
 
     async def call(_: Any, context: Context) -> None:
-        await refusing(context, _PROTOS, told(context))
+        await refusing(context, _PROTOS, streamed(context))
 
     return call
 

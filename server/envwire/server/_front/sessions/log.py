@@ -21,7 +21,7 @@ def log_made(session: SessionRecord, made: pb.MakeResponse) -> None:
     """Logs a session that was made."""
     recorded = f", recorded as {made.recording!r}" if made.recording else ""
     process = session.process.pid
-    _tell(logging.INFO, session, f"made in process {process}{recorded}", process=process)
+    _log_line(logging.INFO, session, f"made in process {process}{recorded}", process=process)
 
 
 def log_not_made(session: SessionRecord, reply: pb.InteractResponse) -> None:
@@ -29,7 +29,7 @@ def log_not_made(session: SessionRecord, reply: pb.InteractResponse) -> None:
     reason = reason_of(reply.error)
     stream = "environment" if reason is Reason.ENVIRONMENT_RAISED else "server"
     text = f"not made: {reply.error.message}"
-    _tell(logging.WARNING, session, text, stream=stream, reason=reason.value)
+    _log_line(logging.WARNING, session, text, stream=stream, reason=reason.value)
 
 
 def log_end(session: SessionRecord) -> None:
@@ -39,11 +39,15 @@ def log_end(session: SessionRecord) -> None:
         return
     level = _LEVELS.get(session.life, logging.INFO)
     output = f"; the end of its output:\n{reason.output}" if reason.output else ""
-    told = f": {reason.message}" if level > logging.INFO else ""
-    _tell(level, session, f"ended: {reason.reason.value}{told}", output, reason=reason.reason.value)
+    message = f": {reason.message}" if level > logging.INFO else ""
+    _log_line(
+        level, session, f"ended: {reason.reason.value}{message}", output, reason=reason.reason.value
+    )
 
 
-def _tell(level: int, session: SessionRecord, text: str, output: str = "", **fields: Any) -> None:
+def _log_line(
+    level: int, session: SessionRecord, text: str, output: str = "", **fields: Any
+) -> None:
     """Logs a line. An environment's output is part of it only in a text log; in JSON it has lines of its own."""
-    said = extra(message=text, **session.log_fields, **fields)
-    _log.log(level, "%s: %s%s", session.label, text, output, extra=said)
+    shown = extra(message=text, **session.log_fields, **fields)
+    _log.log(level, "%s: %s%s", session.label, text, output, extra=shown)
