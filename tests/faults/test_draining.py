@@ -194,6 +194,8 @@ def test_asyncio_environments_leave_as_well(leaving: Server, other: Server) -> N
             await step(number)
             if await asyncio.to_thread(left, leaving):
                 break
+        else:
+            raise AssertionError("they were not left")
         assert identical(*seen)
         for each in (env, envs, twin, twins):
             assert each.connection_stats == (0, 0, 0)

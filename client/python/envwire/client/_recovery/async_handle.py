@@ -48,7 +48,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
     def _driver(self, made: Made) -> AsyncDriver:
         return AsyncDriver(made.driver, self._maker.detector(self.strategy, made))
 
-    async def _after_notices(self, driver: AsyncDriver, operation: Operation[Any]) -> AsyncDriver:
+    async def after_notices(self, driver: AsyncDriver, operation: Operation[Any]) -> AsyncDriver:
         """Returns the driver for a request, after leaving a server that is about to stop."""
         made = self._departures.due(driver.session, self.target, operation)
         if made is not None:
@@ -90,7 +90,7 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
         try:
             driver = self.live()
             if driver.session.notices:
-                driver = await self._after_notices(driver, operation)
+                driver = await self.after_notices(driver, operation)
             return await driver.serve(operation)
         except RemoteError as error:
             if not self.is_loss(error):

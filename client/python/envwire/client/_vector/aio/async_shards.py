@@ -39,7 +39,10 @@ class AsyncShard(BaseShard[AsyncSessionHandle]):
 
     async def _serve(self, operation: Operation[Any]) -> StepResult:
         try:
-            result = await self.handle.live().serve(operation)
+            driver = self.handle.live()
+            if driver.session.notices:
+                driver = await self.handle.after_notices(driver, operation)
+            result = await driver.serve(operation)
         except RemoteError as error:
             if not self.handle.is_loss(error):
                 raise
