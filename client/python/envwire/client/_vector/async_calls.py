@@ -5,7 +5,8 @@ In between, the sessions work at the same time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from envwire.client._vector.batching.batches import Bounds, Cut
@@ -49,42 +50,40 @@ class AsyncCalls:
         self._sent: list[Shard] = []
         #: The shards that `recv` returned last.
         self._received: list[Shard] = []
-        #: The call that awaits its counterpart, such as "step_async" before `step_wait`; "" if there is none.
+        #: The call that awaits its counterpart or its answers, such as "step_async"; "" if none does.
         self._pending = ""
 
     def reset_async(self, seed: Any, options: Any) -> None:
         """Makes missing sessions again, then sends a reset."""
-        if self._pending:
-            raise self._untimely("reset_async")
+        self._claim("reset_async", partial(self._begin_reset, seed, options))
+
+    def _begin_reset(self, seed: Any, options: Any) -> None:
         seeds = cut_seeds(seed, self._num_envs, self.bounds)
         own_options = cut_options(options, self._num_envs, self.bounds)
         self._pool.make_missing()
         for shard, own_seed, own in zip(self._shards, seeds, own_options, strict=True):
             shard.begin_reset(own_seed, own)
         self._sent = list(self._shards)
-        self._pending = "reset_async"
 
     def reset_wait(self) -> tuple[Any, Infos]:
         """Waits for a reset."""
         if self._pending != "reset_async":
             raise self._untimely("reset_wait")
-        self._sent, self._pending = [], ""
-        observations, *_, infos = self._gatherer.gather(self._shards)
+        observations, *_, infos = self._gather_all("reset_wait")
         return observations, infos
 
     def step_async(self, actions: Any) -> None:
         """Sends actions to all environments."""
-        if self._pending:
-            raise self._untimely("step_async")
+        self._claim("step_async", partial(self._begin_step, actions))
+
+    def _begin_step(self, actions: Any) -> None:
         self._begin(self._shards, self._cut(actions, self._num_envs, self.bounds))
-        self._pending = "step_async"
 
     def step_wait(self) -> StepResult:
         """Waits for a step."""
         if self._pending != "step_async":
             raise self._untimely("step_wait")
-        self._sent, self._pending = [], ""
-        return self._gatherer.gather(self._shards)
+        return self._gather_all("step_wait")
 
     def send(self, actions: Any, env_id: Any) -> None:
         """Sends actions to some of the environments."""
@@ -124,6 +123,25 @@ class AsyncCalls:
     def clear(self) -> None:
         """Drops the unanswered requests, since the sessions are closed."""
         self._sent, self._pending = [], ""
+
+    def _claim(self, asked: str, begin: Callable[[], None]) -> None:
+        """Sends requests. The call counts as pending from here on, so that another thread sends no second ones."""
+        if self._pending:
+            raise self._untimely(asked)
+        self._pending = asked
+        try:
+            begin()
+        except BaseException:
+            self._pending = ""
+            raise
+
+    def _gather_all(self, asked: str) -> StepResult:
+        """Waits for all shards. The call counts as pending meanwhile."""
+        self._pending = asked
+        try:
+            return self._gatherer.gather(self._shards)
+        finally:
+            self._sent, self._pending = [], ""
 
     def _begin(self, shards: Sequence[Shard], actions: Sequence[Any]) -> None:
         self._pool.check_live()
