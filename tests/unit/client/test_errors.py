@@ -87,6 +87,12 @@ def test_other_classes_stay_remote(name: str) -> None:
     assert name in str(raised)
 
 
+def test_an_exception_without_a_text_is_named_without_a_colon() -> None:
+    info = RemoteExceptionInfo("simulator.Broken", "", ())
+    raised = faults.exception(FaultError(Reason.ENVIRONMENT_RAISED, "", exception=info), FAMILY)
+    assert str(raised) == "simulator.Broken"
+
+
 @pytest.mark.parametrize("family", [envwire_family(), gymnasium_family()], ids=lambda f: f.name)
 @pytest.mark.parametrize(
     ("reason", "name"),

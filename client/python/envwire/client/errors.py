@@ -5,7 +5,7 @@ errors of Gymnasium or `envwire.envs`. Some reasons map to an exception of these
 class (`envwire.client._errors.faults.LIBRARY_CLASSES`). Every other error is one of these:
 
     RemoteError
-    ├── RemoteEnvError              the environment raised an exception of a class that this program does not have
+    ├── RemoteEnvError              the environment raised an exception that is not of Python, NumPy or the library
     ├── InvalidRequestError         (ValueError) a value that cannot be sent, or that the server refused
     ├── NotAllowedError             (PermissionError) the operator of the server does not allow it
     │   └── UnauthenticatedError    the server requires a token, or rejected the one that was sent
@@ -47,7 +47,7 @@ class RemoteError(Exception):
 
 
 class RemoteEnvError(RemoteError):
-    """The environment raised an exception of a class that this program does not have; the message names it."""
+    """The environment raised an exception that is not of Python, NumPy or the library; the message names its class."""
 
 
 class InvalidRequestError(RemoteError, ValueError):

@@ -1,7 +1,7 @@
 """Encodes an environment's exceptions as faults, and decodes faults to the same classes.
 
-Classes are looked up by name among Python's builtins and in the family's `error` module; nothing that a peer names
-is imported.
+Classes are looked up by name among Python's builtins, NumPy's exceptions and in the family's `error` module; nothing
+that a peer names is imported.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import builtins
 import traceback
 from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
 
 from envwire.codec.errors.codec_error import CodecError
 from envwire.codec.errors.faults import FaultError, Reason, RemoteExceptionInfo
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from envwire.codec.family import Family
 
 _ERROR_MODULES: Final = frozenset(f"{root}.error" for root in ROOTS.values())
+#: The other modules whose exceptions are rebuilt.
+_MODULES: Final = {module.__name__: module for module in (builtins, np.exceptions, np.linalg)}
 
 
 def fault_from_exception(
@@ -44,7 +48,8 @@ def fault_from_exception(
 
 def _described(exc: BaseException) -> RemoteExceptionInfo:
     if isinstance(exc, MemoryError):  # NumPy raises a private subclass
-        return RemoteExceptionInfo(type_name(MemoryError), _text(exc), None)
+        text = _text(exc)
+        return RemoteExceptionInfo(type_name(MemoryError), text, (text,) if text else ())
     return RemoteExceptionInfo(type_name(type(exc)), _text(exc), _sendable_args(exc))
 
 
@@ -57,7 +62,7 @@ def exception_from_fault(error: FaultError, family: Family) -> BaseException | N
 
     Returns:
         An exception of the same class, text and arguments; None unless the class is an ordinary
-        exception of Python or of the family.
+        exception of Python, NumPy or the family.
     """
     if error.exception is None:
         return None
@@ -93,8 +98,8 @@ def _sendable_args(exc: BaseException) -> tuple[Any, ...] | None:
 
 def _find_class(name: str, family: Family) -> type[Exception] | None:
     module, _, class_name = name.rpartition(".")
-    if module == builtins.__name__:
-        return _own_class(builtins, class_name)
+    if module in _MODULES:
+        return _own_class(_MODULES[module], class_name)
     if module in _ERROR_MODULES:
         return _own_class(family.error, class_name)
     return None

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import numpy as np
 import pytest
 
 import envwire.envs
@@ -64,6 +65,9 @@ BUILTIN = [
     lambda: (_ for _ in ()).throw(ValueError("a", 1, (2.5, None))),
     lambda: (_ for _ in ()).throw(NotImplementedError("not yet")),
     lambda: (_ for _ in ()).throw(UserWarning("as an error")),
+    lambda: (_ for _ in ()).throw(MemoryError()),
+    lambda: np.linalg.inv(np.zeros((2, 2))),
+    lambda: np.zeros(2).sum(axis=3),
 ]
 
 
@@ -136,6 +140,9 @@ def test_other_exceptions_are_not_rebuilt(error: BaseException) -> None:
         "gymnasium.logger.warn",
         "envwire.envs.error.sub.Error",
         "io.UnsupportedOperation",
+        "numpy.linalg.inv",
+        "numpy.exceptions.Exception",
+        "numpy.AxisError",
     ],
 )
 def test_names_lead_only_to_listed_classes(name: str) -> None:

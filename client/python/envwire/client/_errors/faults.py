@@ -134,5 +134,5 @@ def _by_reason(fault: FaultError, family: Family) -> Exception:
 def _text(fault: FaultError) -> str:
     text = fault.message
     if fault.exception is not None:
-        text = f"{fault.exception.type_name}: {fault.exception.text}"
+        text = ": ".join(filter(None, (fault.exception.type_name, fault.exception.text)))
     return f"{text}\nThe end of its output:\n{fault.output}" if fault.output else text
