@@ -195,6 +195,10 @@ class Wavering(gym.Env[np.ndarray, int]):
         info = {"episode": {"t": time.perf_counter()}, "where": object()}
         return chance.random(2), float(action), False, False, info
 
+    def draw(self) -> float:
+        """Draws a number between two steps."""
+        return self.np_random.random()
+
 
 class Saving(gym.Env[np.ndarray, int]):
     """Offers its state, a sum of actions and draws."""

@@ -9,7 +9,7 @@ import pytest
 
 from envwire.client import RemoteEnv, ReplayError
 from envwire.testing.equality import identical
-from tests.unit.client.recovery.test_strategies import FAULTY, Mortal, remote
+from tests.unit.client.recovery.test_strategies import FAULTY, WAVERING, Mortal, remote
 
 
 @pytest.fixture
@@ -63,6 +63,21 @@ def test_what_outlasts_episodes_is_replayed_before_the_episode(there: Mortal) ->
     expected = drive(remote(there, "CartPole-v1", "raise"))
     env = remote(there, "CartPole-v1", "replay", replay_limit=20)
     assert identical(drive(env, there.kill), expected)
+
+
+def test_an_episode_begins_behind_what_methods_drew(there: Mortal) -> None:
+    """The client's copy of the generator, made by its own draw, does not know of them."""
+
+    def drive(env: RemoteEnv, kill: Any = None) -> list[Any]:
+        seen: list[Any] = [env.reset(seed=7)[0], env.np_random.random(), env.step(1)[0]]
+        seen += [env.unwrapped.draw(), env.reset()[0], env.step(0)[0]]
+        if kill is not None:
+            kill()
+        return [*seen, env.step(1)[0]]
+
+    expected = drive(remote(there, WAVERING, "raise"))
+    assert identical(drive(remote(there, WAVERING, "replay")), expected)
+    assert identical(drive(remote(there, WAVERING, "replay"), there.kill), expected)
 
 
 def test_an_environment_that_remembers_episodes_is_replayed_from_the_seed(there: Mortal) -> None:

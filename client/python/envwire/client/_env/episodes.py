@@ -32,7 +32,8 @@ def reset(
         random.reseeded()
     state = random.changed()
     if state is None and seed is None and strategy.recording is not None:
-        state = random.known() or (yield from strategy.generator_state())
+        # Not the mirror's: a method that was called since the last answer may have drawn.
+        state = yield from strategy.generator_state()
     result, mirror = yield Ask(Reset(seed, options, state, random.active), recover=True)
     strategy.observe(result[0])
     if mirror is not None:

@@ -80,10 +80,6 @@ class MirroredRandom:
         state = self._state()
         return None if state == self._synchronised else state
 
-    def known(self) -> spaces_pb2.RandomState | None:
-        """Returns the state of the environment's generator, if it is mirrored."""
-        return self._state() if self.active else None
-
     def _state(self) -> spaces_pb2.RandomState | None:
         if self.generator is None:
             return None
