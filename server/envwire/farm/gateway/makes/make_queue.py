@@ -15,7 +15,10 @@ from envwire.server._ipc.unknown_environment import unknown_environment
 #: How long a Make waits for servers to register, in seconds: after a gateway's start, or while all servers that offer
 #: the environment are silent. Servers register again within a second.
 SETTLE_SECONDS = 2.5
-#: How many Makes may wait for servers to register.
+#: How long a Make waits without a queue for Makes in progress, when the farm seems full. Those that a server has
+#: reported count twice until they are answered: a vector of as many sessions as there were slots was refused.
+_UNDECIDED_SECONDS = 1.0
+#: How many Makes may wait for that, or for servers to register.
 _SETTLING = 4096
 
 
@@ -81,7 +84,9 @@ class MakeQueue:
     def _limits(self, requirements: Requirements, now: float) -> tuple[int, float]:
         """Returns how many Makes may wait, and for how many seconds."""
         if self._registry.serving(requirements, now):
-            return self._length, self._timeout if self._length else 0.0
+            if self._length:
+                return self._length, self._timeout
+            return _SETTLING, _UNDECIDED_SECONDS if self._registry.is_making(requirements) else 0.0
         if any(requirements.matches(each) and not each.dead for each in self._registry):
             return _SETTLING, SETTLE_SECONDS
         return _SETTLING, self._settled - now

@@ -239,6 +239,10 @@ class Registry:
             if requirements.matches(each)
         )
 
+    def is_making(self, requirements: Requirements) -> bool:
+        """Returns whether a server that could serve a Make has not answered another one yet."""
+        return any(each.pending and requirements.matches(each) for each in self._members.values())
+
     def settle_shares(self, shares: Mapping[Member, int], *, kept: bool, now: float) -> None:
         """Records whether slots were reserved: by servers, or else by this gateway for `HELD_SECONDS`."""
         self.advance(now)

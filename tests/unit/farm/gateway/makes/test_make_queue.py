@@ -1,0 +1,41 @@
+"""A Make that finds no slot while others are in progress waits for their end; a full farm refuses at once."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.makes.make_queue import MakeQueue
+from tests.unit.farm.gateway.registry.test_registry import POLE, Farm
+
+
+def test_a_slot_that_counts_twice_until_its_make_is_answered_is_waited_for() -> None:
+    async def run() -> None:
+        farm = Farm()
+        server = farm.add("a", slots=2)
+        queue = MakeQueue(farm.registry, lambda: farm.now, 0, 0.0)
+        assert await queue.claim(POLE) is server
+        farm.report(server, active=1)  # the session of a Make that was not answered yet
+        second = asyncio.ensure_future(queue.claim(POLE))
+        await asyncio.sleep(0)
+        assert len(queue) == 1
+        farm.registry.settle(server, made=True)
+        farm.report(server, active=1)
+        assert await second is server
+
+    asyncio.run(run())
+
+
+def test_a_full_farm_refuses_at_once() -> None:
+    async def run() -> None:
+        farm = Farm()
+        server = farm.add("a", slots=2)
+        queue = MakeQueue(farm.registry, lambda: farm.now, 0, 0.0)
+        farm.report(server, active=2)
+        with pytest.raises(FaultError) as caught:
+            await queue.claim(POLE)
+        assert caught.value.reason is Reason.CAPACITY_REACHED
+
+    asyncio.run(run())
