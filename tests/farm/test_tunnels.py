@@ -168,6 +168,8 @@ def test_clients_are_told_to_stay_at_the_gateway() -> None:
         assert not located.address
         with pytest.raises(grpc.RpcError, match="1 free slots"):
             gateway.farm.Allocate(farm_pb2.AllocateRequest(count=1, env_id=ENV))
+        info = gateway.environments.GetServerInfo(pb.GetServerInfoRequest())
+        assert "tickets" not in info.capabilities  # clients need not try
         (status,) = gateway.servers().values()
         assert status.tunnelled
         kill(servers[NOWHERE[0]])
@@ -179,6 +181,62 @@ def test_allocations_take_the_servers_that_clients_reach() -> None:
         gateway.await_servers(near)
         answer = gateway.farm.Allocate(farm_pb2.AllocateRequest(count=8, env_id=ENV))
         assert [each.address for each in answer.allocations] == [near.target]
+
+
+def allocate(gateway: Gateway, count: int) -> list[farm_pb2.Allocation]:
+    request = farm_pb2.AllocateRequest(count=count, env_id=ENV, relayed=True)
+    return list(gateway.farm.Allocate(request, timeout=SECONDS).allocations)
+
+
+def make_in(gateway: Gateway, slots: farm_pb2.Allocation, request_id: bytes = b"") -> Any:
+    request = pb.MakeRequest(env_id=ENV, request_id=request_id)
+    metadata = (("envwire-reservation-bin", slots.reservation_id),)
+    return gateway.environments.Make(request, timeout=SECONDS, metadata=metadata)
+
+
+def test_allocations_of_clients_that_make_at_the_gateway_take_all_servers() -> None:
+    with tunnelled(2, max_sessions=4) as (gateway, _), server(gateway, max_sessions=4) as near:
+        gateway.await_servers(near)
+        allocated = allocate(gateway, 12)
+        assert sorted(each.count for each in allocated) == [4, 4, 4]
+        assert sorted(each.address for each in allocated) == ["", "", near.target]
+        behind = [each for each in allocated if not each.address]
+        assert not any(each.ticket for each in behind)
+        with pytest.raises(grpc.RpcError, match="no room"):
+            gateway.make()
+        made = [make_in(gateway, each) for each in behind for _ in range(each.count)]
+        runs = [each.session_id.rpartition("-")[2] for each in made]
+        assert runs == [each.incarnation for each in behind for _ in range(4)]
+        for each in made:
+            reset = pb.ResetRequest(header=header(each), sequence=1)
+            assert gateway.environments.Reset(reset).HasField("observation")
+
+
+def test_each_allocated_slot_is_for_one_make_of_its_client_and_a_repeat_of_it() -> None:
+    with tunnelled(1, max_sessions=8) as (gateway, _):
+        [slots] = allocate(gateway, 2)
+        first, again = (make_in(gateway, slots, b"i" * 16) for _ in range(2))
+        assert again.session_id == first.session_id
+        assert make_in(gateway, slots).session_id != first.session_id
+        with pytest.raises(grpc.RpcError, match="no slot behind this gateway"):
+            make_in(gateway, slots)
+        unknown = farm_pb2.Allocation(reservation_id=b"u" * 16)
+        with pytest.raises(grpc.RpcError, match="no slot behind this gateway"):
+            make_in(gateway, unknown)
+
+
+def test_a_vector_environment_takes_servers_behind_the_gateway_when_the_others_are_full() -> None:
+    with tunnelled(2, max_sessions=8) as (gateway, _), server(gateway, max_sessions=8) as near:
+        gateway.await_servers(near)
+        local: Any = gymnasium.make_vec(ENV, num_envs=24, vectorization_mode="sync")
+        remote: Any = RemoteVectorEnv(gateway.target, ENV, num_envs=24, sessions=24)
+        gateway.wait_until(
+            lambda: [each.active_sessions for each in gateway.servers().values()] == [8, 8, 8]
+        )
+        np.testing.assert_array_equal(remote.reset(seed=3)[0], local.reset(seed=3)[0])
+        local.action_space.seed(0)
+        steps(20, local, remote)
+        remote.close()
 
 
 def test_a_server_that_drains_finishes_its_sessions() -> None:

@@ -609,6 +609,7 @@ class AllocateRequest(google.protobuf.message.Message):
     FINGERPRINT_FIELD_NUMBER: builtins.int
     WAIT_FIELD_NUMBER: builtins.int
     MAKE_DIGEST_FIELD_NUMBER: builtins.int
+    RELAYED_FIELD_NUMBER: builtins.int
     count: builtins.int
     """How many; at least one, at most 100,000."""
     env_id: builtins.str
@@ -621,6 +622,8 @@ class AllocateRequest(google.protobuf.message.Message):
     """Fingerprint of the servers to take first, before the strategy is looked at; empty for any."""
     make_digest: builtins.bytes
     """SHA-256 of the MakeRequest without request_id, for tickets; empty for none."""
+    relayed: builtins.bool
+    """True to take servers as well that clients reach through the gateway only; otherwise they are left out."""
     @property
     def labels(self) -> google.protobuf.internal.containers.ScalarMap[builtins.str, builtins.str]:
         """Labels that a server must have, with these values."""
@@ -640,9 +643,10 @@ class AllocateRequest(google.protobuf.message.Message):
         fingerprint: builtins.str = ...,
         wait: google.protobuf.duration_pb2.Duration | None = ...,
         make_digest: builtins.bytes = ...,
+        relayed: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["wait", b"wait"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["count", b"count", "env_id", b"env_id", "fingerprint", b"fingerprint", "labels", b"labels", "library", b"library", "make_digest", b"make_digest", "strategy", b"strategy", "wait", b"wait"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["count", b"count", "env_id", b"env_id", "fingerprint", b"fingerprint", "labels", b"labels", "library", b"library", "make_digest", b"make_digest", "relayed", b"relayed", "strategy", b"strategy", "wait", b"wait"]) -> None: ...
 
 global___AllocateRequest = AllocateRequest
 
@@ -658,7 +662,7 @@ class Allocation(google.protobuf.message.Message):
     RESERVATION_ID_FIELD_NUMBER: builtins.int
     TICKET_FIELD_NUMBER: builtins.int
     address: builtins.str
-    """HOST:PORT to make environments at."""
+    """HOST:PORT to make environments at; empty for the gateway, which sends Makes that name `reservation_id` to the server."""
     incarnation: builtins.str
     """The run of the server."""
     count: builtins.int
@@ -684,7 +688,7 @@ global___Allocation = Allocation
 
 @typing.final
 class AllocateResponse(google.protobuf.message.Message):
-    """The slots. Make the environments at these addresses. Servers that clients reach through the gateway only are left out."""
+    """The slots. Make the environments at these addresses."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

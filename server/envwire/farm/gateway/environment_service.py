@@ -110,8 +110,8 @@ class EnvironmentService:
         self, method: str, kind: str, message: bytes, context: Context, client: Client
     ) -> Answer:
         timeout = _time_left(context)
-        reservation = secrets.token_bytes(16) if kind == "make" else b""
-        metadata = self._metadata(context, client, reservation)
+        reservation = self._reservation(client) if kind == "make" else b""
+        metadata = _metadata(context, reservation)
 
         async def send(member: Member) -> Answer:
             return await self._routes.link(member).call(method, message, metadata, timeout)
@@ -133,9 +133,10 @@ class EnvironmentService:
         upstreams: Upstreams | None = None
         try:
             identify = self._access.follow(peer_identity(context))
-            reservation = secrets.token_bytes(16)  # one id is enough: a stream makes one at a time
-            metadata = self._metadata(context, identify(), reservation)
-            upstreams = Upstreams(self._routes, metadata, reservation)
+            reservation = self._reservation(
+                identify()
+            )  # one is enough: a stream makes one at a time
+            upstreams = Upstreams(self._routes, _metadata(context, reservation), reservation)
             while True:
                 message: Any = await context.read()
                 if message is grpc.aio.EOF:
@@ -179,12 +180,11 @@ class EnvironmentService:
         send = partial(upstreams.make, message)
         return await self._maker.make(request, send, client, upstreams.reservation)
 
-    def _metadata(self, context: Context, client: Client, reservation: bytes) -> Metadata:
-        """Returns the metadata for servers: the forwarded keys, and the reservation of a client with a quota."""
-        shown = _forwarded(context)
-        if not (reservation and self._quotas.of(client)):
-            return shown
-        return (*shown, (RESERVATION_KEY, reservation))
+    def _reservation(self, client: Client) -> bytes:
+        """Returns the id under which a server keeps a slot for a Make; empty if none is kept for it."""
+        if client.reservation:
+            return client.reservation  # the client allocated it
+        return secrets.token_bytes(16) if self._quotas.of(client) else b""
 
     def _summary(self, kind: str) -> pb.InteractResponse:
         now = self._clock()
@@ -208,6 +208,12 @@ def _forwarded(context: Context) -> tuple[tuple[str, str], ...]:
     return tuple(
         (key, str(value)) for key, value in context.invocation_metadata() or () if key in _FORWARDED
     )
+
+
+def _metadata(context: Context, reservation: bytes) -> Metadata:
+    """Returns the metadata for servers: the forwarded keys, and the id under which they keep a slot."""
+    shown = _forwarded(context)
+    return (*shown, (RESERVATION_KEY, reservation)) if reservation else shown
 
 
 def _redirected(made: bytes, member: Member) -> bytes:

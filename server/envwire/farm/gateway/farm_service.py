@@ -9,6 +9,7 @@ import grpc
 
 from envwire.codec.durations import to_duration, to_seconds
 from envwire.farm.gateway.allocation.allocating import Allocator
+from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.registering import PROTOS, Registering
@@ -33,6 +34,7 @@ class FarmService:
         registering: Serves registrations.
         registry: The servers.
         allocator: Allocates their slots.
+        relayed_slots: Where Makes that name slots of servers behind the gateway go.
         quotas: The quotas of clients.
         signer: Signs tickets.
         clock: Monotonic time, in seconds.
@@ -45,6 +47,7 @@ class FarmService:
         registering: Registering,
         registry: Registry,
         allocator: Allocator,
+        relayed_slots: RelayedSlots,
         quotas: Quotas,
         signer: TicketSigner,
         clock: Callable[[], float],
@@ -54,6 +57,7 @@ class FarmService:
         self._registering = registering
         self._registry = registry
         self._allocator = allocator
+        self._relayed_slots = relayed_slots
         self._quotas = quotas
         self._signer = signer
         self._clock = clock
@@ -85,14 +89,17 @@ class FarmService:
             dict(request.labels),
             request.fingerprint,
             request.strategy,
-            direct=True,
+            direct=not request.relayed,
         )
         wait = to_seconds(request.wait)
         with self._quotas.claim(client, request.count) as claim:
             shares = await self._allocator.allocate(requirements, request.count, wait, claim)
+        for share in shares:
+            if share.member.relayed:
+                self._relayed_slots.keep(share, client.name)
         allocations = [
             pb.Allocation(
-                address=share.member.address,
+                address=share.member.client_address,
                 incarnation=share.member.incarnation,
                 count=share.slots,
                 reservation_id=share.name,

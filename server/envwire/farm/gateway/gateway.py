@@ -16,6 +16,7 @@ from grpc_health.v1 import health_pb2
 
 from envwire.farm.gateway.admin_service import AdminService
 from envwire.farm.gateway.allocation.allocating import Allocator
+from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
 from envwire.farm.gateway.allocation.tickets import TicketSigner
 from envwire.farm.gateway.config import GatewayConfig
 from envwire.farm.gateway.environment_service import EnvironmentService
@@ -111,7 +112,8 @@ async def gateway(
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
     tally = Tally(clock)
     quotas, registrations = Quotas(registry.members, config.quota), Registrations()
-    maker = Maker(registry, queue, tally, quotas, registrations)
+    relayed_slots = RelayedSlots(clock)
+    maker = Maker(registry, queue, tally, quotas, registrations, relayed_slots)
     signer = TicketSigner(clock)
     allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout)
     health = Health(access)
@@ -119,7 +121,17 @@ async def gateway(
         access, registry, routes, maker, quotas, incarnation, clock, config.max_make_bytes
     )
     registering = Registering(config, access, registry, registrations, signer, incarnation, clock)
-    farm = FarmService(access, registering, registry, allocator, quotas, signer, clock, queue)
+    farm = FarmService(
+        access,
+        registering,
+        registry,
+        allocator,
+        relayed_slots,
+        quotas,
+        signer,
+        clock,
+        queue,
+    )
     admin = AdminService(access, registry, registrations)
     server = grpc.aio.server(options=options(config))
     server.add_generic_rpc_handlers(

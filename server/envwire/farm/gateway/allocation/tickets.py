@@ -40,18 +40,19 @@ class TicketSigner:
     def sign(self, principal: str, share: Share, request: pb.AllocateRequest) -> bytes:
         """Returns a SignedTicket for an allocation's Makes on one server.
 
-        It is empty when the client asked for none or the server accepts none.
+        It is empty when the client asked for none, or the server accepts none or is reached through the gateway only.
 
         Args:
             principal: Name of the client.
             share: The slots.
             request: What the client asked for.
         """
-        if not (share.member.hello.keeps_slots and request.make_digest):
+        member = share.member
+        if not (member.client_address and member.hello.keeps_slots and request.make_digest):
             return b""
         ticket = pb.Ticket(
             principal=principal,
-            incarnation=share.member.incarnation,
+            incarnation=member.incarnation,
             env_id=request.env_id,
             make_digest=request.make_digest,
             count=share.slots,

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.makes.request_ids import RequestIds, Sent
 from envwire.farm.gateway.orders.outbox import UnansweredError
@@ -40,6 +41,7 @@ class Maker:
         tally: Counts the Makes.
         quotas: The quotas of clients.
         registrations: Reserve slots on servers for clients with a quota, so that the servers count them.
+        relayed_slots: Where Makes go that name allocated slots.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Maker:
         tally: Tally,
         quotas: Quotas,
         registrations: Registrations,
+        relayed_slots: RelayedSlots,
     ) -> None:
         self._registry = registry
         self._queue = queue
@@ -56,6 +59,7 @@ class Maker:
         self._tally = tally
         self._quotas = quotas
         self._registrations = registrations
+        self._relayed_slots = relayed_slots
 
     async def make(
         self, request: pb.MakeRequest, send: Send[T], client: Client, reservation: bytes
@@ -66,7 +70,8 @@ class Maker:
             request: The Make.
             send: Sends the Make to a server.
             client: The client.
-            reservation: Id of the slot to reserve for it, if the client has a quota.
+            reservation: Id of the slot to reserve for it, if the client has a quota; the id that the client named, if
+                it did.
 
         Raises:
             FaultError: No server has room, none offers the environment, or the client has reached its quota.
@@ -86,6 +91,8 @@ class Maker:
     ) -> T:
         async with self._ids.turn(request.request_id) as sent:
             first = self._registry.owner(f"-{sent.run}") if sent.run else None
+            if client.reservation and first is None and not request.HasField("copy_of"):
+                return await self._use_slot(client, send, sent)
             if first is not None and self._quotas.of(client):
                 try:
                     with self._quotas.claim(client, 0) as nothing:
@@ -97,6 +104,21 @@ class Maker:
                 if request.HasField("copy_of"):
                     return await self._copy(request.copy_of.session_id, counted, sent)
                 return await self._place(request, counted, sent, first)
+
+    async def _use_slot(self, client: Client, send: Send[T], sent: Sent) -> T:
+        """Sends a Make to the server that keeps the slots which it names; they were counted when they were allocated.
+
+        Raises:
+            FaultError: CAPACITY_REACHED: the client has no such slot.
+            ServerGoneError: The server is gone.
+            RefusedError: It refuses the Make.
+        """
+        sent.run = self._relayed_slots.take(client.reservation, client.name)
+        member = self._registry.owner(f"-{sent.run}")
+        if member is None:
+            raise ServerGoneError("the server that kept this slot is gone; allocate again")
+        self._registry.send_to(member)
+        return await self._send(member, send)
 
     async def _join(
         self, first: Member, send: Send[T], nothing: Claim | None, reservation: bytes

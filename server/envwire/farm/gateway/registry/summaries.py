@@ -34,7 +34,7 @@ def describe(members: Sequence[Member], incarnation: str, now: float) -> pb.GetS
     libraries = {
         (each.name, each.version, each.group): each for info in infos for each in info.libraries
     }
-    if any(member.hello.keeps_slots for member in members):
+    if any(member.hello.keeps_slots and member.client_address for member in members):
         shared |= {"tickets"}
     summary = pb.GetServerInfoResponse(
         version=VERSION,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError, Reason
+from envwire.farm.gateway.allocation.relayed_slots import RelayedSlots
 from envwire.farm.gateway.makes.make_queue import MakeQueue
 from envwire.farm.gateway.makes.making import Maker
 from envwire.farm.gateway.orders.registrations import Registration, Registrations
@@ -37,7 +38,8 @@ class Scene:
         registrations.add(self.member, self.registration)
         self.quotas = Quotas(farm.registry.members, 0)
         queue, tally = MakeQueue(farm.registry, lambda: 0.0, 0, 0.0), Tally(lambda: 0.0)
-        self.maker = Maker(farm.registry, queue, tally, self.quotas, registrations)
+        slots = RelayedSlots(lambda: farm.now)
+        self.maker = Maker(farm.registry, queue, tally, self.quotas, registrations, slots)
 
     def make(self, send: Any) -> Coroutine[Any, Any, Any]:
         return self.maker.make(pb.MakeRequest(env_id="CartPole-v1"), send, ALICE, SLOT)
