@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 from envwire.conformance.raw.answers import Answer
+from envwire.conformance.raw.direct_link import DirectLink
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1.values_pb2 import Value
 
@@ -46,6 +47,12 @@ class Session:
         self.link = link
         self.number = 0
         self._seconds = seconds
+
+    @property
+    def direct(self) -> DirectLink:
+        """The link, of a check that runs over direct channels only."""
+        assert isinstance(self.link, DirectLink)  # noqa: S101 - for the type checker
+        return self.link
 
     @property
     def header(self) -> pb.SessionHeader:

@@ -112,6 +112,12 @@ class CheckContext:
         made = self.made(self.ask_make(name, **fields))
         return self.attach(made, self.link_to(made))
 
+    def start(self, name: str = "Counter", seed: int = 1, **fields: Any) -> Session:
+        """Makes a session as `make` does, and resets it."""
+        session = self.make(name, **fields)
+        session.reset(seed)
+        return session
+
     def ask_make(self, name: str = "Counter", **fields: Any) -> Answer:
         """Sends a `Make`, and returns the answer; a session that is made ends with the check."""
         request = pb.InteractRequest(make=self.make_request(name, **fields))

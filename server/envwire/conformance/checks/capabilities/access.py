@@ -87,8 +87,7 @@ def plain_text_is_refused(context: CheckContext) -> None:
 @check("BOUND-7", over=("direct",), profile="tls")
 def the_direct_port_speaks_tls(context: CheckContext) -> None:
     """The direct TCP port uses TLS from the first byte, with the same certificates."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     plain = context.connect_plain(session.made)
     plain.send_bytes(b"envwire\x01" + bytes(16))
     expect(not plain.answers_in_frames(), "no frame in plain text")

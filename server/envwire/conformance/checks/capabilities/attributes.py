@@ -58,8 +58,7 @@ def a_method_is_told_as_such(context: CheckContext) -> None:
 @check("DRIVE-15 DRIVE-17", over=_LINKS, profile="attributes")
 def a_method_is_called(context: CheckContext) -> None:
     """CallMethod calls Counter's add, once for each number."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     call = session.request("call_method", name="add", args=ValueList(values=[integer(5)]))
     for _ in range(2):
         expect_equal(session.send(call).of("call_method").result, integer(5), "the sum")
@@ -81,8 +80,7 @@ def arguments_reach_a_method(context: CheckContext) -> None:
 @check("DRIVE-20", profile="attributes")
 def a_new_attribute_is_forced(context: CheckContext) -> None:
     """A missing attribute is set only with `force`."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     unforced = session.ask("set_attribute", name="colour", value=text("red"))
     expect(unforced.kind == "error" or not unforced.response.set_attribute.set, "it not to be set")
     session.ask("set_attribute", name="colour", value=text("red"), force=True).of("set_attribute")
@@ -102,8 +100,7 @@ _BAD_NAMES = {
 @cases(_BAD_NAMES, "DRIVE-16", profile="attributes")
 def a_name_that_may_not_be_is_refused(context: CheckContext, name: str) -> None:
     """A name has to be an identifier without two leading underscores; any other name is refused."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     for kind in ("get_attribute", "call_method"):
         answer = session.ask(kind, name=name)
         answer.refused(
@@ -118,7 +115,6 @@ def a_name_that_may_not_be_is_refused(context: CheckContext, name: str) -> None:
 @check("ERROR-4", profile="attributes")
 def a_method_that_raises_answers_so(context: CheckContext) -> None:
     """Calling a method with wrong arguments fails with ENVIRONMENT_RAISED, and the session goes on."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.ask("call_method", name="add").refused(Reason.ENVIRONMENT_RAISED)
     session.step(0)

@@ -28,8 +28,7 @@ def _copied(context: CheckContext, session: Session) -> Session:
 @check("SESSION-14", profile="fork")
 def a_copy_is_where_the_original_is(context: CheckContext) -> None:
     """A copy goes on from the original's state, independently and with its own sequence numbers."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.step(1)
     copy = _copied(context, session)
     expect(copy.made.session_id != session.made.session_id, "another id")
@@ -41,8 +40,7 @@ def a_copy_is_where_the_original_is(context: CheckContext) -> None:
 @check("SESSION-14", profile="fork")
 def a_copy_has_the_generator(context: CheckContext) -> None:
     """Original and copy draw the same random numbers."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     copy = _copied(context, session)
     drawn = [look_up(one.reset().info, "draw") for one in (session, copy)]
     expect_equal(drawn[1], drawn[0], "the draw")
@@ -51,8 +49,7 @@ def a_copy_has_the_generator(context: CheckContext) -> None:
 @check("SAVE-5", profile="fork")
 def a_copy_keeps_saved_states(context: CheckContext) -> None:
     """States that the original saved can be restored in the copy."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     if session.ask("save_state").kind == "error":
         raise SkippedError("the environment saves no states")
     session.step(1)
@@ -74,8 +71,7 @@ def a_copy_needs_the_secret(context: CheckContext) -> None:
 @check("SESSION-14 STATE-3", profile="fork")
 def a_copy_outlives_its_original(context: CheckContext) -> None:
     """Closing the original does not end the copy."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     copy = _copied(context, session)
     session.close().of("close")
     expect_equal(int64s(copy.step(1).observation), [1, 1], "steps and sum of the copy")
@@ -84,7 +80,6 @@ def a_copy_outlives_its_original(context: CheckContext) -> None:
 @cases({"thread": "thread", "process": "process"}, "SESSION-15", profile="fork")
 def what_has_more_than_a_state_is_not_copied(context: CheckContext, starts: str) -> None:
     """An environment with a thread, or a process of its own, answers UNSUPPORTED, and goes on."""
-    session = context.make("Odd", kwargs=entries(starts=text(starts)))
-    session.reset(1)
+    session = context.start("Odd", kwargs=entries(starts=text(starts)))
     _ask_copy(context, session.header).refused(Reason.UNSUPPORTED)
     expect_equal(session.step(0).observation.tuple.values[0], integer(1), "its steps")

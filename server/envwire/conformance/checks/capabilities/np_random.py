@@ -24,8 +24,7 @@ def _draw(answer: pb.ResetResponse) -> float:
 @check("DRIVE-21 DRIVE-22 VALUE-25", profile="attributes")
 def a_generator_is_read(context: CheckContext) -> None:
     """GetAttribute("np_random") answers with its state and its seed."""
-    session = context.make()
-    session.reset(7)
+    session = context.start(seed=7)
     mirror = _generator(session)
     expect_equal(mirror.np_random.bit_generator, "PCG64", "the bit generator")
     expect_equal(mirror.np_random_seed, integer(7), "the seed")
@@ -34,8 +33,7 @@ def a_generator_is_read(context: CheckContext) -> None:
 @check("DRIVE-23", over=("unary", "direct"), profile="attributes")
 def a_generator_is_mirrored(context: CheckContext) -> None:
     """The answer has the generator's state with mirror_np_random, and only then."""
-    session = context.make()
-    session.reset(7)
+    session = context.start(seed=7)
     before = _generator(session).np_random
     answer = session.step(1, mirror_np_random=True)
     expect_equal(answer.random.np_random, before, "the state, as a step draws nothing")
@@ -47,8 +45,7 @@ def a_generator_is_mirrored(context: CheckContext) -> None:
 @check("DRIVE-23", over=("unary", "direct"), profile="attributes")
 def a_generator_is_given(context: CheckContext) -> None:
     """A state in a request is set on the generator before the request is served."""
-    session = context.make()
-    session.reset(7)
+    session = context.start(seed=7)
     state = _generator(session).np_random
     first = _draw(session.reset())
     expect(_draw(session.reset()) != first, "another draw")

@@ -49,8 +49,7 @@ def an_argument_that_is_not_listed_is_refused(context: CheckContext, kwargs: Val
 def an_attribute_that_is_not_listed_is_refused(context: CheckContext) -> None:
     """A listed attribute is read and set; another, or a method, is ATTRIBUTE_NOT_ALLOWED, and the session goes on."""
     _needed(context.access.operator.lists, "lists")
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.ask("set_attribute", name="length", value=integer(5)).of("set_attribute")
     answer = session.ask("get_attribute", name="length").of("get_attribute")
     expect_equal(answer.value, integer(5), "length")
@@ -97,8 +96,7 @@ def a_withdrawn_token_ends_its_sessions(context: CheckContext) -> None:
     operator = context.access.operator
     command = _needed(operator.withdraw, "withdraw")
     token = _needed(operator.withdrawn_token, "withdrawn_token")
-    kept = context.make()
-    kept.reset(1)
+    kept = context.start()
     channel = Grpc(replace(context.access, token=token), context.trace)
     theirs = UnaryLink(channel)
     make = pb.InteractRequest(make=context.make_request())

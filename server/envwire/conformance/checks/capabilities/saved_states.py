@@ -12,8 +12,7 @@ from envwire.conformance.suite.checks import ALL
 @check("SAVE-1 SAVE-2", over=ALL, profile="states")
 def a_state_is_restored_as_often_as_one_likes(context: CheckContext) -> None:
     """States are numbered from 1; each can be restored repeatedly."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.step(1)
     first = session.ask("save_state").of("save_state").state
     session.step(1)
@@ -29,8 +28,7 @@ def a_state_is_restored_as_often_as_one_likes(context: CheckContext) -> None:
 @check("SAVE-2 STATE-3", profile="states")
 def an_ended_episode_goes_on_from_a_state(context: CheckContext) -> None:
     """Restoring a state counts as a reset: an ended episode goes on."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     for _ in range(9):
         session.step(0)
     state = session.ask("save_state").of("save_state").state
@@ -42,8 +40,7 @@ def an_ended_episode_goes_on_from_a_state(context: CheckContext) -> None:
 @check("SAVE-3", profile="states")
 def what_offers_no_state_says_so(context: CheckContext) -> None:
     """For Echo, which cannot save its state, both requests fail with UNSUPPORTED."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     session.ask("save_state").refused(Reason.UNSUPPORTED)
     session.ask("restore_state", state=1).refused(Reason.UNSUPPORTED, Reason.INVALID_VALUE)
     session.step(0)
@@ -52,8 +49,7 @@ def what_offers_no_state_says_so(context: CheckContext) -> None:
 @cases({"zero": 0, "later": 17}, "SAVE-4", profile="states")
 def an_unknown_state_is_refused(context: CheckContext, state: int) -> None:
     """Restoring an unknown state fails with INVALID_VALUE."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.ask("restore_state", state=state).refused(Reason.INVALID_VALUE)
     session.step(1)
 
@@ -71,8 +67,7 @@ def a_state_belongs_to_its_session(context: CheckContext) -> None:
 @check("SEQUENCE-4", profile="states")
 def a_repeated_save_is_done_once(context: CheckContext) -> None:
     """A repeated SaveState answers the same number, and the next SaveState the following one."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     save = session.request("save_state")
     numbers = [session.send(save).of("save_state").state for _ in range(2)]
     session.number += 1

@@ -7,7 +7,7 @@ import time
 
 from envwire.codec import Reason
 from envwire.conformance.outcomes import SkippedError, expect, expect_equal
-from envwire.conformance.raw import Answer, DirectLink, Session
+from envwire.conformance.raw import Answer
 from envwire.conformance.raw.direct_link import HEADER, frame
 from envwire.conformance.raw.values import int64s, integer, sequence
 from envwire.conformance.suite import CheckContext, cases, check
@@ -36,16 +36,10 @@ def counted(size: int) -> bytes:
     return (bytes(range(251)) * (size // 251 + 1))[:size]
 
 
-def _big(context: CheckContext) -> Session:
-    session = context.make("Big")
-    session.reset(1)
-    return session
-
-
 @cases(_SIZES, "FRAME-1 FRAME-2 FRAME-5 FRAME-6 FRAME-8 FRAME-9", over=_DIRECT)
 def an_array_of_any_size_comes_whole(context: CheckContext, size: int) -> None:
     """All elements arrive, in the message or attached at a multiple of 64."""
-    session = _big(context)
+    session = context.start("Big")
     answer = session.ask("step", action=integer(size))
     tensor = answer.of("step").observation.array
     expect_equal(list(tensor.shape), [size], "the shape")
@@ -55,7 +49,7 @@ def an_array_of_any_size_comes_whole(context: CheckContext, size: int) -> None:
 @check("FRAME-6 FRAME-7", over=_DIRECT)
 def several_arrays_come_whole(context: CheckContext) -> None:
     """Attached arrays follow one another, with zeros in between."""
-    session = _big(context)
+    session = context.start("Big")
     sizes = (5000, 10, 4097, 9999)
     answer = session.ask("step", action=sequence(*map(integer, sizes)))
     values = answer.of("step").observation.tuple.values
@@ -72,7 +66,7 @@ def several_arrays_come_whole(context: CheckContext) -> None:
 @check("FRAME-11 OPEN-8", over=_DIRECT)
 def a_kept_answer_is_whole_over_grpc(context: CheckContext) -> None:
     """If a request is repeated as a unary call, `data` holds the elements that were attached."""
-    session = _big(context)
+    session = context.start("Big")
     step = session.request("step", action=integer(10_000))
     session.send(step).of("step")
     tensor = session.send(step, context.unary).of("step").observation.array
@@ -83,7 +77,7 @@ def a_kept_answer_is_whole_over_grpc(context: CheckContext) -> None:
 @check("SEQUENCE-4 FRAME-6", over=_DIRECT)
 def a_kept_answer_is_whole_here(context: CheckContext) -> None:
     """A request repeated on this channel, and on the next, gets the same elements."""
-    session = _big(context)
+    session = context.start("Big")
     step = session.request("step", action=integer(10_000))
     session.send(step)
     for _ in range(2):
@@ -91,11 +85,6 @@ def a_kept_answer_is_whole_here(context: CheckContext) -> None:
         found = elements(answer, answer.of("step").observation.array)
         expect(found == counted(10_000), "the same elements")
         session.link = context.direct(session.made)
-
-
-def _attached(session: Session) -> DirectLink:
-    assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
-    return session.link
 
 
 _ANNOUNCED = {
@@ -109,9 +98,8 @@ _ANNOUNCED = {
 @cases(_ANNOUNCED, "BOUND-1 BOUND-2 FRAME-3", over=_DIRECT)
 def a_frame_that_may_not_be_ends_the_channel(context: CheckContext, header: bytes) -> None:
     """A frame with excessive lengths, with attachments or with a slot ends the channel; the session lives on."""
-    session = context.make()
-    session.reset(1)
-    link = _attached(session)
+    session = context.start()
+    link = session.direct
     link.send_bytes(header)
     expect(link.ended(context.seconds), "the end of the channel")
     session.link = context.direct(session.made)
@@ -123,11 +111,11 @@ def who_does_not_read_loses_the_channel(context: CheckContext) -> None:
     """The channel of a client that reads nothing for 30 s inside an answer is closed; the session keeps the answer."""
     if context.info.max_message_bytes < _MUCH + 2**20:
         raise SkippedError("max_message_bytes is below 13 MB")
-    session = _big(context)
+    session = context.start("Big")
     step = session.request("step", action=integer(_MUCH))
-    _attached(session).send(step)
+    session.direct.send(step)
     time.sleep(_PAUSE)
-    expect(not _attached(session).answers_in_frames(), "the end of the channel inside the answer")
+    expect(not session.direct.answers_in_frames(), "the end of the channel inside the answer")
     kept = session.send(step, context.unary).of("step").observation.array
     expect(kept.data == counted(_MUCH), "the kept answer over gRPC")
 
@@ -135,13 +123,12 @@ def who_does_not_read_loses_the_channel(context: CheckContext) -> None:
 @check("SEQUENCE-9 FRAME-4", over=_DIRECT)
 def half_a_frame_does_nothing(context: CheckContext) -> None:
     """A request whose channel ends in the middle of its frame is not served."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     step = session.request("step")
     step.step.action.int_value = 1
     whole = frame(step)
     for cut in (1, 15, 16, len(whole) - 1):
-        _attached(session).send_bytes(whole[:cut])
+        session.direct.send_bytes(whole[:cut])
         session.link.close()
         session.link = context.direct(session.made)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
@@ -150,24 +137,22 @@ def half_a_frame_does_nothing(context: CheckContext) -> None:
 @check("SEQUENCE-5 SEQUENCE-9", over=_DIRECT)
 def duplicates_on_the_channel_are_one_step(context: CheckContext) -> None:
     """A step sent three times at once is taken once, and answered three times."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     step = session.request("step")
     step.step.action.int_value = 1
-    _attached(session).send_bytes(frame(step) * 3)
-    counts = [int64s(_attached(session).receive().of("step").observation) for _ in range(3)]
+    session.direct.send_bytes(frame(step) * 3)
+    counts = [int64s(session.direct.receive().of("step").observation) for _ in range(3)]
     expect_equal(counts, [[1, 1]] * 3, "steps and sums")
 
 
 @check("SEQUENCE-5 SEQUENCE-8", over=_DIRECT)
 def reordered_frames_are_refused(context: CheckContext) -> None:
     """Of two steps in the wrong order, the first to arrive is refused and the other is served."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     steps = [session.request("step", number) for number in (3, 2)]
     for step in steps:
         step.step.action.int_value = 1
-    _attached(session).send_bytes(b"".join(map(frame, steps)))
-    _attached(session).receive().refused(Reason.SEQUENCE_GAP)
-    answer = _attached(session).receive().of("step")
+    session.direct.send_bytes(b"".join(map(frame, steps)))
+    session.direct.receive().refused(Reason.SEQUENCE_GAP)
+    answer = session.direct.receive().of("step")
     expect_equal(int64s(answer.observation), [1, 1], "steps and sum")

@@ -68,8 +68,7 @@ def frames_may_arrive_in_pieces(context: CheckContext, size: int) -> None:
 @check("FRAME-4 OPEN-4", over=_DIRECT)
 def several_frames_may_arrive_at_once(context: CheckContext) -> None:
     """Requests that arrive together are answered in order."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
     steps = [session.request("step", number) for number in range(2, 6)]
     for step in steps:
@@ -140,8 +139,7 @@ def a_wrong_secret_gets_no_channel(context: CheckContext, secret: bytes) -> None
 @check("END-2 BOUND-5", over=_DIRECT)
 def a_wrong_secret_closes_no_channel(context: CheckContext) -> None:
     """Only a hello with the right secret replaces the open channel."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     stranger = context.connect(session.made)
     stranger.hello(pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16)))
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
@@ -159,8 +157,7 @@ def unknown_fields_of_a_hello_are_ignored(context: CheckContext) -> None:
 @check("OPEN-6 SEQUENCE-2 SEQUENCE-8", over=_DIRECT)
 def a_header_is_refused_here(context: CheckContext) -> None:
     """A request with a header is answered with MALFORMED_REQUEST, and uses no number."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     step = session.request("step")
     step.step.action.int_value = 1
     step.step.header.CopyFrom(session.header)
@@ -174,8 +171,7 @@ _NOT_HERE = ("make", "list_environments", "get_server_info", "renew_lease", "get
 @cases({kind: kind for kind in _NOT_HERE}, "OPEN-5", over=_DIRECT)
 def other_requests_do_not_go_here(context: CheckContext, kind: str) -> None:
     """Make and the requests without a number are refused, and the channel stays open."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     request = pb.InteractRequest()
     getattr(request, kind).SetInParent()
     answer = session.link.exchange(request, context.seconds)
@@ -186,8 +182,7 @@ def other_requests_do_not_go_here(context: CheckContext, kind: str) -> None:
 @check("OPEN-4 SEQUENCE-8", over=_DIRECT)
 def what_cannot_be_parsed_is_refused(context: CheckContext) -> None:
     """A frame without a valid request is answered with MALFORMED_REQUEST, and uses no number."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     assert isinstance(session.link, DirectLink)  # noqa: S101 - for the type checker
     for nonsense in (b"\xff\xff\xff", b"", UNKNOWN_FIELD):
         session.link.send_bytes(frame(nonsense))

@@ -13,8 +13,7 @@ from envwire.v1 import environment_pb2 as pb
 @check("STATE-9 STATE-3", over=ALL)
 def close_ends_a_session(context: CheckContext) -> None:
     """Close succeeds, and later requests are answered with SESSION_CLOSED."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.close().of("close")
     session.link.close()
     session.link = context.unary
@@ -34,8 +33,7 @@ def closing_twice_is_harmless(context: CheckContext) -> None:
 @check("STATE-9")
 def close_ends_a_session_despite_a_gap(context: CheckContext) -> None:
     """Close with a wrong number ends the session, whatever its answer."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.peek("close", 99)
     session.ask("step", action=integer(1)).refused(Reason.SESSION_CLOSED)
 
@@ -53,8 +51,7 @@ def close_ends_a_session_that_raises(context: CheckContext) -> None:
 @check("STATE-1", over=("stream",))
 def the_end_of_a_session_is_known_on_every_link(context: CheckContext) -> None:
     """A stream that used a session answers SESSION_CLOSED after a unary call closed it."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     elsewhere = context.attach(session.made, context.unary)
     elsewhere.number = session.number
     elsewhere.close().of("close")
@@ -85,8 +82,7 @@ _LATER = {"reset": "reset", "step": "step", "render": "render", "renew_lease": "
 @cases(_LATER, "STATE-11 STATE-2", over=("unary", "stream"))
 def an_ended_session_tells_its_reason(context: CheckContext, kind: str) -> None:
     """Any request except Close is answered with the reason of the end."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.close().of("close")
     session.ask(kind).refused(Reason.SESSION_CLOSED)
 
@@ -105,8 +101,7 @@ def closing_an_unknown_session_closes_nothing(context: CheckContext) -> None:
 @check("METHOD-1")
 def a_session_tells_its_time(context: CheckContext) -> None:
     """GetSessionStats counts the requests served; it may lag behind."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     for _ in range(3):
         session.step(0)
     answer = session.send(session.request("get_session_stats"))

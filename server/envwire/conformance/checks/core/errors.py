@@ -20,8 +20,7 @@ _RAISED = ("ValueError", "KeyError", "RuntimeError", "ZeroDivisionError")
 @cases({name: name for name in _RAISED}, "ERROR-1 ERROR-3 ERROR-4", over=ALL)
 def an_exception_travels(context: CheckContext, name: str) -> None:
     """ENVIRONMENT_RAISED holds the exception's class, text and arguments; the session goes on."""
-    session = context.make("Raise")
-    session.reset(1)
+    session = context.start("Raise")
     answer = session.ask("step", action=text(name))
     answer.refused(Reason.ENVIRONMENT_RAISED)
     raised = answer.details(status_pb2.RemoteException)
@@ -35,8 +34,7 @@ def an_exception_travels(context: CheckContext, name: str) -> None:
 @check("ERROR-4", level=Level.RECOMMENDED)
 def a_traceback_travels(context: CheckContext) -> None:
     """DebugInfo holds the traceback."""
-    session = context.make("Raise")
-    session.reset(1)
+    session = context.start("Raise")
     answer = session.ask("step", action=text("ValueError"))
     info = answer.details(status_pb2.DebugInfo)
     expect(
@@ -68,8 +66,7 @@ def an_error_has_one_error_info(context: CheckContext) -> None:
 @check("ERROR-2")
 def an_error_fits_into_metadata(context: CheckContext) -> None:
     """A status has at most 4.6 KB, however long the environment's message."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     answer = session.ask("call_method", name="x" * 100_000)
     expect_equal(answer.kind, "error", "the answer")
     size = answer.response.error.ByteSize()
@@ -90,8 +87,7 @@ def a_crash_ends_one_session(context: CheckContext) -> None:
 @check("ERROR-4", level=Level.RECOMMENDED)
 def the_last_words_of_a_process_travel(context: CheckContext) -> None:
     """DebugInfo holds the last output of a lost process."""
-    session = context.make("Crash")
-    session.reset(1)
+    session = context.start("Crash")
     answer = session.ask("step", action=integer(1))
     answer.refused(Reason.SESSION_LOST)
     info = answer.details(status_pb2.DebugInfo)
@@ -118,8 +114,7 @@ def _limit(context: CheckContext) -> int:
 def an_answer_that_is_too_large_is_replaced(context: CheckContext) -> None:
     """An answer that is too large is replaced by MESSAGE_TOO_LARGE, and the session goes on."""
     limit = _limit(context)
-    session = context.make("Big")
-    session.reset(1)
+    session = context.start("Big")
     session.ask("step", action=integer(limit + 1)).refused(Reason.MESSAGE_TOO_LARGE)
     session.step(100)
 
@@ -127,8 +122,7 @@ def an_answer_that_is_too_large_is_replaced(context: CheckContext) -> None:
 @check("LIMIT-3", over=ALL)
 def a_large_answer_comes_whole(context: CheckContext) -> None:
     """An array of 8 MB arrives unchanged."""
-    session = context.make("Big")
-    session.reset(1)
+    session = context.start("Big")
     answer = session.ask("step", action=integer(8_000_000))
     if answer.info.reason == Reason.MESSAGE_TOO_LARGE:
         raise SkippedError("the server takes no messages of 8 MB")
@@ -141,8 +135,7 @@ def a_large_answer_comes_whole(context: CheckContext) -> None:
 def a_request_that_is_too_large_is_refused(context: CheckContext) -> None:
     """A request that is too large is refused by gRPC with RESOURCE_EXHAUSTED, and the session goes on."""
     limit = _limit(context)
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     answer = session.peek("step", 2, action=text("x" * (limit + 1)))
     expect_equal(answer.response.error.code, 8, "the status code")
     session.step(1)
@@ -151,8 +144,7 @@ def a_request_that_is_too_large_is_refused(context: CheckContext) -> None:
 @check("LIMIT-6", level=Level.RECOMMENDED)
 def few_requests_of_a_session_may_wait(context: CheckContext) -> None:
     """Of hundreds of calls at once, each is served, or refused for its number; none is lost."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     step = session.request("step", action=integer(1))
     step.step.header.CopyFrom(session.header)
     futures = [context.unary.begin(step, context.seconds) for _ in range(200)]

@@ -155,8 +155,7 @@ def a_stream_keeps_what_it_made(context: CheckContext) -> None:
 @check("LEASE-12 SEQUENCE-9 SEQUENCE-10")
 def a_deadline_stops_no_request(context: CheckContext) -> None:
     """A step whose call exceeded its deadline is served once, and repeating it returns the answer."""
-    session = context.make("Slow")
-    session.reset(1)
+    session = context.start("Slow")
     step = session.request("step", action=Value(float_value=1.0))
     step.step.header.CopyFrom(session.header)
     hurried = context.unary.exchange(step, 0.2)

@@ -74,8 +74,7 @@ def options_reach_the_environment(context: CheckContext) -> None:
 @check("STATE-3", over=ALL)
 def a_reset_begins_anew(context: CheckContext) -> None:
     """A reset in the middle of an episode starts a new one."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.step(1)
     expect_equal(int64s(session.reset(1).observation), [0, 0], "the observation of a reset")
     expect_equal(int64s(session.step(1).observation), [1, 1], "that of the first step")

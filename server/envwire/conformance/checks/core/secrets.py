@@ -42,8 +42,7 @@ _WRONG: dict[str, Callable[[bytes], bytes]] = {
 @cases(_WRONG, "SESSION-20 SEQUENCE-1 SEQUENCE-8", over=_GRPC)
 def a_wrong_secret_is_refused(context: CheckContext, wrong: Callable[[bytes], bytes]) -> None:
     """A wrong secret is answered with WRONG_SECRET; the request does nothing and uses no number."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     secret = wrong(session.made.secret)
     header = pb.SessionHeader(session_id=session.made.session_id, secret=secret)
     _shown(session, "step", header).refused(Reason.WRONG_SECRET)
@@ -99,8 +98,7 @@ _OF_A_SESSION = (
 @cases({kind: kind for kind in _OF_A_SESSION}, "SESSION-20 SESSION-21")
 def every_method_asks_for_the_secret(context: CheckContext, kind: str) -> None:
     """With a wrong secret no request of a session is served; `Close` does not close."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     header = pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16))
     answer = _shown(session, kind, header)
     answer.refused(Reason.WRONG_SECRET, Reason.UNSUPPORTED)
@@ -110,8 +108,7 @@ def every_method_asks_for_the_secret(context: CheckContext, kind: str) -> None:
 @check("SESSION-20")
 def the_owner_is_served_among_strangers(context: CheckContext) -> None:
     """Requests with wrong secrets do not disturb the owner."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     header = pb.SessionHeader(session_id=session.made.session_id, secret=bytes(16))
     for _ in range(3):
         _shown(session, "step", header).refused(Reason.WRONG_SECRET)

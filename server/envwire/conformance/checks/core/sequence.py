@@ -29,12 +29,6 @@ def _send_only(session: Session, request: InteractRequest) -> None:
     time.sleep(_BEGUN_SECONDS)
 
 
-def _running(context: CheckContext, name: str = "Counter") -> Session:
-    session = context.make(name)
-    session.reset(1)
-    return session
-
-
 @check("SEQUENCE-3 SEQUENCE-5", over=ALL)
 def requests_are_numbered_from_one(context: CheckContext) -> None:
     """Another first number is answered with SEQUENCE_GAP; number 1 is then served."""
@@ -50,7 +44,7 @@ def requests_are_numbered_from_one(context: CheckContext) -> None:
 )
 def a_gap_is_refused(context: CheckContext, ahead: int) -> None:
     """A number ahead of the next is answered with SEQUENCE_GAP and the expected number, and is not used."""
-    session = _running(context)
+    session = context.start()
     info = session.peek("step", session.number + ahead, action=integer(1)).refused(
         Reason.SEQUENCE_GAP
     )
@@ -61,7 +55,7 @@ def a_gap_is_refused(context: CheckContext, ahead: int) -> None:
 @check("SEQUENCE-5", over=ALL)
 def an_earlier_number_is_refused(context: CheckContext) -> None:
     """A number before the last is answered with SEQUENCE_GAP."""
-    session = _running(context)
+    session = context.start()
     session.step(1)
     session.peek("reset", 1, seed=integer(1)).refused(Reason.SEQUENCE_GAP)
     expect_equal(int64s(session.step(1).observation), [2, 2], "the observation of the next step")
@@ -70,7 +64,7 @@ def an_earlier_number_is_refused(context: CheckContext) -> None:
 @check("SEQUENCE-4 SEQUENCE-5 SEQUENCE-9", over=ALL)
 def a_repeated_step_is_taken_once(context: CheckContext) -> None:
     """The same number with the same bytes gets the kept answer, and the step is not taken again."""
-    session = _running(context)
+    session = context.start()
     step = session.request("step", action=integer(1))
     first = session.send(step).of("step")
     for _ in range(3):
@@ -82,8 +76,7 @@ def a_repeated_step_is_taken_once(context: CheckContext) -> None:
 @check("SEQUENCE-4 SEQUENCE-5", over=ALL)
 def a_repeated_reset_is_done_once(context: CheckContext) -> None:
     """A repeated reset without a seed gets the same answer, and draws no further numbers."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     reset = session.request("reset")
     first = session.send(reset).of("reset")
     expect_equal(session.send(reset).of("reset"), first, "the repeated answer")
@@ -92,7 +85,7 @@ def a_repeated_reset_is_done_once(context: CheckContext) -> None:
 @check("SEQUENCE-5 SEQUENCE-8", over=ALL)
 def a_number_is_not_used_for_another_request(context: CheckContext) -> None:
     """The last number with other content is answered with SEQUENCE_REUSED, and does nothing."""
-    session = _running(context)
+    session = context.start()
     session.step(1)
     session.peek("step", 2, action=integer(0)).refused(Reason.SEQUENCE_REUSED)
     session.peek("reset", 2, seed=integer(1)).refused(Reason.SEQUENCE_REUSED)
@@ -102,7 +95,7 @@ def a_number_is_not_used_for_another_request(context: CheckContext) -> None:
 @check("SEQUENCE-6", level=Level.RECOMMENDED)
 def same_means_the_same_bytes(context: CheckContext) -> None:
     """The same request with an additional byte counts as a different request."""
-    session = _running(context)
+    session = context.start()
     step = session.request("step", action=integer(1))
     session.send(step).of("step")
     step.step.header.CopyFrom(session.header)
@@ -113,7 +106,7 @@ def same_means_the_same_bytes(context: CheckContext) -> None:
 @check("SEQUENCE-7", over=ALL)
 def a_failed_request_uses_its_number(context: CheckContext) -> None:
     """An exception of the environment uses the number and is kept like any answer."""
-    session = _running(context)
+    session = context.start()
     step = session.request("step", action=integer(7))
     first = session.send(step)
     first.refused(Reason.INVALID_ACTION)
@@ -128,7 +121,7 @@ def a_failed_request_uses_its_number(context: CheckContext) -> None:
 @check("SEQUENCE-7", over=ALL)
 def a_refused_value_uses_its_number(context: CheckContext) -> None:
     """A request refused with INVALID_VALUE uses its number."""
-    session = _running(context)
+    session = context.start()
     session.ask("step", action=Value()).refused(Reason.INVALID_VALUE)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the next step")
 
@@ -136,7 +129,7 @@ def a_refused_value_uses_its_number(context: CheckContext) -> None:
 @check("METHOD-7 OPEN-8 SEQUENCE-2", over=("stream", "direct"))
 def a_request_may_be_repeated_as_a_unary_call(context: CheckContext) -> None:
     """The kept answer is also returned over another link, if the request has its header."""
-    session = _running(context)
+    session = context.start()
     step = session.request("step", action=integer(1))
     first = session.send(step).of("step")
     expect_equal(session.send(step, context.unary).of("step"), first, "the repeated answer")
@@ -147,7 +140,7 @@ def a_request_may_be_repeated_as_a_unary_call(context: CheckContext) -> None:
 @check("METHOD-7 OPEN-8 SEQUENCE-2", over=("stream", "direct"))
 def a_unary_request_may_be_repeated_here(context: CheckContext) -> None:
     """A request sent as a unary call can be repeated on the session's own link."""
-    session = _running(context)
+    session = context.start()
     step = session.request("step", action=integer(1))
     first = session.send(step, context.unary).of("step")
     expect_equal(session.send(step).of("step"), first, "the repeated answer")
@@ -156,7 +149,7 @@ def a_unary_request_may_be_repeated_here(context: CheckContext) -> None:
 @check("SEQUENCE-10")
 def a_repetition_waits_for_the_answer(context: CheckContext) -> None:
     """A step sent twice at once is taken once, and answered twice."""
-    session = _running(context, "Slow")
+    session = context.start("Slow")
     step = session.request("step", action=Value(float_value=0.5))
     step.step.header.CopyFrom(session.header)
     futures = [context.unary.begin(step, context.seconds) for _ in range(2)]
@@ -169,7 +162,7 @@ def a_repetition_waits_for_the_answer(context: CheckContext) -> None:
 @check("SEQUENCE-9 END-6", over=("stream", "direct"))
 def a_step_that_was_cut_off_is_taken_once(context: CheckContext) -> None:
     """If a channel ends while a step is served, another channel gets the answer."""
-    session = _running(context, "Slow")
+    session = context.start("Slow")
     step = session.request("step", action=Value(float_value=0.4))
     _send_only(session, step)
     session.link.close()
@@ -182,7 +175,7 @@ def a_step_that_was_cut_off_is_taken_once(context: CheckContext) -> None:
 @check("SEQUENCE-11 SEQUENCE-9")
 def a_storm_of_repetitions_is_one_step(context: CheckContext) -> None:
     """Steps sent twice and out of order are taken once each; those that arrive early are refused."""
-    session = _running(context)
+    session = context.start()
     for count in range(1, 9):
         step = session.request("step", action=integer(1))
         early = session.peek("step", session.number + 2, action=integer(1))

@@ -16,8 +16,7 @@ from envwire.v1.values_pb2 import Value
 @check("DRIVE-4 STATE-3 VALUE-6", over=ALL)
 def a_step_is_taken_once(context: CheckContext) -> None:
     """Each step is taken once, and returns its reward."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     for action, counted in ((1, [1, 1]), (0, [2, 1]), (1, [3, 2])):
         answer = session.step(action)
         expect_equal(int64s(answer.observation), counted, "steps and sum")
@@ -28,8 +27,7 @@ def a_step_is_taken_once(context: CheckContext) -> None:
 @check("STATE-4", over=ALL)
 def an_episode_ends(context: CheckContext) -> None:
     """The tenth step terminates the episode, and no earlier one."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     ends = [session.step(0).terminated for _ in range(10)]
     expect_equal(ends, [False] * 9 + [True], "terminated of ten steps")
 
@@ -37,8 +35,7 @@ def an_episode_ends(context: CheckContext) -> None:
 @check("STATE-6 STATE-8")
 def nothing_is_reset_by_itself(context: CheckContext) -> None:
     """A step after the end of the episode reaches the environment, which keeps counting."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     for _ in range(10):
         session.step(0)
     expect_equal(int64s(session.step(1).observation), [11, 1], "steps and sum")
@@ -55,8 +52,7 @@ def a_step_before_the_reset_is_the_environments_matter(context: CheckContext) ->
 @check("SEQUENCE-7 VALUE-4", over=ALL)
 def a_step_without_action_is_refused(context: CheckContext) -> None:
     """A step without an action is answered with INVALID_VALUE; no step is taken, the number is used."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.ask("step").refused(Reason.INVALID_VALUE)
     session.ask("step", action=Value()).refused(Reason.INVALID_VALUE)
     expect_equal(int64s(session.step(1).observation), [1, 1], "the observation of the first step")
@@ -65,8 +61,7 @@ def a_step_without_action_is_refused(context: CheckContext) -> None:
 @check("ERROR-11")
 def a_wrong_action_is_named_as_such(context: CheckContext) -> None:
     """If the environment raises for an action outside its space, the answer is INVALID_ACTION."""
-    session = context.make()
-    session.reset(1)
+    session = context.start()
     session.ask("step", action=integer(7)).refused(Reason.INVALID_ACTION)
     session.step(1)
 
@@ -74,16 +69,14 @@ def a_wrong_action_is_named_as_such(context: CheckContext) -> None:
 @check("ERROR-11")
 def an_action_is_not_checked_before_the_step(context: CheckContext) -> None:
     """An action outside the space that the environment accepts is served."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     expect_equal(session.step(integer(7)).observation, integer(7), "the observation")
 
 
 @check("DRIVE-5")
 def plain_results_are_not_typed(context: CheckContext) -> None:
     """A float reward and two boolean flags have no typed fields."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     answer = session.step(0)
     for name in ("typed_reward", "typed_terminated", "typed_truncated"):
         expect(not answer.HasField(name), f"no {name}")
@@ -103,8 +96,7 @@ _TYPED = {
 def a_reward_of_another_type_is_kept(context: CheckContext, case: tuple[Value, float]) -> None:
     """typed_reward holds the exact reward; reward is its value as a double, or NaN."""
     typed, plain = case
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     answer = session.step(dictionary(echo=integer(0), reward=typed))
     expect_equal(answer.typed_reward, typed, "typed_reward")
     same = math.isnan(answer.reward) if math.isnan(plain) else answer.reward == plain
@@ -114,8 +106,7 @@ def a_reward_of_another_type_is_kept(context: CheckContext, case: tuple[Value, f
 @cases({"terminated": "terminated", "truncated": "truncated"}, "DRIVE-5")
 def an_end_of_another_type_is_kept(context: CheckContext, name: str) -> None:
     """typed_terminated and typed_truncated hold flags that are not plain booleans."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     answer = session.step(dictionary(echo=integer(0), **{name: integer(1)}))
     expect(getattr(answer, name), f"{name} to be true")
     expect_equal(getattr(answer, f"typed_{name}"), integer(1), f"typed_{name}")
@@ -124,8 +115,7 @@ def an_end_of_another_type_is_kept(context: CheckContext, name: str) -> None:
 @check("DRIVE-26")
 def warnings_are_in_the_answer(context: CheckContext) -> None:
     """A step's warning is in its own answer only, with category and text."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     warned = session.step(dictionary(echo=integer(0), warn=text("slippery"))).warnings
     expect_equal(
         [(one.category, one.text) for one in warned], [("UserWarning", "slippery")], "warnings"
@@ -136,8 +126,7 @@ def warnings_are_in_the_answer(context: CheckContext) -> None:
 @cases({"rgb_array": "rgb_array", "ansi": "ansi", "none": None}, "DRIVE-14", over=ALL)
 def a_frame_is_of_its_mode(context: CheckContext, mode: str | None) -> None:
     """Counter's frame is a UINT8 array of shape (8, 8, 3), a text, or None, by render mode."""
-    session = context.make(render_mode=mode)
-    session.reset(1)
+    session = context.start(render_mode=mode)
     session.step(0)
     frame = session.ask("render").of("render").frame
     if mode == "rgb_array":

@@ -69,8 +69,7 @@ KINDS = {
 @cases(KINDS, "VALUE-1 VALUE-2 VALUE-3 VALUE-5 VALUE-7 VALUE-9 VALUE-10", over=ALL)
 def a_value_comes_back_as_it_was_sent(context: CheckContext, source: str) -> None:
     """Echo's observation is the value sent as the action, and of the same kind."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     sent = parsed(source)
     expect_equal(session.step(sent).observation, sent, "the observation")
 
@@ -78,8 +77,7 @@ def a_value_comes_back_as_it_was_sent(context: CheckContext, source: str) -> Non
 @cases({name.lower(): name for name in _SIZES}, "VALUE-6", over=ALL)
 def an_array_comes_back_as_it_was_sent(context: CheckContext, name: str) -> None:
     """An array of each type keeps type, shape and elements."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     sent = array(pb.DataType.Value(f"DATA_TYPE_{name}"), [2], bytes([1, 0] * _SIZES[name]))
     expect_equal(session.step(sent).observation, sent, "the observation")
 
@@ -87,8 +85,7 @@ def an_array_comes_back_as_it_was_sent(context: CheckContext, name: str) -> None
 @check("VALUE-8")
 def a_fill_stands_for_all_elements(context: CheckContext) -> None:
     """A tensor with `fill` stands for an array filled with its one element, whatever form it comes back in."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     found = session.step(array(pb.DATA_TYPE_UINT8, [3, 2], b"\x05", fill=True)).observation.array
     expect_equal(list(found.shape), [3, 2], "the shape")
     expect_equal(found.data * (6 if found.fill else 1), bytes([5] * 6), "the elements")
@@ -97,8 +94,7 @@ def a_fill_stands_for_all_elements(context: CheckContext) -> None:
 @check("VALUE-6 VALUE-18", level=Level.RECOMMENDED)
 def numpy_types_come_back(context: CheckContext) -> None:
     """An array of a type that only NumPy has keeps its type."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     sent = parsed(
         r'array { data_type: DATA_TYPE_NUMPY data: "a\000\000\000b\000\000\000" numpy_type: "<U2" }'
     )
@@ -120,8 +116,7 @@ def nested_values_come_back(context: CheckContext, case: tuple[str, int]) -> Non
         else:
             outer.dict.entries.add(name="in", value=sent)
         sent = outer
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     expect_equal(session.step(sent).observation, sent, "the observation")
 
 
@@ -161,8 +156,7 @@ BROKEN = {
 @cases(BROKEN, "VALUE-4 VALUE-6 VALUE-11 VALUE-13 VALUE-15", over=ALL)
 def a_broken_value_is_refused(context: CheckContext, broken: Value) -> None:
     """An invalid value is answered with INVALID_VALUE and uses its number; the session goes on."""
-    session = context.make("Echo")
-    session.reset(1)
+    session = context.start("Echo")
     session.ask("step", action=broken).refused(Reason.INVALID_VALUE)
     expect_equal(session.step(3).observation, integer(3), "the next observation")
 
@@ -170,8 +164,7 @@ def a_broken_value_is_refused(context: CheckContext, broken: Value) -> None:
 @check("VALUE-14")
 def an_object_without_a_wire_form_does_not_break_a_step(context: CheckContext) -> None:
     """An object without a wire form in an info becomes an Opaque, with the name of its type and its repr."""
-    session = context.make("Raise")
-    session.reset(1)
+    session = context.start("Raise")
     entries = session.step(text("opaque")).info.entries
     expect_equal([entry.name for entry in entries], ["it"], "the keys of the info")
     expect(entries[0].value.opaque.type_name, "an opaque value with the name of a type")
@@ -180,8 +173,7 @@ def an_object_without_a_wire_form_does_not_break_a_step(context: CheckContext) -
 @check("VALUE-16 ERROR-12")
 def an_observation_without_a_wire_form_is_an_error(context: CheckContext) -> None:
     """An observation without a wire form is answered with UNSUPPORTED; the step is taken, and the session goes on."""
-    session = context.make("Raise")
-    session.reset(1)
+    session = context.start("Raise")
     session.ask("step", action=text("object")).refused(Reason.UNSUPPORTED)
     session.step(text("nothing"))
 
