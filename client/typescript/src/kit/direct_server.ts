@@ -6,6 +6,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from "node:n
 import { createServer as createTlsServer } from "node:tls";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { type HelloRequest, HelloRequestSchema, HelloResponseSchema } from "../gen/envwire/v1/direct_pb.js";
+import { AdaptiveSpin } from "../transports/adaptive_spin.js";
 import { type Answer, unwrap, wrap } from "../wire/envelope.js";
 import { FrameError, FrameReader, frameOf, HEADER_BYTES, PREAMBLE, seal } from "../wire/frames.js";
 import { errorAnswer, Fault, faultOf, statusOf } from "./faults.js";
@@ -93,6 +94,7 @@ function notRead(thrown: unknown): Fault {
 class DirectConnection {
   readonly #frames: FrameReader;
   readonly #timer: NodeJS.Timeout;
+  readonly #spin = new AdaptiveSpin();
   #preamble = 0;
   #session: Session | undefined;
   #release = () => {};
@@ -117,6 +119,7 @@ class DirectConnection {
   }
 
   #receive(chunk: Uint8Array): void {
+    this.#spin.woke();
     try {
       this.#frames.push(this.#withoutPreamble(chunk), ({ message }) => this.#take(message));
     } catch (thrown) {
@@ -204,6 +207,7 @@ class DirectConnection {
     const frame = seal(wrap(kind, NO_HEADER, body, HEADER_BYTES));
     this.socket.write(frame.subarray(0, MAX_PIECE_BYTES));
     if (frame.length > MAX_PIECE_BYTES || this.#full()) return this.#sendRest(session, frame);
+    this.#spin.begin();
     if (session.ended !== undefined) this.socket.destroySoon();
     return undefined;
   }

@@ -1,10 +1,11 @@
 /**
- * Keeps the event loop turning while an answer is waited for that is likely to come at once.
+ * Keeps the event loop turning while a message of a direct channel is waited for that is likely to come at once.
  *
- * A loop without work sleeps, and so does its processor: to wake up costs more than a step of a cheap environment, 20 of
- * 45 microseconds. So a wait begins with turns of the loop, in which everything else is served as well. Where they were
- * in vain (the environment is slow, or other processes need the processor, which Node.js cannot yield), the next waits
- * sleep at once: one at first, and up to 63 when that goes on.
+ * A loop without work sleeps, and so does its processor: to wake up costs more than a step of a cheap environment. A step
+ * of CartPole takes 25 to 32 us in place of 49 to 61 us with it, one of a kit's Counter 24 in place of 46. So a wait
+ * begins with turns of the loop, in which everything else is served as well. Where they were in vain (the other side is
+ * slow, or other processes need the processor, which Node.js cannot yield), the next waits sleep at once: one at first,
+ * and up to 63 when that goes on.
  */
 
 import { availableParallelism } from "node:os";
