@@ -15,9 +15,9 @@ from envwire.server._ipc.unknown_environment import unknown_environment
 #: How long a Make waits for servers to register, in seconds: after a gateway's start, or while all servers that offer
 #: the environment are silent. Servers register again within a second.
 SETTLE_SECONDS = 2.5
-#: How long a Make waits without a queue for Makes in progress, when the farm seems full. Those that a server has
+#: Longest wait of a Make without a queue for Makes in progress, when the farm seems full. Those that a server has
 #: reported count twice until they are answered: a vector of as many sessions as there were slots was refused.
-_UNDECIDED_SECONDS = 1.0
+_UNDECIDED_SECONDS = 30.0
 #: How many Makes may wait for that, or for servers to register.
 _SETTLING = 4096
 
@@ -92,18 +92,19 @@ class MakeQueue:
         return _SETTLING, self._settled - now
 
     def _advance(self) -> None:
-        """Gives free slots to the longest-waiting Makes. Once a Make finds none, equal Makes are skipped."""
-        now, in_vain = self._clock(), set[tuple[str, str, frozenset[Member]]]()
+        """Gives free slots to the longest-waiting Makes; refuses those that have nothing to wait for any more."""
+        now, in_vain = self._clock(), dict[tuple[str, str, frozenset[Member]], bool]()
         for turn in self._queue:
             requirements, exclude = turn.want
             kind = requirements.env_id, requirements.library, exclude
-            if kind in in_vain:
-                continue
-            member = self._registry.claim(requirements, now, exclude)
-            if member is None:
-                in_vain.add(kind)
-            else:
-                turn.come.set_result(member)
+            if kind not in in_vain:  # once a Make finds no slot, equal ones find none
+                member = self._registry.claim(requirements, now, exclude)
+                if member is not None:
+                    turn.come.set_result(member)
+                    continue
+                in_vain[kind] = self._limits(requirements, now)[1] <= 0
+            if in_vain[kind]:
+                turn.come.set_exception(self._refusal(requirements))
 
     def _refusal(self, requirements: Requirements) -> FaultError:
         alive = [each for each in self._registry if not each.dead]

@@ -28,6 +28,23 @@ def test_a_slot_that_counts_twice_until_its_make_is_answered_is_waited_for() -> 
     asyncio.run(run())
 
 
+def test_it_is_refused_once_the_others_have_taken_all_slots() -> None:
+    async def run() -> None:
+        farm = Farm()
+        server = farm.add("a", slots=1)
+        queue = MakeQueue(farm.registry, lambda: farm.now, 0, 0.0)
+        assert await queue.claim(POLE) is server
+        late = [asyncio.ensure_future(queue.claim(POLE)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert len(queue) == 2
+        farm.registry.settle(server, made=True)
+        farm.report(server, active=1)
+        told = await asyncio.gather(*late, return_exceptions=True)
+        assert [type(each) for each in told] == [FaultError] * 2
+
+    asyncio.run(run())
+
+
 def test_a_full_farm_refuses_at_once() -> None:
     async def run() -> None:
         farm = Farm()
