@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from envwire.conformance.proxy import Behaviour
-from envwire.conformance.proxy.behaviour import Via
+from envwire.conformance.proxy.behaviour import Upstream
 from envwire.v1 import environment_pb2 as pb
 from envwire.v1 import status_pb2
 
@@ -64,9 +64,9 @@ class Recorder(Behaviour):
     def __init__(self) -> None:
         self.exchanges: list[tuple[pb.InteractRequest, pb.InteractResponse]] = []
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Sends the request on."""
-        answer = via.forward(request)
+        answer = upstream.forward(request)
         if (kind := kind_of(request)) not in _OF_THE_MOMENT:
             bare = pb.InteractRequest()
             bare.CopyFrom(request)
@@ -82,15 +82,15 @@ class Replayer(Behaviour):
     def __init__(self, exchanges: list[tuple[pb.InteractRequest, pb.InteractResponse]]) -> None:
         self._left = deque(exchanges)
 
-    def serve(self, request: pb.InteractRequest, via: Via) -> pb.InteractResponse:
+    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Returns the recorded answer."""
         kind = kind_of(request)
         if kind in _OF_THE_MOMENT:
-            return via.forward(request)
+            return upstream.forward(request)
         recorded, answer = self._left.popleft()
         assert kind_of(recorded) == kind, f"{kind}, where {kind_of(recorded)} was recorded"
         if kind in {"make", "close"}:
-            today = via.forward(request)
+            today = upstream.forward(request)
             for name in _OF_THE_RUN if kind == "make" else ():
                 _copy(today.make, answer.make, name)
         return answer
