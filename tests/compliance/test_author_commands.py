@@ -108,6 +108,29 @@ def test_a_doctor_ends_with_what_is_wrong(target: str, says: str) -> None:
     assert says in line
 
 
+@pytest.mark.parametrize("command", ["list", "health", "sessions", "drain", "top", "farm status"])
+def test_a_target_without_a_port_is_refused_before_it_is_dialled(command: str) -> None:
+    done = envwire(*command.split(), "localhost")
+    assert done.returncode == 1
+    [line] = done.stderr.splitlines()
+    assert "names no port; write HOST:PORT, 'localhost:50051'" in line
+
+
+def test_a_server_is_told_from_a_gateway(target: str) -> None:
+    done = envwire("farm", "status", target)
+    assert done.returncode == 1
+    assert "a server where a gateway is needed" in done.stderr
+
+
+def test_a_file_that_a_server_cannot_open_is_named() -> None:
+    done = envwire("serve", "CartPole-v1", "--port", "0", "--tokens", "/no/such/file")
+    assert done.returncode == 1
+    says = (
+        "cannot open /no/such/file: No such file or directory; correct the path or its permissions"
+    )
+    assert done.stderr == f"envwire serve: {says}\n"
+
+
 def complete(words: str) -> list[str]:
     asked = {"_ENVWIRE_COMPLETE": "complete_bash", "COMP_WORDS": words}
     done = subprocess.run(

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from envwire.server.cli._stop import stop
+
 
 def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     """Completes an environment id, from the ids of the server if the command line names one."""
@@ -16,7 +18,17 @@ def complete_env_id(ctx: typer.Context, incomplete: str) -> Iterator[str]:
     return (each for each in known_ids(target) if each.startswith(incomplete))
 
 
-Target = Annotated[str, typer.Argument(help="HOST:PORT of a server.")]
+def check_target(ctx: typer.Context, target: str) -> str:
+    """Returns a target that can be dialled; ends the command for another one: gRPC would take port 443 for HOST."""
+    from envwire.client._transports.targets import checked
+
+    try:
+        return checked(target)
+    except ValueError as error:
+        stop(str(ctx.info_name), error)
+
+
+Target = Annotated[str, typer.Argument(help="HOST:PORT of a server.", callback=check_target)]
 EnvId = Annotated[str, typer.Argument(help="Environment id.", autocompletion=complete_env_id)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 TargetOption = Annotated[

@@ -37,7 +37,8 @@ def checked(target: object) -> str:
         )
     scheme, rest = _parts(target)
     if scheme is None and "://" not in target and not _HAS_PORT.search(rest):
-        raise ValueError(f"the target {target!r} names no port; write HOST:PORT, '{target}:50051'")
+        example = _EXAMPLE if not target or ":" in target else f"{target}:50051"
+        raise ValueError(f"the target {target!r} names no port; write HOST:PORT, {example!r}")
     return target
 
 

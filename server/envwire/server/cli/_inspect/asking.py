@@ -50,7 +50,10 @@ def _describe_error(error: Any, target: str) -> str:
 
     if not isinstance(error, grpc.Call):
         return str(error)
-    silent = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}
-    if error.code() in silent and STATUS_KEY not in dict(error.trailing_metadata() or ()):
-        return f"no answer from {target}: {error.details()}"
+    if STATUS_KEY in dict(error.trailing_metadata() or ()):
+        return error.details()
+    if error.code() in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED}:
+        return f"no answer from {target}: {error.details()}; is it running there, and is the port right?"
+    if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+        return f"{target} does not offer this: a server where a gateway is needed, or an older one"
     return error.details()

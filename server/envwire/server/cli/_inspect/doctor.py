@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from envwire.server.cli._parameters import Target
 from envwire.server.cli._stop import stop
 
 _MARKS = {True: ("ok", "green"), False: ("failed", "red"), None: ("note", "yellow")}
 
 
 def doctor(
-    target: Target,
+    target: Annotated[str, typer.Argument(help="HOST:PORT of a server.")],
     env_id: Annotated[
         str, typer.Option("--env-id", help="Environment to step; by default one that it hosts.")
     ] = "",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from envwire.server.cli._inspect.asking import asking
-from envwire.server.cli._parameters import AsJson
+from envwire.server.cli._parameters import AsJson, check_target
 
 if TYPE_CHECKING:
     from envwire.farm.v1 import farm_pb2
@@ -16,7 +16,9 @@ COLUMNS = ("server", "state", "sessions", "of", "environments", "silent", "versi
 
 
 def status(
-    target: Annotated[str, typer.Argument(help="HOST:PORT of a gateway.")] = "localhost:50050",
+    target: Annotated[
+        str, typer.Argument(help="HOST:PORT of a gateway.", callback=check_target)
+    ] = "localhost:50050",
     as_json: AsJson = False,
 ) -> None:
     """List the servers of the farm at TARGET: their state, load and environments.

@@ -11,6 +11,7 @@ import typer
 
 from envwire.server.cli._inspect import farm_status, sessions
 from envwire.server.cli._inspect.asking import asking
+from envwire.server.cli._parameters import check_target
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -22,7 +23,7 @@ _MAX_ROWS = 200
 
 def top(
     target: Annotated[
-        str, typer.Argument(help="HOST:PORT of a gateway or a server.")
+        str, typer.Argument(help="HOST:PORT of a gateway or a server.", callback=check_target)
     ] = "localhost:50050",
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
     count: Annotated[int, typer.Option(min=0, help="Looks; 0 to go on until Ctrl-C.")] = 0,

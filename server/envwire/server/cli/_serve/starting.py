@@ -22,5 +22,14 @@ def starting(command: str) -> Generator[None]:
     try:
         check_system()
         yield
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        stop(command, _describe_error(error))
+    except ValueError as error:
         stop(command, error)
+
+
+def _describe_error(error: OSError) -> str:
+    """Describes an error of a file that an option names without the number that Python puts first."""
+    if error.filename is None:
+        return str(error)
+    return f"cannot open {error.filename}: {error.strerror}; correct the path or its permissions"
