@@ -133,20 +133,11 @@ class CheckContext:
             SkippedError: The server does not make this environment.
             FailedError: It failed otherwise.
         """
-        made: pb.MakeResponse = self.known(answer).of("make")
-        self._end_later(made)
-        return made
-
-    @staticmethod
-    def known(answer: Answer) -> Answer:
-        """Returns the answer to a `Make` of an environment that the server may not have.
-
-        Raises:
-            SkippedError: The server does not make this environment.
-        """
         if answer.info.reason == "UNKNOWN_ENVIRONMENT":
             raise SkippedError(f"no such environment: {answer.response.error.message}")
-        return answer
+        made: pb.MakeResponse = answer.of("make")
+        self._end_later(made)
+        return made
 
     def _end_later(self, made: pb.MakeResponse) -> None:
         if made.session_id not in self._made:
