@@ -203,6 +203,7 @@ def a_cancelled_make_leaves_no_session(context: CheckContext) -> None:
 @check("SESSION-8 VALUE-15")
 def kwargs_without_a_wire_form_are_refused(context: CheckContext) -> None:
     """A keyword argument without a kind is refused."""
+    context.make()  # without the environment the check is skipped
     empty = pb.MakeRequest(kwargs=entries(length=text("")))
     empty.kwargs.entries[0].value.Clear()
     answer = context.ask_make(kwargs=empty.kwargs)
