@@ -179,7 +179,7 @@ def test_only_so_many_wait() -> None:
     async def scene(nodes: list[Node], gateways: list[Gateway]) -> None:
         await gateways[0].allocate(16)
         waiting = asyncio.ensure_future(gateways[0].allocate(1, wait=5.0))
-        await asyncio.sleep(0.05)
+        await until(lambda: gateways[0]._allocator._waiting == 1)
         with pytest.raises(FaultError):
             await gateways[0].allocate(1, wait=5.0)
         assert not waiting.done()
