@@ -139,7 +139,7 @@ def test_arrays_arrive_fresh(array: Any) -> None:
         [],
         {},
         set(),
-        {1, "a", None, (2, b"b")},
+        pytest.param({1, "a", None, (2, b"b")}, id="a set"),
         {"": 0, 1: 1, None: 2, (1, ("x",)): 3, b"k": 4, np.int64(5): 5, np.str_("s"): 6, 0.5: 7},
         {"z": 1, "a": {"y": [1, (2, np.float32(3))]}},
         np.float32(1.5),
@@ -159,7 +159,7 @@ def test_arrays_arrive_fresh(array: Any) -> None:
         np.array([None, {"a": np.arange(2)}, [1]], object),
         np.array(7, object),
         np.empty((0, 2), object),
-        io.StringIO("a\r\nb\n"),
+        pytest.param(io.StringIO("a\r\nb\n"), id="a text stream"),
     ],
     ids=repr,
 )
