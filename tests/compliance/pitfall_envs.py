@@ -117,6 +117,15 @@ class Keywords(gymnasium.Env[Any, Any]):
         return 0, 0.0, False, False, {}
 
 
+class Particular(Keywords):
+    """Raises exceptions with long texts, as parsers and comparisons of arrays do."""
+
+    TEXT = 4000 * "ü"
+
+    def step(self, action: Any) -> Any:
+        raise ValueError(self.TEXT)
+
+
 class Internals(gymnasium.Wrapper[Any, Any, Any, Any]):
     """Needs the bare environment's inside, as `AtariPreprocessing` needs its emulator."""
 
@@ -129,7 +138,7 @@ class Internals(gymnasium.Wrapper[Any, Any, Any, Any]):
         return self.env.step(action)
 
 
-for kind in (Reused, Talkative, Columns, Keywords):
+for kind in (Reused, Talkative, Columns, Keywords, Particular):
     gymnasium.register(
         id=f"pitfalls/{kind.__name__}-v0", entry_point=kind, disable_env_checker=True
     )

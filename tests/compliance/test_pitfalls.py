@@ -16,7 +16,7 @@ from envwire.client.gymnasium import RemoteEnv
 from envwire.codec import Opaque
 from envwire.server import Server
 from envwire.testing.equality import identical
-from tests.compliance.pitfall_envs import Columns
+from tests.compliance.pitfall_envs import Columns, Particular
 from tests.secured import Guard
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -128,6 +128,21 @@ def test_p08_nothing_of_a_client_is_unpickled(make: Make) -> None:
     assert env.reset(options={"bytes": pickled})[1] == {"options": {"bytes": pickled}}
     with pytest.raises(InvalidRequestError, match=r'options\["object"\]'):
         env.reset(options={"object": object()})
+
+
+def test_only_unary_calls_cut_long_texts_of_exceptions(make: Make) -> None:
+    env, unary = make("pitfalls/Particular-v0"), make("pitfalls/Particular-v0", transport="unary")
+    for asked in (env, unary):
+        asked.reset()
+    with pytest.raises(ValueError, match="ü") as whole:
+        env.step(0)
+    assert whole.value.args == (Particular.TEXT,)
+    with pytest.raises(ValueError, match="ü") as cut:
+        unary.step(0)
+    (text,) = cut.value.args
+    assert text.endswith("...")
+    assert Particular.TEXT.startswith(text[:-3])
+    assert 500 < len(text.encode()) <= 600
 
 
 @pytest.mark.skipif(

@@ -1,8 +1,8 @@
-"""Encodes faults as google.rpc.Status, bounded to fit the trailers of a gRPC call."""
+"""Encodes faults as google.rpc.Status, cut to fit into an answer, or into the trailers of a gRPC call."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
@@ -28,13 +28,24 @@ _URLS: Final[dict[type[Message], str]] = {
     status_pb2.RemoteException: "type.googleapis.com/envwire.v1.RemoteException",
 }
 
-# Sizes in bytes. Several gRPC libraries accept 8 KiB of trailers; a status is sent there in base64
-# (4/3), and its message a second time in percent encoding (up to 3).
-_LARGEST_STATUS: Final = 4608
-_LARGEST_TEXT: Final = 600
+
+class _Room(NamedTuple):
+    """Most bytes of a status, of each text in it, and of an exception's arguments."""
+
+    status: int
+    text: int
+    args: int
+
+
+#: Clients bound the first answer on a direct channel to 64 KiB.
+_ANSWER: Final = _Room(status=32 * 1024, text=8 * 1024, args=8 * 1024)
+#: Several gRPC libraries accept 8 KiB of trailers; a status is sent there in base64 (4/3), and its message a second
+#: time in percent encoding (up to 3).
+_TRAILERS: Final = _Room(status=4608, text=600, args=600)
+# Also in bytes.
+_LARGEST_LINE: Final = 600
 _LARGEST_NAME: Final = 200
 _LARGEST_METADATA: Final = 600
-_LARGEST_ARGS: Final = 600
 _OVERHEAD: Final = 80  # of packing one more detail
 _LINE_OVERHEAD: Final = 4
 
@@ -42,25 +53,29 @@ _CUT: Final = "..."
 
 
 def encode_fault(error: FaultError, status: status_pb2.ErrorStatus) -> None:
-    """Writes a fault, cut to fit: tracebacks lose their top, the output its beginning.
+    """Writes a fault, cut to 32 KiB: tracebacks lose their top, the output its beginning.
 
     Args:
         error: The fault.
         status: Filled in place.
     """
     status.code = error.code
-    status.message = _head(error.message, _LARGEST_TEXT)
-    first: list[Message] = [_error_info(error)]
-    last: list[Message] = []
-    if error.retry_after is not None:
-        last.append(_retry_info(error.retry_after))
-    if error.exception is not None:
-        last.append(_remote_exception(error.exception))
+    details: list[Message] = [_error_info(error)]
     if error.traceback or error.output:
-        used = status.ByteSize() + sum(detail.ByteSize() + _OVERHEAD for detail in first + last)
-        first.append(_debug_info(error, _LARGEST_STATUS - used - _OVERHEAD))
-    for detail in first + last:
-        status.details.add(type_url=_URLS[type(detail)], value=detail.SerializeToString())
+        lines = map(printable, error.traceback)
+        details.append(status_pb2.DebugInfo(stack_entries=lines, detail=printable(error.output)))
+    if error.retry_after is not None:
+        details.append(status_pb2.RetryInfo(retry_delay=to_duration(error.retry_after)))
+    if error.exception is not None:
+        details.append(_remote_exception(error.exception))
+    _fill(status, error.message, details, _ANSWER)
+
+
+def fit_trailers(status: status_pb2.ErrorStatus) -> None:
+    """Cuts a status to what fits into the trailers of a gRPC call: texts to 600 bytes, 4.5 KiB in all."""
+    if status.ByteSize() > _TRAILERS.text:
+        found = [_detail(status, kind) for kind in _URLS]
+        _fill(status, status.message, [detail for detail in found if detail is not None], _TRAILERS)
 
 
 def decode_fault(status: status_pb2.ErrorStatus, family: Family) -> FaultError:
@@ -113,29 +128,48 @@ def _reason(info: status_pb2.ErrorInfo | None) -> Reason:
         return Reason.INTERNAL
 
 
-def _debug_info(error: FaultError, room: int) -> status_pb2.DebugInfo:
-    """Divides the room between output and traceback; what one does not need goes to the other."""
-    wanted = len(printable(error.output).encode())
-    lines = _last_lines(error.traceback, max(room // 2, room - wanted))
+def _fill(
+    status: status_pb2.ErrorStatus, text: str, details: Sequence[Message], room: _Room
+) -> None:
+    """Writes a message and details, cut to a size: what others leave is for the traceback and the output."""
+    status.message = _head(text, room.text)
+    del status.details[:]
+    left = room.status - status.ByteSize() - _OVERHEAD * len(details)
+    for detail in details:
+        if isinstance(detail, status_pb2.RemoteException):
+            _cut_exception(detail, room)
+        if not isinstance(detail, status_pb2.DebugInfo):
+            left -= detail.ByteSize()
+    for detail in details:
+        if isinstance(detail, status_pb2.DebugInfo):
+            _cut_debug_info(detail, left)
+        status.details.add(type_url=_URLS[type(detail)], value=detail.SerializeToString())
+
+
+def _cut_debug_info(info: status_pb2.DebugInfo, size: int) -> None:
+    """Divides the size between output and traceback; what one does not need goes to the other."""
+    wanted = len(info.detail.encode())
+    lines = _last_lines(info.stack_entries, max(size // 2, size - wanted))
+    info.stack_entries[:] = lines
     used = sum(len(line.encode()) + _LINE_OVERHEAD for line in lines)
-    return status_pb2.DebugInfo(stack_entries=lines, detail=_tail(error.output, room - used))
+    info.detail = _tail(info.detail, size - used)
 
 
-def _retry_info(seconds: float) -> status_pb2.RetryInfo:
-    return status_pb2.RetryInfo(retry_delay=to_duration(seconds))
+def _cut_exception(exception: status_pb2.RemoteException, room: _Room) -> None:
+    exception.text = _head(exception.text, room.text)
+    if exception.args.ByteSize() > room.args:
+        exception.ClearField("args")
 
 
 def _remote_exception(info: RemoteExceptionInfo) -> status_pb2.RemoteException:
     message = status_pb2.RemoteException(
-        type_name=_head(info.type_name, _LARGEST_NAME), text=_head(info.text, _LARGEST_TEXT)
+        type_name=_head(info.type_name, _LARGEST_NAME), text=printable(info.text)
     )
     if info.args is not None:
         message.args.SetInParent()
         try:
             encode_values(info.args, message.args, "exception.args")
         except CodecError:
-            message.ClearField("args")
-        if message.args.ByteSize() > _LARGEST_ARGS:
             message.ClearField("args")
     return message
 
@@ -180,7 +214,7 @@ def _tail(text: str, size: int) -> str:
 def _last_lines(lines: Sequence[str], size: int) -> list[str]:
     kept: list[str] = []
     for line in reversed(lines):
-        text = _tail(line, _LARGEST_TEXT)
+        text = _tail(line, _LARGEST_LINE)
         size -= len(text.encode()) + _LINE_OVERHEAD
         if size < len(_CUT) + _LINE_OVERHEAD:
             kept.append(_CUT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import grpc
@@ -22,6 +23,7 @@ from envwire.codec import (
     encode_fault,
     envwire_family,
 )
+from envwire.codec.errors.statuses import fit_trailers
 from envwire.v1 import status_pb2
 
 CODES = {
@@ -179,8 +181,17 @@ def test_broken_arguments_leave_the_rest() -> None:
     assert arrived.exception == RemoteExceptionInfo("builtins.ValueError", "ü", None)
 
 
+def in_trailers(error: FaultError) -> FaultError:
+    status = status_pb2.ErrorStatus()
+    encode_fault(error, status)
+    fit_trailers(status)
+    assert status.ByteSize() < 6144
+    return decode_fault(status, envwire_family())
+
+
 @pytest.mark.parametrize("letter", ["a", "ü", "漢", "\ud800", "\n"])
-def test_statuses_fit_into_trailers(letter: str) -> None:
+@pytest.mark.parametrize("arrive", [sent, in_trailers])
+def test_long_faults_are_cut(arrive: Callable[[FaultError], FaultError], letter: str) -> None:
     long = letter * 20_000
     error = FaultError(
         Reason.ENVIRONMENT_RAISED,
@@ -193,8 +204,8 @@ def test_statuses_fit_into_trailers(letter: str) -> None:
     )
     status = status_pb2.ErrorStatus()
     encode_fault(error, status)
-    assert status.ByteSize() < 6144
-    arrived = sent(error)
+    assert status.ByteSize() < 33 * 1024
+    arrived = arrive(error)
     assert arrived.message.endswith("...")
     assert arrived.output.startswith("...")
     assert arrived.output.endswith("last words")
@@ -205,8 +216,26 @@ def test_statuses_fit_into_trailers(letter: str) -> None:
     assert arrived.metadata
 
 
+def test_only_trailers_cut_a_text_of_8000_bytes() -> None:
+    text = 8000 * "a"
+    error = FaultError(
+        Reason.ENVIRONMENT_RAISED,
+        text,
+        exception=RemoteExceptionInfo("builtins.ValueError", text, (text,)),
+    )
+    assert fields(sent(error)) == fields(error)
+    arrived = in_trailers(error)
+    cut = 597 * "a" + "..."
+    assert arrived.message == cut
+    assert arrived.exception == RemoteExceptionInfo("builtins.ValueError", cut, None)
+
+
+def test_trailers_leave_short_faults_as_they_are() -> None:
+    assert fields(in_trailers(FULL)) == fields(FULL)
+
+
 def test_a_short_traceback_leaves_room_for_output() -> None:
-    arrived = sent(
+    arrived = in_trailers(
         FaultError(Reason.STEP_TIMEOUT, "m", output="o" * 9000, traceback=["one", "two"])
     )
     assert arrived.traceback == ("one", "two")

@@ -10,6 +10,7 @@ import grpc
 import grpc.aio
 
 from envwire.codec import FaultError
+from envwire.codec.errors.statuses import fit_trailers
 from envwire.server._auth.access import PeerIdentity
 from envwire.server._auth.tls import Certificates, ServerTls
 from envwire.server._front.ports import check_free
@@ -79,9 +80,10 @@ async def abort(
     context: Context, status: status_pb2.ErrorStatus, trailer: tuple[tuple[str, bytes], ...] = ()
 ) -> NoReturn:
     """Ends a call with an error and trailing metadata; metadata that was set earlier is not sent."""
+    fit_trailers(status)
     details = ((STATUS_KEY, status.SerializeToString()), *trailer)
     code = _CODES.get(status.code, grpc.StatusCode.UNKNOWN)
-    await context.abort(code, status.message[:1000], details)
+    await context.abort(code, status.message, details)
 
 
 class Configurations:
