@@ -196,14 +196,14 @@ class DeadAddressesFirst(Behaviour):
     """Offers direct-channel addresses without a listener, or of unknown form, before the right one."""
 
     ADDRESSES = ("carrier-pigeon:coop", "127.0.0.1:1")
+    offers_right_one = True
 
     def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
         """Changes the addresses in the answer to a Make."""
         response = upstream.forward(request)
         if response.HasField("make"):
-            right = list(response.make.direct.addresses)
-            del response.make.direct.addresses[:]
-            response.make.direct.addresses.extend([*self.ADDRESSES, *right])
+            right = list(response.make.direct.addresses) if self.offers_right_one else []
+            response.make.direct.addresses[:] = [*self.ADDRESSES, *right]
         return response
 
 
@@ -245,13 +245,7 @@ class SplitsFrames(Behaviour):
 class DeadAddressesOnly(DeadAddressesFirst):
     """Offers only direct-channel addresses without a listener."""
 
-    def serve(self, request: pb.InteractRequest, upstream: Upstream) -> pb.InteractResponse:
-        """Changes the addresses in the answer to a Make."""
-        response = upstream.forward(request)
-        if response.HasField("make"):
-            del response.make.direct.addresses[:]
-            response.make.direct.addresses.extend(self.ADDRESSES)
-        return response
+    offers_right_one = False
 
 
 class AdvertisesDeadAddress(Behaviour):

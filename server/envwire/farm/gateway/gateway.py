@@ -110,9 +110,8 @@ async def gateway(
     registry = Registry(clock(), relays=config.relay)
     routes = Routes(registry, clock, partial(Link, config=config))
     queue = MakeQueue(registry, clock, config.queue, config.queue_timeout)
-    tally = Tally(clock)
+    tally, relayed_slots = Tally(clock), RelayedSlots(clock)
     quotas, registrations = Quotas(registry.members, config.quota), Registrations()
-    relayed_slots = RelayedSlots(clock)
     maker = Maker(registry, queue, tally, quotas, registrations, relayed_slots)
     signer = TicketSigner(clock)
     allocator = Allocator(registry, registrations, clock, config.queue, config.queue_timeout)
@@ -122,15 +121,7 @@ async def gateway(
     )
     registering = Registering(config, access, registry, registrations, signer, incarnation, clock)
     farm = FarmService(
-        access,
-        registering,
-        registry,
-        allocator,
-        relayed_slots,
-        quotas,
-        signer,
-        clock,
-        queue,
+        access, registering, registry, allocator, relayed_slots, quotas, signer, clock, queue
     )
     admin = AdminService(access, registry, registrations)
     server = grpc.aio.server(options=options(config))
