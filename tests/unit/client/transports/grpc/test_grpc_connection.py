@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from unittest.mock import create_autospec
 
 import grpc
 import pytest
 
+from envwire.client._transports.connect_wait import ConnectWait
 from envwire.client._transports.grpc.grpc_connection import Connection
+from envwire.client.credentials import Credentials
 from envwire.client.errors import ServerUnavailableError
 
 
@@ -30,3 +33,21 @@ def test_a_proxy_that_finds_no_server_is_no_connection(details: str, connected: 
     failure = Connection.failure(connection, error, 1.0)
     assert isinstance(failure, ServerUnavailableError)
     assert failure.connected is connected
+
+
+def test_a_last_attempt_without_time_does_not_hide_that_the_others_were_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    refusal = "failed to connect to all addresses; last error: connection refused"
+
+    def missing(_: Connection, probe: object, deadline: float) -> str:
+        left = deadline - time.monotonic()
+        time.sleep(max(0.0, min(left, 0.01)))
+        return refusal if left > 0.01 else "Deadline Exceeded"
+
+    monkeypatch.setattr(Connection, "_missing", missing)
+    with pytest.raises(ServerUnavailableError, match="nothing listens"):
+        Connection("127.0.0.1:1", ConnectWait(0.05, refused=True), Credentials())
+    refusal = "Socket closed"
+    with pytest.raises(ServerUnavailableError, match="no server answers"):
+        Connection("127.0.0.1:1", ConnectWait(0.05, refused=True), Credentials())

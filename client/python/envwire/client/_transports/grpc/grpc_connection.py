@@ -96,9 +96,12 @@ class Connection:
         deadline = time.monotonic() + wait.seconds
         unary: Any = self.channel.unary_unary
         probe = unary(_PROBE)
+        refuses = False
         while (missing := self._missing(probe, deadline)) is not None:
             left = deadline - time.monotonic()
-            if _is_refusal(missing) and (left <= 0 or not wait.refused):
+            # The last attempt may end before it is refused as well.
+            refuses = _is_refusal(missing) or (refuses and left <= 0)
+            if refuses and (left <= 0 or not wait.refused):
                 raise nothing_listens(self.target)
             if left <= 0:
                 raise no_answer(self.target, wait.seconds)
