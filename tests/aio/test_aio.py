@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 from collections.abc import Coroutine, Iterator
@@ -335,8 +336,14 @@ def test_a_timeout_is_told_and_the_session_goes_on(fragile: Server, transport: s
         await env.reset(seed=1)
         with pytest.raises(RequestTimeoutError):
             await env.step(int(Fault.SLEEP))
-        assert (await env.step(0))[4]["steps"] == 2
+        assert (await once_it_answers(env))[4]["steps"] == 2
         await env.close()
+
+    async def once_it_answers(env: Any) -> Any:
+        """Takes a step as soon as the one before is done, for which a busy machine takes several timeouts."""
+        while True:
+            with contextlib.suppress(RequestTimeoutError):
+                return await env.step(0)
 
     go(main())
 
