@@ -102,6 +102,7 @@ def test_a_killed_session_is_a_loss_and_keeps_its_counts(port: Port) -> None:
     env = RemoteEnv(target(port), ENV)
     env.reset(seed=0)
     env.step(0)
+    port.soon(lambda found: found["envwire_requests_total"] == 2)  # counted after the answer
     os.kill(_last_process(port), signal.SIGKILL)
     with pytest.raises(SessionLostError):
         env.step(0)
