@@ -20,7 +20,7 @@ STEP_SECONDS ?= 150
 LABELS = --build-arg VERSION=$(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml) --build-arg REVISION=$(shell git rev-parse HEAD)
 LANGUAGE_TESTS ?= long or not long
 # Files of tests that run side by side: `make test AT_ONCE=2` takes 20 min in place of 30 on 2 cores. One after another by
-# default, since some tests measure time.
+# default, since some tests of deadlines need the processor in time.
 AT_ONCE ?= 0
 
 .DEFAULT_GOAL := help
