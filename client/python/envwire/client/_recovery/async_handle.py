@@ -48,12 +48,12 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
     def _driver(self, made: Made) -> AsyncDriver:
         return AsyncDriver(made.driver, self._maker.detector(self.strategy, made))
 
-    async def after_notices(self, driver: AsyncDriver, operation: Operation[Any]) -> AsyncDriver:
-        """Returns the driver for a request, after leaving a server that is about to stop."""
+    async def _serve_after_notices(self, driver: AsyncDriver, operation: Operation[_T]) -> _T:
+        """Leaves a server that is about to stop, if it is time to, and serves a request."""
         made = self._departures.due(driver.session, self.target, operation)
         if made is not None:
             await self._leave(driver, made)
-        return self.live()
+        return await self.live().serve(operation)
 
     async def _leave(self, driver: AsyncDriver, made: Made) -> None:
         """Continues in another session, if it can be brought to the current state."""
@@ -88,16 +88,25 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
             Exception: Any exception of the environment.
         """
         try:
-            driver = self.live()
-            if driver.session.notices:
-                driver = await self.after_notices(driver, operation)
-            return await driver.serve(operation)
+            return await self.serve_once(operation)
         except RemoteError as error:
             if not self.is_loss(error):
                 raise
             loss = error
         result: _T = await self.run(self.serve_again(operation, loss))
         return result
+
+    def serve_once(self, operation: Operation[_T]) -> Awaitable[_T]:
+        """Serves a request, after leaving a server that is about to stop; a loss is raised.
+
+        Raises:
+            SessionClosedError: There is no session.
+            Exception: Any exception of the environment.
+        """
+        driver = self.live()
+        if driver.session.notices:
+            return self._serve_after_notices(driver, operation)
+        return driver.serve(operation)
 
     async def run(self, flow: Flow[_T]) -> _T:
         """Runs a flow of this environment."""

@@ -39,10 +39,7 @@ class AsyncShard(BaseShard[AsyncSessionHandle]):
 
     async def _serve(self, operation: Operation[Any]) -> StepResult:
         try:
-            driver = self.handle.live()
-            if driver.session.notices:
-                driver = await self.handle.after_notices(driver, operation)
-            result = await driver.serve(operation)
+            result = await self.handle.serve_once(operation)
         except RemoteError as error:
             if not self.handle.is_loss(error):
                 raise
