@@ -67,9 +67,7 @@ class AsyncCalls:
 
     def reset_wait(self) -> tuple[Any, Infos]:
         """Waits for a reset."""
-        if self._pending != "reset_async":
-            raise self._untimely("reset_wait")
-        observations, *_, infos = self._gather_all("reset_wait")
+        observations, *_, infos = self._gather_all("reset_wait", after="reset_async")
         return observations, infos
 
     def step_async(self, actions: Any) -> None:
@@ -81,9 +79,7 @@ class AsyncCalls:
 
     def step_wait(self) -> StepResult:
         """Waits for a step."""
-        if self._pending != "step_async":
-            raise self._untimely("step_wait")
-        return self._gather_all("step_wait")
+        return self._gather_all("step_wait", after="step_async")
 
     def send(self, actions: Any, env_id: Any) -> None:
         """Sends actions to some of the environments."""
@@ -135,8 +131,10 @@ class AsyncCalls:
             self._pending = ""
             raise
 
-    def _gather_all(self, asked: str) -> StepResult:
-        """Waits for all shards. The call counts as pending meanwhile."""
+    def _gather_all(self, asked: str, after: str) -> StepResult:
+        """Waits for all shards, if the first half of the call is pending. This half counts as pending meanwhile."""
+        if self._pending != after:
+            raise self._untimely(asked)
         self._pending = asked
         try:
             return self._gatherer.gather(self._shards)
