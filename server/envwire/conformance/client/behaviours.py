@@ -69,27 +69,23 @@ class CutBefore(Counting):
     """Cuts the connection when a request arrives, before it is served."""
 
     at: frozenset[int] = frozenset({3})
+    serves_first = False
 
     def misbehave(
         self, seen: int, request: pb.InteractRequest, upstream: Upstream
     ) -> pb.InteractResponse:
         """Cuts, or serves."""
-        if seen in self.at:
-            raise CutError
-        return upstream.forward(request)
+        if seen not in self.at:
+            return upstream.forward(request)
+        if self.serves_first:
+            upstream.forward(request)
+        raise CutError
 
 
 class CutAfter(CutBefore):
     """Serves a request, then cuts the connection before the answer."""
 
-    def misbehave(
-        self, seen: int, request: pb.InteractRequest, upstream: Upstream
-    ) -> pb.InteractResponse:
-        """Serves, and cuts or answers."""
-        response = upstream.forward(request)
-        if seen in self.at:
-            raise CutError
-        return response
+    serves_first = True
 
 
 def cutting(kind: str, *at: int, after: bool) -> Callable[[], Behaviour]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -97,19 +98,18 @@ def a_withdrawn_token_ends_its_sessions(context: CheckContext) -> None:
     command = _needed(operator.withdraw, "withdraw")
     token = _needed(operator.withdrawn_token, "withdrawn_token")
     kept = context.start()
-    channel = Grpc(replace(context.access, token=token), context.trace)
-    theirs = UnaryLink(channel)
-    make = pb.InteractRequest(make=context.make_request())
-    session = context.attach(context.made(theirs.exchange(make, context.seconds)), theirs)
-    direct = context.direct(session.made)
-    session.link = direct
-    session.reset(1)
-    subprocess.run(shlex.split(command), check=True, timeout=context.seconds)  # noqa: S603 - the user's own
-    expect(direct.ended(context.seconds), "the end of the channel")
-    session.link = context.unary  # with the token that is still good, and the session's secret
-    session.ask("step", action=integer(1)).refused(Reason.SESSION_CLOSED)
-    kept.step(1)
-    channel.close()
+    with closing(Grpc(replace(context.access, token=token), context.trace)) as channel:
+        theirs = UnaryLink(channel)
+        make = pb.InteractRequest(make=context.make_request())
+        session = context.attach(context.made(theirs.exchange(make, context.seconds)), theirs)
+        direct = context.direct(session.made)
+        session.link = direct
+        session.reset(1)
+        subprocess.run(shlex.split(command), check=True, timeout=context.seconds)  # noqa: S603 - the user's own
+        expect(direct.ended(context.seconds), "the end of the channel")
+        session.link = context.unary  # with the token that is still good, and the session's secret
+        session.ask("step", action=integer(1)).refused(Reason.SESSION_CLOSED)
+        kept.step(1)
 
 
 @check("LIMIT-5", profile="operator")
