@@ -11,7 +11,6 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from inspect import Parameter, Signature, signature
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from envwire.server._ipc.child_program import READY, wait_or_kill
@@ -158,12 +157,7 @@ class Server:
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 

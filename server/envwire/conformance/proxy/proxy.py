@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import grpc
@@ -77,12 +76,7 @@ class Proxy:
         self._server.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._server.stop(0).wait(5.0)
         self._direct.stop()
         self._backend.close()

@@ -133,9 +133,8 @@ class EnvironmentService:
         upstreams: Upstreams | None = None
         try:
             identify = self._access.follow(peer_identity(context))
-            reservation = self._reservation(
-                identify()
-            )  # one is enough: a stream makes one at a time
+            # One is enough: a stream makes one at a time.
+            reservation = self._reservation(identify())
             upstreams = Upstreams(self._routes, _metadata(context, reservation), reservation)
             while True:
                 message: Any = await context.read()
