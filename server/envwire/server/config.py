@@ -1,7 +1,7 @@
 """The server's settings. A new one is a field in one of the classes in `_settings/themes`.
 
-The field's name is the keyword of `Server` and the key in a TOML file. Its annotation determines the option of `envwire
-serve`, the environment variable, the row in docs/settings.md and the checks.
+The field's name is the keyword of `Server` and the key in a TOML file. Its type and metadata determine the option of
+`envwire serve`, the environment variable, the row in docs/settings.md and the checks.
 """
 
 from __future__ import annotations

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
 from envwire.server._settings.checks import LIMIT, OPTIONAL_PORT, PORT, POSITIVE, FilePath
 from envwire.server._settings.listening import check_listening, is_loopback
-from envwire.server._settings.setting import About, check_all, settings_of
+from envwire.server._settings.setting import check_all, setting, settings_of
 
-_gateway = partial(About, "Gateway")
-_safety = partial(About, "Safety")
+_gateway = partial(setting, "Gateway")
+_safety = partial(setting, "Safety")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,64 +21,49 @@ class GatewayConfig:
         ValueError: A public address without protection, or an invalid value.
     """
 
-    host: Annotated[str, _gateway("Address to bind.")] = "127.0.0.1"
-    port: Annotated[int, _gateway("Port to bind; 0 for any free one.", PORT)] = 50050
-    queue: Annotated[
-        int,
-        _gateway(
-            "Makes that may wait for a free slot when the farm is full; 0 to refuse them at once.",
-            LIMIT,
-        ),
-    ] = 0
-    queue_timeout: Annotated[float, _gateway("Longest wait of such a Make.", POSITIVE)] = 30.0
-    quota: Annotated[
-        int,
-        _gateway(
-            "Sessions of the farm that a client may hold at once, allocated slots included, unless its token says "
-            "quota=; 0 for any number. It takes --tokens.",
-            LIMIT,
-        ),
-    ] = 0
-    relay: Annotated[
-        bool,
-        _gateway(
-            "For clients that reach no server: the gateway names no addresses to them, and relays all that they do, "
-            "which is slower."
-        ),
-    ] = False
-    max_message_bytes: Annotated[
-        int, _gateway("Largest message in either direction, in bytes.", POSITIVE)
-    ] = 256 * 1024 * 1024
-    max_make_bytes: Annotated[int, _gateway("Largest Make, in bytes.", POSITIVE)] = 1024 * 1024
-    http_port: Annotated[
-        int,
-        _gateway(
-            "Port of HTTP for operators: /livez and /readyz for probes, /metrics for Prometheus; 0 for none.",
-            OPTIONAL_PORT,
-        ),
-    ] = 0
-    server_ca: Annotated[
-        FilePath,
-        _safety(
-            "PEM file of the CA that issued the servers' certificates; without it, connections to servers have no TLS."
-        ),
-    ] = ""
-    tls_cert: Annotated[
-        FilePath, _safety("PEM file of the gateway's certificate; it is reloaded when it changes.")
-    ] = ""
-    tls_key: Annotated[FilePath, _safety("PEM file of its key.")] = ""
-    tls_client_ca: Annotated[
-        FilePath,
-        _safety("PEM file of the CA whose certificates of clients and servers are accepted."),
-    ] = ""
-    tokens: Annotated[
-        FilePath,
-        _safety("File of the accepted tokens; servers need one with scope join."),
-    ] = ""
-    insecure: Annotated[
-        bool,
-        _safety("Bind an address other than loopback without TLS and without authentication."),
-    ] = False
+    host: str = _gateway("127.0.0.1", "Address to bind.")
+    port: int = _gateway(50050, "Port to bind; 0 for any free one.", PORT)
+    queue: int = _gateway(
+        0,
+        "Makes that may wait for a free slot when the farm is full; 0 to refuse them at once.",
+        LIMIT,
+    )
+    queue_timeout: float = _gateway(30.0, "Longest wait of such a Make.", POSITIVE)
+    quota: int = _gateway(
+        0,
+        "Sessions of the farm that a client may hold at once, allocated slots included, unless its token says "
+        "quota=; 0 for any number. It takes --tokens.",
+        LIMIT,
+    )
+    relay: bool = _gateway(
+        False,
+        "For clients that reach no server: the gateway names no addresses to them, and relays all that they do, "
+        "which is slower.",
+    )
+    max_message_bytes: int = _gateway(
+        256 * 1024 * 1024, "Largest message in either direction, in bytes.", POSITIVE
+    )
+    max_make_bytes: int = _gateway(1024 * 1024, "Largest Make, in bytes.", POSITIVE)
+    http_port: int = _gateway(
+        0,
+        "Port of HTTP for operators: /livez and /readyz for probes, /metrics for Prometheus; 0 for none.",
+        OPTIONAL_PORT,
+    )
+    server_ca: FilePath = _safety(
+        "",
+        "PEM file of the CA that issued the servers' certificates; without it, connections to servers have no TLS.",
+    )
+    tls_cert: FilePath = _safety(
+        "", "PEM file of the gateway's certificate; it is reloaded when it changes."
+    )
+    tls_key: FilePath = _safety("", "PEM file of its key.")
+    tls_client_ca: FilePath = _safety(
+        "", "PEM file of the CA whose certificates of clients and servers are accepted."
+    )
+    tokens: FilePath = _safety("", "File of the accepted tokens; servers need one with scope join.")
+    insecure: bool = _safety(
+        False, "Bind an address other than loopback without TLS and without authentication."
+    )
 
     def __post_init__(self) -> None:
         """Refuses invalid and contradictory settings."""

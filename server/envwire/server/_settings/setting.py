@@ -1,4 +1,4 @@
-"""A setting: a dataclass field whose annotation carries its metadata, `lease: Annotated[float, About(...)] = 60.0`."""
+"""A setting: a dataclass field with metadata, `lease: float = setting("Limits", 60.0, "How long ...", POSITIVE)`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass
 from enum import Enum
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 from envwire.server._settings.checks import ANYTHING, KINDS, Check, Kind
 
 #: Prefix of the environment variables of settings.
 PREFIX = "ENVWIRE_"
+#: Key of a setting's `About` in the metadata of its field.
+ABOUT = "about"
+
+_T = TypeVar("_T")
 
 
 class PerGroup(Enum):
@@ -81,24 +85,33 @@ class Setting:
                 )
 
 
+def setting(
+    theme: str,
+    default: _T,
+    text: str,
+    check: Check = ANYTHING,
+    option: str = "",
+    per_group: PerGroup = PerGroup.NO,
+) -> _T:
+    """Returns the field of a setting with this default; `About` describes the other arguments."""
+    about = About(theme, text, check, option, per_group)
+    return dataclasses.field(default=default, metadata={ABOUT: about})
+
+
 def settings_of(config: type) -> dict[str, Setting]:
     """Returns the settings among a dataclass's fields by name, in their order."""
-    hints = get_type_hints(config, include_extras=True)
+    kinds = get_type_hints(config)
     return {
-        field.name: Setting(field.name, KINDS[hint.__origin__], _default(field), about)
+        field.name: Setting(
+            field.name, KINDS[kinds[field.name]], _default(field), field.metadata[ABOUT]
+        )
         for field in dataclasses.fields(config)
-        if (hint := hints[field.name]) and (about := _about(hint))
+        if ABOUT in field.metadata
     }
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def _about(hint: Any) -> About | None:
-    return next(
-        (said for said in getattr(hint, "__metadata__", ()) if isinstance(said, About)), None
-    )
 
 
 def check_all(settings: Mapping[str, Setting], config: object) -> None:

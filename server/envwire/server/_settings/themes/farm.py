@@ -5,40 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated
 
 from envwire.server._settings.checks import PAIRS, FilePath
 from envwire.server._settings.listening import host_of, is_loopback
-from envwire.server._settings.setting import About
+from envwire.server._settings.setting import setting
 
-_about = partial(About, "Farm")
+_setting = partial(setting, "Farm")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FarmSettings:
     """Settings of a server in a farm."""
 
-    join: Annotated[
-        Sequence[str],
-        _about("HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."),
-    ] = ()
-    tunnel: Annotated[
-        bool,
-        _about(
-            "For servers that the gateways cannot connect to: the server connects to them, and they relay all that "
-            "clients do there, which is slower."
-        ),
-    ] = False
-    join_token: Annotated[
-        FilePath, _about("File with the token, of scope join, for the gateways.")
-    ] = ""
-    join_ca: Annotated[
-        FilePath, _about("PEM file of the CA that issued the gateways' certificates.")
-    ] = ""
-    labels: Annotated[
-        Sequence[str],
-        _about("NAME=VALUE that allocations in the farm can ask for.", PAIRS, option="--label"),
-    ] = ()
+    join: Sequence[str] = _setting(
+        (), "HOST:PORT of a farm's gateway to register with; repeat, or separate by commas."
+    )
+    tunnel: bool = _setting(
+        False,
+        "For servers that the gateways cannot connect to: the server connects to them, and they relay all that "
+        "clients do there, which is slower.",
+    )
+    join_token: FilePath = _setting("", "File with the token, of scope join, for the gateways.")
+    join_ca: FilePath = _setting("", "PEM file of the CA that issued the gateways' certificates.")
+    labels: Sequence[str] = _setting(
+        (), "NAME=VALUE that allocations in the farm can ask for.", PAIRS, option="--label"
+    )
 
     @property
     def gateways(self) -> list[str]:
