@@ -17,7 +17,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.client import Credentials, RemoteEnv, TlsError
 from envwire.server import Server, ServerError
-from envwire.server._auth.tls import ServerTls
+from envwire.server._auth.tls import server_tls
 from envwire.server._front.grpc.edge import Configurations
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
@@ -181,7 +181,9 @@ def test_grpc_is_told_of_certificates_when_they_change_and_not_before(
     """It asks at each handshake, and crashes if a new answer replaces one that another handshake is about to use."""
     paths, replace = changing
     settings: dict[str, Any] = {name: str(path) for name, path in paths.items()}
-    ours = Configurations(ServerTls(ServerConfig((ENV,), **settings)))
+    tls = server_tls(ServerConfig((ENV,), **settings))
+    assert tls is not None
+    ours = Configurations(tls)
     assert ours.changed() is None
     replace(tls_cert="other-server", tls_key="other-server-key")
     assert ours.changed() is not None
@@ -361,14 +363,15 @@ def test_no_port_of_a_server_with_tls_speaks_in_the_clear(
 
 def test_contexts_for_other_sockets() -> None:
     settings: dict[str, Any] = CERTS.server(ask_clients=True)
-    server = ServerTls(ServerConfig((ENV,), **settings))
+    server = server_tls(ServerConfig((ENV,), **settings))
+    assert server is not None
     context = CERTS.client().ssl_context()
     assert context is not None
     ours, theirs = socket.socketpair()
     said: list[bytes] = []
 
     def listen() -> None:
-        with server.ssl_context().wrap_socket(theirs, server_side=True) as secure:
+        with server.get().context.wrap_socket(theirs, server_side=True) as secure:
             said.append(secure.recv(5))
             said.append(str(secure.getpeercert()).encode())
 
@@ -384,7 +387,9 @@ def test_contexts_for_other_sockets() -> None:
 
 def test_contexts_refuse_strangers() -> None:
     settings: dict[str, Any] = CERTS.server(ask_clients=True)
-    context = ServerTls(ServerConfig((ENV,), **settings)).ssl_context()
+    server = server_tls(ServerConfig((ENV,), **settings))
+    assert server is not None
+    context = server.get().context
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.minimum_version >= ssl.TLSVersion.TLSv1_2
     client = only_ca().ssl_context()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ssl
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from envwire.server._auth.reloading import Reloaded
@@ -27,40 +28,25 @@ class Certificates:
     context: ssl.SSLContext = field(repr=False, compare=False)
 
 
-class ServerTls:
-    """The certificates that a server's settings name.
+def server_tls(config: Listening) -> Reloaded[Certificates] | None:
+    """Returns the certificates that a server's settings name; None if it uses no TLS.
 
-    Args:
-        config: The settings, with `tls_cert` and `tls_key`.
+    Get them anew for each connection, since they change with their files.
 
     Raises:
         ValueError: A file does not contain what its setting requires.
         OSError: A file cannot be read.
     """
+    if not config.tls_cert:
+        return None
+    paths = [config.tls_cert, config.tls_key, config.tls_client_ca]
+    return Reloaded([path for path in paths if path], partial(_read, config))
 
-    def __init__(self, config: Listening) -> None:
-        self._config = config
-        paths = [config.tls_cert, config.tls_key, config.tls_client_ca]
-        self._reloaded = Reloaded([path for path in paths if path], self._read)
 
-    @property
-    def asks_clients(self) -> bool:
-        """Whether clients must show a certificate."""
-        return bool(self._config.tls_client_ca)
-
-    def certificates(self) -> Certificates:
-        """Returns the certificates for the next connection."""
-        return self._reloaded.get()
-
-    def ssl_context(self) -> ssl.SSLContext:
-        """Returns the context for the next connection; ask again for each, since certificates change."""
-        return self.certificates().context
-
-    def _read(self) -> Certificates:
-        config = self._config
-        cert, key = Path(config.tls_cert).read_bytes(), Path(config.tls_key).read_bytes()
-        client_ca = Path(config.tls_client_ca).read_bytes() if config.tls_client_ca else None
-        return Certificates(cert, key, client_ca, _context(config))
+def _read(config: Listening) -> Certificates:
+    cert, key = Path(config.tls_cert).read_bytes(), Path(config.tls_key).read_bytes()
+    client_ca = Path(config.tls_client_ca).read_bytes() if config.tls_client_ca else None
+    return Certificates(cert, key, client_ca, _context(config))
 
 
 def _context(config: Listening) -> ssl.SSLContext:
@@ -83,8 +69,3 @@ def _context(config: Listening) -> ssl.SSLContext:
                 "issues the clients' certificates"
             ) from error
     return context
-
-
-def server_tls(config: Listening) -> ServerTls | None:
-    """Returns the certificates of a server; None if it uses no TLS."""
-    return ServerTls(config) if config.tls_cert else None

@@ -181,7 +181,7 @@ class DirectListener:
             _set_options(connection)
             if self._tls is None:
                 return Peer(connection, connection, address)
-            plain, client, certificate = await end_tls(connection, self._tls.ssl_context())
+            plain, client, certificate = await end_tls(connection, self._tls.get().context)
             return Peer(plain, client, address, certificate)
         except BaseException:
             connection.close()

@@ -12,7 +12,8 @@ import grpc.aio
 from envwire.codec import FaultError
 from envwire.codec.errors.statuses import fit_trailers
 from envwire.server._auth.access import PeerIdentity
-from envwire.server._auth.tls import Certificates, ServerTls
+from envwire.server._auth.reloading import Reloaded
+from envwire.server._auth.tls import Certificates
 from envwire.server._front.ports import check_free
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._logs.fields import extra
@@ -94,9 +95,9 @@ class Configurations:
     only after a change.
     """
 
-    def __init__(self, tls: ServerTls) -> None:
+    def __init__(self, tls: Reloaded[Certificates]) -> None:
         self._tls = tls
-        self._taken = tls.certificates()
+        self._taken = tls.get()
 
     def first(self) -> grpc.ServerCertificateConfiguration:
         """Returns the first configuration."""
@@ -104,7 +105,7 @@ class Configurations:
 
     def changed(self) -> grpc.ServerCertificateConfiguration | None:
         """Returns a new configuration; None if the certificates have not changed."""
-        now = self._tls.certificates()
+        now = self._tls.get()
         if now is self._taken:
             return None
         self._taken = now
@@ -116,14 +117,15 @@ def _configuration(certificates: Certificates) -> grpc.ServerCertificateConfigur
     return grpc.ssl_server_certificate_configuration([pair], certificates.client_ca)
 
 
-def _credentials(tls: ServerTls) -> grpc.ServerCredentials:
+def _credentials(tls: Reloaded[Certificates]) -> grpc.ServerCredentials:
     """Returns credentials that reload the certificates after a change."""
     ours = Configurations(tls)
     changed: Any = ours.changed  # the type stubs do not allow None
-    return grpc.dynamic_ssl_server_credentials(ours.first(), changed, tls.asks_clients)
+    asks_clients = tls.get().client_ca is not None
+    return grpc.dynamic_ssl_server_credentials(ours.first(), changed, asks_clients)
 
 
-def bind(server: grpc.aio.Server, config: Listening, tls: ServerTls | None) -> str:
+def bind(server: grpc.aio.Server, config: Listening, tls: Reloaded[Certificates] | None) -> str:
     """Binds a server to its address; returns it as HOST:PORT.
 
     Raises:

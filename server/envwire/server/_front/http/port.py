@@ -74,10 +74,10 @@ def _context(config: Listening) -> ssl.SSLContext | None:
     tls = server_tls(config)
     if tls is None:
         return None
-    context = tls.ssl_context()
+    context = tls.get().context
 
     def renew(connection: ssl.SSLObject, _: str | None, __: ssl.SSLContext) -> None:
-        connection.context = tls.ssl_context()
+        connection.context = tls.get().context
 
     context.sni_callback = renew
     return context
