@@ -24,18 +24,14 @@ class AdminService:
 
     Args:
         sessions: The server's sessions.
-        clock: Monotonic time, in seconds.
         drain_order: The order to drain the server.
 
     Attributes:
         answers: The function of each method, by its name in the table of scopes.
     """
 
-    def __init__(
-        self, sessions: Sessions, clock: Callable[[], float], drain_order: DrainOrder
-    ) -> None:
+    def __init__(self, sessions: Sessions, drain_order: DrainOrder) -> None:
         self._sessions = sessions
-        self._clock = clock
         self._drain_order = drain_order
         self.answers: dict[str, Callable[[bytes, Client], Awaitable[Message]]] = {
             "list_sessions": self._list_sessions,
@@ -49,7 +45,7 @@ class AdminService:
         most = page_size(request)
         rest = (each for each in self._sessions if each.id > request.page_token)
         page = nsmallest(most + 1, rest, key=attrgetter("id"))
-        listed, now = page[:most], self._clock()
+        listed, now = page[:most], self._sessions.clock()
         return pb.ListSessionsResponse(
             sessions=[_summary(each, now) for each in listed],
             next_page_token=listed[-1].id if len(page) > most else "",

@@ -80,9 +80,9 @@ class Front:
         )
         sessions.group_slots.limits = groups.limits
         self._tally = sessions.tally
-        self._admission = admission = Admission(config, clock, sessions, groups, access.tickets)
-        self._warm_pool = warm_pool = WarmPool(groups, sessions, clock)
-        maker = SessionMaker(config, clock, admission, sessions, groups, warm_pool)
+        self._admission = admission = Admission(config, sessions, groups, access.tickets)
+        self._warm_pool = warm_pool = WarmPool(groups, sessions)
+        maker = SessionMaker(config, admission, sessions, warm_pool)
         makes = DirectMakes(access, self.exchange, config.max_make_bytes)
         self._direct = DirectListener(config, sessions, makes)
         self._direct.start()
@@ -98,10 +98,10 @@ class Front:
         )
         self.notices = Notices(clock)
         self.drain_order = DrainOrder(config.drain_timeout)
-        self.admin_service = AdminService(sessions, clock, self.drain_order)
-        self.observe_service = ObserveService(config, sessions, clock, admission)
+        self.admin_service = AdminService(sessions, self.drain_order)
+        self.observe_service = ObserveService(config, sessions, admission)
         self.slot_orders = SlotOrders(sessions, admission)
-        self._upkeep = Upkeep(clock, access, admission, sessions, self._sweep)
+        self._upkeep = Upkeep(access, admission, sessions, self._sweep)
 
     def _sweep(self) -> None:
         self.control_service.sweep()

@@ -23,7 +23,6 @@ class Upkeep:
     """Sweeps, drains and ends the sessions of one server.
 
     Args:
-        clock: Monotonic time, in seconds.
         access: Knows which clients were revoked.
         admission: Closed when the server drains.
         sessions: The sessions.
@@ -32,13 +31,11 @@ class Upkeep:
 
     def __init__(
         self,
-        clock: Callable[[], float],
         access: Access,
         admission: Admission,
         sessions: Sessions,
         sweep: Callable[[], None],
     ) -> None:
-        self._clock = clock
         self._access = access
         self._admission = admission
         self._sessions = sessions
@@ -48,10 +45,10 @@ class Upkeep:
 
     async def _sweep_forever(self) -> None:
         while True:
-            asleep_since = self._clock()
+            asleep_since = self._sessions.clock()
             await asyncio.sleep(_SWEEP_SECONDS)
             try:
-                self._sweep(self._clock() - asleep_since)
+                self._sweep(self._sessions.clock() - asleep_since)
             except Exception:
                 # One session's failure must not stop the leases and deadlines of the others.
                 _log.exception("a sweep failed")
@@ -61,8 +58,8 @@ class Upkeep:
         self._sessions.sweep()
         self._sweep_more()
         self._sessions.end_revoked(self._access.revoked)
-        if self._clock() >= self._heap_at:
-            self._heap_at = self._clock() + _HEAP_SECONDS
+        if self._sessions.clock() >= self._heap_at:
+            self._heap_at = self._sessions.clock() + _HEAP_SECONDS
             self._heap.trim()
 
     async def drain(self, timeout: float) -> None:
@@ -71,8 +68,8 @@ class Upkeep:
         _log.info("draining: %d sessions have %g s to end", len(self._sessions), timeout)
         for process in {session.process for session in self._sessions}:
             process.tell_draining(timeout)
-        deadline = self._clock() + timeout
-        while len(self._sessions) and self._clock() < deadline:
+        deadline = self._sessions.clock() + timeout
+        while len(self._sessions) and self._sessions.clock() < deadline:
             await asyncio.sleep(_SWEEP_SECONDS)
 
     async def stop(self) -> None:

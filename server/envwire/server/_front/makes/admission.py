@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from envwire.codec import FaultError, Reason
@@ -15,6 +14,7 @@ from envwire.server._front.makes.rate_limit import Rate
 from envwire.server._front.sessions.record import SessionRecord
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._ipc.unknown_environment import unknown_environment
+from envwire.server._processes.groups.group import Group
 from envwire.server._processes.groups.groups import Groups
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
@@ -25,29 +25,25 @@ class Admission:
 
     Args:
         config: The server's settings.
-        clock: Monotonic time, in seconds.
         sessions: The sessions, which hold the slots.
         groups: The environments that the server makes.
         tickets: Checks the tickets of clients that a gateway sent.
     """
 
     def __init__(
-        self,
-        config: ServerConfig,
-        clock: Callable[[], float],
-        sessions: Sessions,
-        groups: Groups,
-        tickets: Tickets,
+        self, config: ServerConfig, sessions: Sessions, groups: Groups, tickets: Tickets
     ) -> None:
         self._sessions = sessions
         self._groups = groups
-        self._rate = Rate(config.max_makes_per_minute, clock)
+        self._rate = Rate(config.max_makes_per_minute, sessions.clock)
         self._queue = Queue(sessions, config.queue, config.queue_timeout)
         self._tickets = tickets
         self.draining = False
 
-    def check(self, request: pb.MakeRequest, client: Client) -> MakeOrder | SessionRecord:
-        """Checks a Make; returns the order to make an environment, or the session to copy.
+    def check(
+        self, request: pb.MakeRequest, client: Client
+    ) -> tuple[MakeOrder | SessionRecord, Group]:
+        """Checks a Make; returns the order to make an environment, or the session to copy, and the group.
 
         Raises:
             FaultError: The Make is not allowed.
@@ -58,10 +54,11 @@ class Admission:
         if client.ticket is not None:
             self._tickets.check(client.ticket, request)
         if request.HasField("copy_of"):  # its environment was checked when it was made
-            source = request.copy_of
-            return self._sessions.find(source.session_id, source.secret)
+            source = self._sessions.find(request.copy_of.session_id, request.copy_of.secret)
+            return source, self._groups[source.group]
         self._check_served(request)
-        return self._groups.of(request.env_id).allow_list.check(request)
+        group = self._groups.of(request.env_id)
+        return group.allow_list.check(request), group
 
     def counted(self, client: Client) -> Client:
         """Returns a client under the name that its reserved slots count for.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 
 from google.protobuf.message import DecodeError
@@ -26,7 +25,6 @@ from envwire.server._ipc.pictures import RENDER_MODE
 from envwire.server._processes.forks import ForkError
 from envwire.server._processes.forkserver_start import ForkserverError
 from envwire.server._processes.groups.group import Group
-from envwire.server._processes.groups.groups import Groups
 from envwire.server._processes.process import Process
 from envwire.server.config import ServerConfig
 from envwire.v1 import environment_pb2 as pb
@@ -37,27 +35,21 @@ class SessionMaker:
 
     Args:
         config: The server's settings.
-        clock: Monotonic time, in seconds.
         admission: Checks Makes and reserves slots.
         sessions: The table of sessions.
-        groups: Provide the processes.
         warm_pool: The pool of environments made ahead.
     """
 
     def __init__(
         self,
         config: ServerConfig,
-        clock: Callable[[], float],
         admission: Admission,
         sessions: Sessions,
-        groups: Groups,
         warm_pool: WarmPool,
     ) -> None:
         self._config = config
-        self._clock = clock
         self._admission = admission
         self._sessions = sessions
-        self._groups = groups
         self._warm_pool = warm_pool
         self._backlog = Backlog(config.max_pending_bytes, config.max_pending_bytes_per_client)
 
@@ -73,11 +65,11 @@ class SessionMaker:
             return reply
 
     async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
-        order, begun = self._admission.check(request, client), self._clock()
+        clock = self._sessions.clock
+        (order, group), begun = self._admission.check(request, client), clock()
         client = self._admission.counted(client)
-        group = self._group(order, request.env_id)
         await self._admission.reserve(client, group.name)
-        reserved = self._clock()
+        reserved = clock()
         warm = self._warm_pool.take(request, client.name)
         try:
             process = warm.process if warm else await _place(order, group, client)
@@ -92,19 +84,13 @@ class SessionMaker:
         if isinstance(order, SessionRecord):
             session.env_id, session.as_arrays = order.env_id, order.as_arrays
             session.what = f"a copy of session {order.id}"
-        placed = self._clock()
-        reply = await self._ask(session, order, warm)
+        placed = clock()
+        reply = await self._ask(session, order, group, warm)
         if reply.HasField("make") and warm is None:
             self._sessions.make_timings.add(
-                reserved - begun, placed - reserved, self._clock() - placed, session.counters
+                reserved - begun, placed - reserved, clock() - placed, session.counters
             )
         return reply
-
-    def _group(self, order: MakeOrder | SessionRecord, env_id: str) -> Group:
-        """Returns the group of an environment; a copy belongs to the group of its source."""
-        return (
-            self._groups.of(env_id) if isinstance(order, MakeOrder) else self._groups[order.group]
-        )
 
     def _open(
         self,
@@ -121,7 +107,7 @@ class SessionMaker:
         name, on_end = self._sessions.new_id(), self._sessions.end
         link = warm.link if warm else None
         session = SessionRecord(
-            lease, self._clock, timeout, on_end, process, name, link, self._backlog
+            lease, self._sessions.clock, timeout, on_end, process, name, link, self._backlog
         )
         session.owner, session.group = client.name, group.name
         self._sessions.add(session)
@@ -131,6 +117,7 @@ class SessionMaker:
         self,
         session: SessionRecord,
         order: MakeOrder | SessionRecord,
+        group: Group,
         warm: WarmEnvironment | None,
     ) -> pb.InteractResponse:
         try:
@@ -151,7 +138,7 @@ class SessionMaker:
             log_not_made(session, reply)
             session.end(Event.CLOSE)
             return reply
-        session.on_made(self._groups[session.group].config.step_timeout)
+        session.on_made(group.config.step_timeout)
         made = reply.make
         session.renders = made.render_mode == RENDER_MODE
         log_made(session, made)

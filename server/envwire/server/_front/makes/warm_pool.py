@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from envwire.codec import FaultError, encode_mapping
@@ -58,15 +57,13 @@ class WarmPool:
     Args:
         groups: The environments that the server makes.
         sessions: The sessions, which hold the slots.
-        clock: Monotonic time, in seconds.
 
     Raises:
         ValueError: An environment is not served, or its keyword arguments are not allowed.
     """
 
-    def __init__(self, groups: Groups, sessions: Sessions, clock: Callable[[], float]) -> None:
+    def __init__(self, groups: Groups, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._clock = clock
         self._stocks: dict[bytes, _Stock] = {}
         self._filling: asyncio.Task[None] | None = None
         self._exiting: list[Process] = []
@@ -119,7 +116,9 @@ class WarmPool:
     def _next(self) -> _Stock | None:
         """Returns the stock to fill next, if any."""
         for stock in self._stocks.values():
-            missing = len(stock.ready) < stock.item.count and stock.not_before <= self._clock()
+            missing = (
+                len(stock.ready) < stock.item.count and stock.not_before <= self._sessions.clock()
+            )
             if missing and not self._closed and self._room(stock.group) > 0:
                 return stock
         return None
@@ -151,7 +150,7 @@ class WarmPool:
 
     def _back_off(self, stock: _Stock, what: str) -> None:
         stock.pause = min(2 * stock.pause, _MAX_PAUSE) or _FIRST_PAUSE
-        stock.not_before = self._clock() + stock.pause
+        stock.not_before = self._sessions.clock() + stock.pause
         text = "a warm environment %s %s; the next one is made in %g s"
         fields = extra(env_id=stock.item.env_id)
         _log.warning(text, stock.item.env_id, what, stock.pause, extra=fields)

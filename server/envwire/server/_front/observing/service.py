@@ -49,24 +49,16 @@ class ObserveService:
     Args:
         config: The server's settings.
         sessions: Its sessions.
-        clock: Monotonic time, in seconds.
         admission: Knows how many clients wait for a free slot, and whether the server drains.
     """
 
-    def __init__(
-        self,
-        config: ServerConfig,
-        sessions: Sessions,
-        clock: Callable[[], float],
-        admission: Admission,
-    ) -> None:
+    def __init__(self, config: ServerConfig, sessions: Sessions, admission: Admission) -> None:
         self._config = config
         self._sessions = sessions
-        self._clock = clock
         self._admission = admission
-        self._began = clock()
+        self._began = sessions.clock()
         self._history = History(self._began)
-        sessions.on_end = lambda session: self._history.note(session, clock())
+        sessions.on_end = lambda session: self._history.note(session, sessions.clock())
         self._cameras = Cameras()
         self._watchers = Audience(MAX_WATCHERS)
         self._picture_watchers = Audience(MAX_PICTURE_WATCHERS)
@@ -182,7 +174,7 @@ class ObserveService:
         return pb.ServerStatus(
             incarnation=self._sessions.incarnation,
             version=VERSION,
-            now=self._clock() - self._began,
+            now=self._sessions.clock() - self._began,
             active_sessions=len(self._sessions),
             max_sessions=self._config.max_sessions,
             waiting=self._admission.waiting,

@@ -45,6 +45,7 @@ class Sessions:
         per_client: How many one client may have at once; 0 for no limit.
 
     Attributes:
+        clock: Monotonic time, in seconds.
         incarnation: Name of this run of the server.
         capacity: How many may be live at once.
         tally: Counters of the server since its start.
@@ -64,7 +65,7 @@ class Sessions:
         self.tally = Tally(clock)
         self.totals = SessionTotals()
         self.make_timings = MakeTimings()
-        self._clock = clock
+        self.clock = clock
         self.incarnation = incarnation
         self._per_client = per_client
         self._live: dict[str, SessionRecord] = {}
@@ -271,7 +272,7 @@ class Sessions:
 
     def sweep(self) -> None:
         """Ends sessions whose lease ran out or whose request exceeds its deadline."""
-        now = self._clock()
+        now = self.clock()
         if self.reservations.sweep():
             self.on_free()
         for session in self:

@@ -70,7 +70,7 @@ class Scene:
             listing = self.loaded.environments.environments.add(library=library)
             listing.spec.id = "A-v0"
         self.loaded = Loaded(self.loaded.environments, self.loaded.libraries)
-        self.pool = WarmPool(self, self.sessions, lambda: self.now)  # type: ignore[arg-type]
+        self.pool = WarmPool(self, self.sessions)  # type: ignore[arg-type]
 
     def __iter__(self) -> Any:
         return iter([self])
