@@ -55,11 +55,9 @@ class InProcessTransport:
         """Serves a request at once (see `Transport.exchange`); `timeout` has no effect."""
         try:
             return Reply(self._answer(with_header(request, header)))
-        except FaultError as fault:
-            return Reply(fault_reply(fault).SerializeToString())
         except Exception as error:
-            internal = fault_from_exception(error, Reason.INTERNAL)
-            return Reply(fault_reply(internal).SerializeToString())
+            fault = fault_from_exception(error, Reason.INTERNAL)
+            return Reply(fault_reply(fault).SerializeToString())
 
     def send(self, request: bytes, timeout: float, header: bytes = b"") -> None:
         """Serves a request and keeps the reply (see `Transport.send`)."""

@@ -87,16 +87,18 @@ class Server:
         Raises:
             ServerError: The server is not running.
         """
-        if self._process is None:
-            raise ServerError("the server is not running; start it with start() or a with block")
+        self._running()
         return self._target
 
     @property
     def pid(self) -> int:
         """Process id of the server's front."""
+        return self._running().pid
+
+    def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
             raise ServerError("the server is not running; start it with start() or a with block")
-        return self._process.pid
+        return self._process
 
     def start(self) -> Self:
         """Starts the server and waits until it serves.

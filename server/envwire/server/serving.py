@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any
+from collections.abc import Callable
 
 from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._bridges.process import openenv_bridge
@@ -45,7 +44,7 @@ async def serve(
     check_directory(config)
     check_installed(config)
     # Before gRPC, whose threads a fork would not survive.
-    started = await unless_stopped(stop, Front.start(config))
+    started = await unless_stopped(stop.wait(), Front.start(config))
     if started is None:
         return
     front = started.result()
@@ -77,7 +76,7 @@ async def _serve_front(
             signals = 2 if front.drain_order.given else 1
             timeout = front.drain_order.give()
             await server.say_not_serving()
-            await _drain(front, timeout, _signalled(stop, signals))
+            await unless_stopped(_signalled(stop, signals), front.drain(timeout))
             await front.stop()  # clients learn why their sessions end before connections close
     finally:
         await server.stop(_STOP_GRACE_SECONDS)
@@ -88,14 +87,6 @@ async def _signalled(stop: asyncio.Event, signals: int) -> None:
     for _ in range(signals):
         stop.clear()
         await stop.wait()
-
-
-async def _drain(front: Front, timeout: float, hurried: Coroutine[Any, Any, None]) -> None:
-    again = asyncio.ensure_future(hurried)
-    drained = asyncio.ensure_future(front.drain(timeout))
-    await asyncio.wait({again, drained}, return_when=asyncio.FIRST_COMPLETED)
-    for task in (again, drained):
-        task.cancel()
 
 
 def run(config: ServerConfig, ready: Callable[[str], None]) -> None:

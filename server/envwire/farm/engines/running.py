@@ -21,6 +21,6 @@ def run_farm(farm: AbstractAsyncContextManager[str], ready: Callable[[str], None
 async def _run(farm: AbstractAsyncContextManager[str], ready: Callable[[str], None]) -> None:
     stop = stop_on_signals()
     async with AsyncExitStack() as stack:
-        if started := await unless_stopped(stop, stack.enter_async_context(farm)):
+        if started := await unless_stopped(stop.wait(), stack.enter_async_context(farm)):
             ready(started.result())
             await stop.wait()

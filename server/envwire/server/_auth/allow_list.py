@@ -113,15 +113,12 @@ class AllowList:
         self, request: environment_pb2.MakeRequest
     ) -> environment_pb2.MakeRequest:
         """Shortens the names of the library's own wrappers: "gymnasium.wrappers:TimeLimit" becomes "TimeLimit"."""
-        names = [wrapper.name for wrapper in request.wrappers]
-        plain = [name if name in self.wrappers else _MODULE.sub("", name) for name in names]
-        if names == plain:
-            return request
-        named = environment_pb2.MakeRequest()
-        named.CopyFrom(request)
-        for wrapper, name in zip(named.wrappers, plain, strict=True):
-            wrapper.name = name
-        return named
+        plain = environment_pb2.MakeRequest()
+        plain.CopyFrom(request)
+        for wrapper in plain.wrappers:
+            if wrapper.name not in self.wrappers:
+                wrapper.name = _MODULE.sub("", wrapper.name)
+        return plain
 
     def _check_render_mode(self, request: environment_pb2.MakeRequest) -> None:
         rule = self._listed(request.env_id).get("render_mode")

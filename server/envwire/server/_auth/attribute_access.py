@@ -82,9 +82,7 @@ class AttributeAccess:
         Raises:
             FaultError: ATTRIBUTE_NOT_ALLOWED.
         """
-        _check(name)
-        if not _matches(name, self.settable):
-            raise _refused("attribute", name, self.settable)
+        _require("attribute", name, self.settable)
 
     def check_call(self, name: str) -> None:
         """Refuses to call a method that is not listed.
@@ -92,9 +90,7 @@ class AttributeAccess:
         Raises:
             FaultError: ATTRIBUTE_NOT_ALLOWED.
         """
-        _check(name)
-        if not _matches(name, self.methods):
-            raise _refused("method", name, self.methods)
+        _require("method", name, self.methods)
 
 
 #: The default of a server that only this machine can reach.
@@ -111,6 +107,12 @@ def _check(name: str) -> None:
             Reason.ATTRIBUTE_NOT_ALLOWED,
             f"attribute {name!r} cannot be reached; name an identifier that does not begin with two underscores",
         )
+
+
+def _require(what: str, name: str, listed: Iterable[str]) -> None:
+    _check(name)
+    if not _matches(name, listed):
+        raise _refused(what, name, listed)
 
 
 def _refused(what: str, name: str, listed: Iterable[str]) -> FaultError:

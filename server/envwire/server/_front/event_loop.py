@@ -44,17 +44,17 @@ def stop_on_signals() -> asyncio.Event:
 
 
 async def unless_stopped(
-    stop: asyncio.Event, starting: Coroutine[Any, Any, T]
+    stopping: Coroutine[Any, Any, object], work: Coroutine[Any, Any, T]
 ) -> asyncio.Task[T] | None:
-    """Awaits a start; cancels it and returns None if `stop` is set first, else returns its finished task."""
-    started, stopped = asyncio.create_task(starting), asyncio.create_task(stop.wait())
+    """Awaits work; cancels it and returns None if `stopping` ends first, else returns the work's finished task."""
+    done, stopped = asyncio.create_task(work), asyncio.create_task(stopping)
     try:
-        await asyncio.wait({started, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        return started if started.done() else None
+        await asyncio.wait({done, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        return done if done.done() else None
     finally:
-        for task in (started, stopped):
+        for task in (done, stopped):
             task.cancel()
-        await asyncio.gather(started, stopped, return_exceptions=True)
+        await asyncio.gather(done, stopped, return_exceptions=True)
 
 
 def raise_file_limit() -> None:

@@ -175,10 +175,10 @@ class DirectListener:
     async def _prepared(self, connection: socket.socket) -> Peer:
         """Returns a plain socket to a client, terminating TLS if it is used."""
         try:
-            address = _address(connection)
             if connection.family == socket.AF_UNIX:
                 return Peer(connection, connection)
             _set_options(connection)
+            address = str(connection.getpeername()[0])
             if self._tls is None:
                 return Peer(connection, connection, address)
             plain, client, certificate = await end_tls(connection, self._tls.get().context)
@@ -251,8 +251,3 @@ async def _refuse(peer: Peer, fault: FaultError) -> None:
     if peer.connection is peer.client:
         peer.connection.shutdown(socket.SHUT_WR)
     await discard(peer.connection, *peer.discarded)
-
-
-def _address(connection: socket.socket) -> str:
-    """Returns a client's address; empty for a client on this machine's Unix socket."""
-    return "" if connection.family == socket.AF_UNIX else str(connection.getpeername()[0])

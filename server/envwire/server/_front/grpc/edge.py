@@ -121,8 +121,9 @@ def _credentials(tls: Reloaded[Certificates]) -> grpc.ServerCredentials:
     """Returns credentials that reload the certificates after a change."""
     ours = Configurations(tls)
     changed: Any = ours.changed  # the type stubs do not allow None
-    asks_clients = tls.get().client_ca is not None
-    return grpc.dynamic_ssl_server_credentials(ours.first(), changed, asks_clients)
+    return grpc.dynamic_ssl_server_credentials(
+        ours.first(), changed, tls.get().client_ca is not None
+    )
 
 
 def bind(server: grpc.aio.Server, config: Listening, tls: Reloaded[Certificates] | None) -> str:

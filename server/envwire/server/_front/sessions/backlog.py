@@ -6,6 +6,7 @@ beyond that are bounded by session and by client: 60 requests of 30 MiB to a han
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
@@ -42,7 +43,7 @@ class SessionBacklog:
     """
 
     def __init__(self, backlog: Backlog | None) -> None:
-        self._all = backlog
+        self._all = backlog or Backlog(sys.maxsize, sys.maxsize)
         self._sizes: deque[int] = deque()
         self._owner = ""
 
@@ -62,20 +63,19 @@ class SessionBacklog:
                 f"{MAX_PENDING} requests of this session wait already; wait for their replies before sending more",
                 retry_after=1.0,
             )
-        counted = size if size >= COUNTED_FROM and self._all is not None else 0
-        if counted and self._all is not None:
-            self._check(self._all, owner, counted)
+        counted = size if size >= COUNTED_FROM else 0
+        if counted:
+            self._check(owner, counted)
             self._owner = owner
             self._all.held[owner] += counted
         self._sizes.append(counted)
 
-    def _check(self, backlog: Backlog, owner: str, size: int) -> None:
-        held = backlog.held[owner]
-        if len(self._sizes) >= _MIN_PENDING and sum(self._sizes) + size > backlog.per_session:
-            raise _too_much("of this session", backlog.per_session, "--max-pending-bytes")
-        if held and held + size > backlog.per_client:
-            option = "--max-pending-bytes-per-client"
-            raise _too_much(f"of {owner}", backlog.per_client, option)
+    def _check(self, owner: str, size: int) -> None:
+        bounds, held = self._all, self._all.held[owner]
+        if len(self._sizes) >= _MIN_PENDING and sum(self._sizes) + size > bounds.per_session:
+            raise _too_much("of this session", bounds.per_session, "--max-pending-bytes")
+        if held and held + size > bounds.per_client:
+            raise _too_much(f"of {owner}", bounds.per_client, "--max-pending-bytes-per-client")
 
     def give_back(self) -> bool:
         """Removes the oldest request, which was answered; returns whether others are waiting."""
@@ -89,7 +89,7 @@ class SessionBacklog:
         self._sizes.clear()
 
     def _release(self, size: int) -> None:
-        if size and self._all is not None:
+        if size:
             self._all.held[self._owner] -= size
             if not self._all.held[self._owner]:
                 del self._all.held[self._owner]
