@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from envwire.farm.gateway.config import SETTINGS
 from envwire.farm.gateway.registry.states import LIVENESS, Liveness, State
-from envwire.server._settings.table import page_with_tables
+from tests.unit.docs.settings_tables import DOCS, page_with_tables
 
-_PAGE = (Path(__file__).parents[3] / "docs" / "farm.md").read_text(encoding="utf-8")
+_PAGE = (DOCS / "farm.md").read_text(encoding="utf-8")
 
 
 def test_the_tables_of_settings_are_the_codes() -> None:

@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 from envwire.server._settings.sources import gather
-from envwire.server._settings.table import page_with_tables
 from envwire.server.config import SETTINGS, ServerConfig
+from tests.unit.docs.settings_tables import DOCS, page_with_tables
 
-_PAGE = (Path(__file__).parents[3] / "docs" / "settings.md").read_text(encoding="utf-8")
+_PAGE = (DOCS / "settings.md").read_text(encoding="utf-8")
 
 
 def test_the_tables_are_the_codes() -> None:
-    write = "write it anew: python -m envwire.server._settings.table docs/settings.md"
+    write = "write it anew: python -m tests.unit.docs.settings_tables"
     assert page_with_tables(_PAGE, SETTINGS) == _PAGE, write
     assert all(f"| `{name}` |" in _PAGE for name in SETTINGS)
 

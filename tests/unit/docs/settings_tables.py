@@ -1,14 +1,16 @@
-"""Writes the tables of docs/settings.md: `python -m envwire.server._settings.table docs/settings.md`."""
+"""Writes the tables of settings in docs/settings.md and docs/farm.md: `python -m tests.unit.docs.settings_tables`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
 from itertools import groupby
 from pathlib import Path
 
+from envwire.farm.gateway import config as gateway
+from envwire.server import config
 from envwire.server._settings.setting import Setting
 
+DOCS = Path(__file__).parents[3] / "docs"
 _BEGIN, _END = "<!-- settings -->\n", "<!-- end of settings -->\n"
 
 
@@ -42,7 +44,6 @@ def _default(setting: Setting) -> str:
 
 
 if __name__ == "__main__":
-    from envwire.server.config import SETTINGS
-
-    path = Path(sys.argv[1])
-    path.write_text(page_with_tables(path.read_text("utf-8"), SETTINGS), "utf-8")
+    for name, settings in (("settings.md", config.SETTINGS), ("farm.md", gateway.SETTINGS)):
+        path = DOCS / name
+        path.write_text(page_with_tables(path.read_text("utf-8"), settings), "utf-8")
