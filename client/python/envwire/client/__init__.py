@@ -11,6 +11,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+__all__ = [
+    "CapacityError",
+    "ConnectionStats",
+    "Credentials",
+    "InvalidRequestError",
+    "NotAllowedError",
+    "RemoteEnv",
+    "RemoteEnvError",
+    "RemoteError",
+    "RemoteVectorEnv",
+    "ReplayError",
+    "ReplayMismatchError",
+    "RequestTimeoutError",
+    "SavedState",
+    "ServerUnavailableError",
+    "SessionClosedError",
+    "SessionError",
+    "SessionLostError",
+    "StepTimeoutError",
+    "TlsError",
+    "Transport",
+    "UnauthenticatedError",
+    "__version__",
+]
+
 if TYPE_CHECKING:
     from envwire.client._env.saving import SavedState
     from envwire.client._session.stats import ConnectionStats
@@ -48,49 +73,8 @@ else:
             "_version": ("__version__",),
             "credentials": ("Credentials",),
             "env": ("RemoteEnv",),
-            "errors": (
-                "CapacityError",
-                "InvalidRequestError",
-                "NotAllowedError",
-                "RemoteEnvError",
-                "RemoteError",
-                "ReplayError",
-                "ReplayMismatchError",
-                "RequestTimeoutError",
-                "ServerUnavailableError",
-                "SessionClosedError",
-                "SessionError",
-                "SessionLostError",
-                "StepTimeoutError",
-                "TlsError",
-                "UnauthenticatedError",
-            ),
+            "errors": [name for name in __all__ if name.endswith("Error")],
             "vector": ("RemoteVectorEnv",),
         },
         submodules=("credentials", "env", "errors", "vector"),
     )
-
-__all__ = [
-    "CapacityError",
-    "ConnectionStats",
-    "Credentials",
-    "InvalidRequestError",
-    "NotAllowedError",
-    "RemoteEnv",
-    "RemoteEnvError",
-    "RemoteError",
-    "RemoteVectorEnv",
-    "ReplayError",
-    "ReplayMismatchError",
-    "RequestTimeoutError",
-    "SavedState",
-    "ServerUnavailableError",
-    "SessionClosedError",
-    "SessionError",
-    "SessionLostError",
-    "StepTimeoutError",
-    "TlsError",
-    "Transport",
-    "UnauthenticatedError",
-    "__version__",
-]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -49,13 +48,6 @@ class ConnectionOptions:
             raise ValueError(
                 f"unknown on_lost={self.on_lost!r}; choose one of {', '.join(ON_LOST)}"
             )
-
-    @classmethod
-    def split(cls, keywords: Mapping[str, Any]) -> tuple[ConnectionOptions, dict[str, Any]]:
-        """Returns the options among keyword arguments, and the other keyword arguments."""
-        names = {each.name for each in fields(cls)}
-        own = {name: value for name, value in keywords.items() if name in names}
-        return cls(**own), {name: value for name, value in keywords.items() if name not in names}
 
     @property
     def keywords(self) -> dict[str, Any]:
