@@ -38,36 +38,8 @@ LIBRARY_CLASSES: dict[Reason, Callable[[Family], type[Exception]]] = {
     Reason.RESET_NEEDED: lambda family: family.error.ResetNeeded,
 }
 
-#: The class for each other reason.
-CLASSES: dict[Reason, type[RemoteError]] = {
-    Reason.MALFORMED_REQUEST: InvalidRequestError,
-    Reason.INVALID_VALUE: InvalidRequestError,
-    Reason.UNKNOWN_SESSION: SessionLostError,
-    Reason.KWARGS_NOT_ALLOWED: NotAllowedError,
-    Reason.WRAPPER_NOT_ALLOWED: NotAllowedError,
-    Reason.ATTRIBUTE_NOT_ALLOWED: NotAllowedError,
-    Reason.WRONG_SECRET: NotAllowedError,
-    Reason.UNAUTHENTICATED: UnauthenticatedError,
-    Reason.SCOPE_MISSING: NotAllowedError,
-    Reason.SESSION_CLOSED: SessionClosedError,
-    Reason.SEQUENCE_GAP: SessionError,
-    Reason.SEQUENCE_REUSED: SessionError,
-    Reason.REQUEST_ID_REUSED: InvalidRequestError,
-    Reason.CAPACITY_REACHED: CapacityError,
-    Reason.CLIENT_LIMIT_REACHED: CapacityError,
-    Reason.RATE_LIMITED: CapacityError,
-    Reason.MESSAGE_TOO_LARGE: InvalidRequestError,
-    Reason.DRAINING: ServerUnavailableError,
-    Reason.SESSION_EXPIRED: SessionLostError,
-    Reason.SESSION_LOST: SessionLostError,
-    Reason.STEP_TIMEOUT: StepTimeoutError,
-    Reason.ENVIRONMENT_RAISED: RemoteEnvError,
-    Reason.UNSUPPORTED: InvalidRequestError,
-    Reason.INTERNAL: RemoteError,
-}
-
-#: The class for each gRPC status code, for errors whose reason is missing or unknown: a proxy's, a newer server's.
-#: The other codes give a plain RemoteError.
+#: The class for each gRPC status code; the other codes give a plain RemoteError. The code is that of the reason in
+#: `FAULTS`, or that of the fault if its reason is missing or unknown: a proxy's, a newer server's.
 CLASSES_BY_CODE: dict[int, type[RemoteError]] = {
     2: RemoteEnvError,  # UNKNOWN: what code on the server raised
     3: InvalidRequestError,  # INVALID_ARGUMENT
@@ -80,6 +52,18 @@ CLASSES_BY_CODE: dict[int, type[RemoteError]] = {
     12: InvalidRequestError,  # UNIMPLEMENTED
     14: ServerUnavailableError,  # UNAVAILABLE
     16: UnauthenticatedError,  # UNAUTHENTICATED
+}
+
+#: The class for each reason that has a more exact one than its status code.
+CLASSES: dict[Reason, type[RemoteError]] = {
+    Reason.UNKNOWN_SESSION: SessionLostError,
+    Reason.SESSION_CLOSED: SessionClosedError,
+    Reason.SEQUENCE_GAP: SessionError,
+    Reason.SEQUENCE_REUSED: SessionError,
+    Reason.MESSAGE_TOO_LARGE: InvalidRequestError,
+    Reason.SESSION_EXPIRED: SessionLostError,
+    Reason.SESSION_LOST: SessionLostError,
+    Reason.STEP_TIMEOUT: StepTimeoutError,
 }
 
 
@@ -121,9 +105,11 @@ def note_making(error: BaseException, env_id: str) -> None:
 def _by_reason(fault: FaultError, family: Family) -> Exception:
     if fault.reason in LIBRARY_CLASSES:
         return LIBRARY_CLASSES[fault.reason](family)(_text(fault))
-    if fault.reason is Reason.INTERNAL and fault.code != FAULTS[Reason.INTERNAL].code:
+    code = FAULTS[fault.reason].code
+    if fault.reason is Reason.INTERNAL and fault.code != code:
         return CLASSES_BY_CODE.get(fault.code, RemoteError)(_text(fault))
-    error = CLASSES[fault.reason](_text(fault))
+    kind = CLASSES.get(fault.reason) or CLASSES_BY_CODE.get(code, RemoteError)
+    error = kind(_text(fault))
     error.reason = fault.reason.value
     error.metadata = dict(fault.metadata)
     error.output = fault.output
