@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any
 
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import Answered, Event, GivenUp, Refused, RetryAfter, SendAgain
+from envwire.client._session.events import Answered, Event, Refused, SendAgain
 from envwire.client._session.operations import Operation
 from envwire.client._session.recording.recording import Recording
 from envwire.client.errors import ServerUnavailableError
@@ -99,18 +99,19 @@ class Link:
             return event.result
         raise event.error if isinstance(event, Refused) else TimeIsUpError
 
-    def _settled(self, event: Event, turns: Iterator[Fate]) -> Event:
+    def _settled(self, event: Event | float | None, turns: Iterator[Fate]) -> Event | None:
         """Sends the pending request again for as long as that is the session's advice."""
-        while isinstance(event, (SendAgain, RetryAfter)):
+        while isinstance(event, (SendAgain, float)):
             again = event.request if isinstance(event, SendAgain) else self._repeated(event)
             event = self._carried(again, next(turns, Fate.ARRIVE))
         return event
 
-    def _repeated(self, event: RetryAfter) -> bytes:
-        self._clock.now += event.pause
+    def _repeated(self, pause: float) -> bytes:
+        self._clock.now += pause
         return self.client.repeat()
 
-    def _carried(self, request: bytes, fate: Fate) -> Event:
+    def _carried(self, request: bytes, fate: Fate) -> Event | float | None:
+        """Returns the answer, the pause before the request is sent again, or None if it was given up."""
         answer = Reply(self.server.handle(request).message) if fate in _SERVED else None
         if fate is Fate.ARRIVE_TWICE:
             assert self.server.handle(request).message == (answer.message if answer else b"")
@@ -123,5 +124,5 @@ class Link:
         if answer is None or fate is Fate.UNANSWERED:
             self._clock.now = self.client.retries.deadline
             self.client.give_up()
-            return GivenUp()
+            return None
         return self.client.receive(answer.message, answer.area)

@@ -14,7 +14,7 @@ from typing import Any
 
 from envwire.client._errors.faults import exception
 from envwire.client._errors.losses import ENDS
-from envwire.client._session.events import Answered, Event, GivenUp, Refused, RetryAfter, SendAgain
+from envwire.client._session.events import Answered, Event, Refused, SendAgain
 from envwire.client._session.identity import SessionIdentity
 from envwire.client._session.notices import Notice, read_notices
 from envwire.client._session.operations import Close, Operation, Render, Step, numbered
@@ -235,11 +235,14 @@ class ClientSession:
         self._request = numbered(self._operation, self.sequence)
         return SendAgain(self._request)
 
-    def connection_lost(self, failure: ServerUnavailableError) -> Event:
+    def connection_lost(self, failure: ServerUnavailableError) -> float | None:
         """Processes a connection that broke before the answer arrived, or that could not be made.
 
         Args:
             failure: The error of the connection.
+
+        Returns:
+            Seconds to wait before `repeat` returns what to send on a new connection; None if the request is given up.
         """
         self.state = moved(self.state, Move.CUT)
         if isinstance(self._operation, Close):
@@ -251,8 +254,8 @@ class ClientSession:
             )
         if pause is None or failure.silent:
             self.give_up()
-            return GivenUp()
-        return RetryAfter(pause, self.retries.left)
+            return None
+        return pause
 
     def repeat(self) -> bytes:
         """Returns the pending request, for the driver to send on a new connection."""

@@ -1,4 +1,4 @@
-"""Events that a `ClientSession` returns to its driver: the outcome of a request, or what to do next."""
+"""Events that a `ClientSession` returns to its driver for an answer: the outcome of a request, or what to do next."""
 
 from __future__ import annotations
 
@@ -47,22 +47,4 @@ class SendAgain:
     request: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class RetryAfter:
-    """The connection broke; `ClientSession.repeat` returns what to send on a new one.
-
-    Attributes:
-        pause: Seconds to wait first.
-        left: Seconds for which attempts continue if they keep failing in this way.
-    """
-
-    pause: float
-    left: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class GivenUp:
-    """The request failed: no connection could be made in time."""
-
-
-Event: TypeAlias = Answered | Refused | SendAgain | RetryAfter | GivenUp
+Event: TypeAlias = Answered | Refused | SendAgain

@@ -6,7 +6,6 @@ import logging
 
 from envwire.client._errors.connections import server_gone, server_unreachable
 from envwire.client._session.client_session import ClientSession
-from envwire.client._session.events import RetryAfter
 from envwire.client.errors import InvalidRequestError, ServerUnavailableError
 
 _log = logging.getLogger("envwire.client")
@@ -40,12 +39,12 @@ class Outage:
             else:
                 session.give_up()
             raise failure
-        event = session.connection_lost(failure)
-        if not isinstance(event, RetryAfter):
+        pause = session.connection_lost(failure)
+        if pause is None:
             raise self._given_up(failure)
         if session.retries.lease:
-            self._log_retry(failure, event.left)
-        return event.pause
+            self._log_retry(failure, session.retries.left)
+        return pause
 
     def _log_retry(self, failure: ServerUnavailableError, left: float) -> None:
         """Logs how long attempts continue, from the second failure on: the first retry is immediate."""
