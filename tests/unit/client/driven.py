@@ -41,7 +41,7 @@ def made_session(
     lease: float, timeout: float, clock: Callable[[], float] = time.monotonic
 ) -> ClientSession:
     """Returns a session that is made."""
-    session = ClientSession(envwire_family(), timeout, clock=clock)
+    session = ClientSession(envwire_family(), timeout, label="x", clock=clock)
     session.make_request(pb.MakeRequest())
     made = pb.MakeResponse(session_id="x", secret=b"x")
     made.lease.FromNanoseconds(int(lease * 1e9))
@@ -53,4 +53,4 @@ def driver_over(
     transport: Any, lease: float, timeout: float, clock: Callable[[], float] = time.monotonic
 ) -> BlockingDriver:
     """Returns what drives a session that is made."""
-    return BlockingDriver(made_session(lease, timeout, clock), transport, "x")
+    return BlockingDriver(made_session(lease, timeout, clock), transport)

@@ -41,8 +41,7 @@ class AsyncDriver:
         self.session = made.session
         self.pid = made.pid
         self.blocking = made
-        self._label = made.label
-        self._outcome = Outcome(made.label)
+        self._outcome = Outcome(made.session.label)
         self._loop = asyncio.get_running_loop()
         self._transport = _watched(made, async_transport(made.transport), detector)
 
@@ -61,7 +60,7 @@ class AsyncDriver:
         if session.state is not _READY and session.pending:
             if not session.in_doubt:  # the last call's coroutine, or its loop, was closed
                 session.give_up()
-            await run_async(discarded(session, self._label), self._perform)
+            await run_async(discarded(session), self._perform)
         request = session.next_request(operation)
         try:
             reply = await self._transport.exchange(request, session.timeout, session.header)
@@ -70,13 +69,13 @@ class AsyncDriver:
         ):  # the coroutine is closed, perhaps while another call uses the session
             raise
         except BaseException as failure:
-            event = await run_async(tried_again(session, failure, self._label), self._perform)
+            event = await run_async(tried_again(session, failure), self._perform)
         else:
             event = session.receive(reply.message, reply.area)
             if type(event) is Answered and not event.warnings:
                 return event.result  # type: ignore[no-any-return]
         if type(event) is not Answered:
-            event = await run_async(settled(session, event, self._label), self._perform)
+            event = await run_async(settled(session, event), self._perform)
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
     async def _perform(self, effect: Effect) -> Reply | None:
@@ -97,7 +96,7 @@ class AsyncDriver:
         """
         if not self._loop.is_closed():
             raise InvalidRequestError(
-                f"{self._label} belongs to another event loop; make an environment in each loop"
+                f"{self.session.label} belongs to another event loop; make an environment in each loop"
             )
         self._transport.leave_loop()
         self._loop = asyncio.get_running_loop()

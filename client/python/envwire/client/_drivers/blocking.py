@@ -41,21 +41,18 @@ class BlockingDriver:
     Args:
         session: The session, not made yet.
         transport: The transport to its server.
-        label: Names the session in the log, and as the source of the environment's warnings.
 
     Attributes:
         session: The session.
         pid: Id of the process that made it.
         transport: The transport to its server.
-        label: Names the session.
     """
 
-    def __init__(self, session: ClientSession, transport: Transport, label: str) -> None:
+    def __init__(self, session: ClientSession, transport: Transport) -> None:
         self.session = session
         self.pid = THIS_PROCESS.pid
         self.use(transport)
-        self.label = label
-        self._outcome = Outcome(label)
+        self._outcome = Outcome(session.label)
         self._lock = threading.Lock()
         self._failure: Exception | None = None
         self._reply: Reply | None = None
@@ -108,7 +105,7 @@ class BlockingDriver:
                 if type(event) is Answered and not event.warnings:
                     return event.result  # type: ignore[no-any-return]
             if type(event) is not Answered:
-                event = run(settled(session, event, self.label), self._perform)
+                event = run(settled(session, event), self._perform)
         return self._outcome.of(event)  # type: ignore[no-any-return]
 
     def begin(self, operation: Operation[Any]) -> None:
@@ -144,9 +141,9 @@ class BlockingDriver:
             if reply is not None:
                 event = session.receive(reply.message, reply.area)
                 if type(event) is not Answered:
-                    event = run(settled(session, event, self.label), self._perform)
+                    event = run(settled(session, event), self._perform)
             else:
-                event = run(awaited(session, Take(), self.label), self._perform)
+                event = run(awaited(session, Take()), self._perform)
         return self._outcome.of(event)
 
     def await_reply(self) -> bool:
@@ -169,10 +166,10 @@ class BlockingDriver:
         """Completes a request whose caller was interrupted or gave up (see `discarded`)."""
         if not self.session.in_doubt:
             self.await_reply()
-        run(discarded(self.session, self.label), self._perform)
+        run(discarded(self.session), self._perform)
 
     def _try_again(self, failure: BaseException) -> Event:
-        return run(tried_again(self.session, failure, self.label), self._perform)
+        return run(tried_again(self.session, failure), self._perform)
 
     def _perform(self, effect: Effect) -> Reply | None:
         if isinstance(effect, Send):

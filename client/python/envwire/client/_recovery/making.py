@@ -116,12 +116,15 @@ class SessionMaker:
         transport: Transport,
     ) -> Made:
         moves = self._moves(strategy)
+        timeout, vector = self._servers.options.timeout, request.HasField("vector")
         if moves and self._watch and isinstance(transport, Probeable):
             transport = WatchedTransport(transport, SilenceDetector())
-        session = self._session(strategy)
+        session = ClientSession(
+            self._family, timeout, strategy.recording, self.label, vector=vector
+        )
         if moves:
             session.retries.refused_span = _REFUSED_ELSEWHERE_SECONDS
-        driver = BlockingDriver(session, transport, self.label)
+        driver = BlockingDriver(session, transport)
         try:
             made = Made(target, driver, driver.make(request))
         except BaseException as error:
@@ -136,9 +139,3 @@ class SessionMaker:
         if detector is not None and isinstance(transport, Probeable):
             driver.use(WatchedTransport(transport, detector))
         return made
-
-    def _session(self, strategy: RecoveryStrategy) -> ClientSession:
-        """Returns a session that is not made yet."""
-        timeout = self._servers.options.timeout
-        vector = self._request.HasField("vector")
-        return ClientSession(self._family, timeout, strategy.recording, vector=vector)

@@ -54,10 +54,12 @@ class ClientSession:
         family: Classes to build spaces and errors of.
         timeout: Seconds to wait for an answer; None for slightly longer than the server's step timeout.
         recording: Records the requests that change the environment; None to record nothing.
+        label: Names it in the log, in errors, and as the source of the environment's warnings.
         vector: Whether its steps return batches.
         clock: Monotonic time, in seconds.
 
     Attributes:
+        label: Names it.
         state: Its state.
         timeout: Seconds that a request may take.
         retries: The schedule for sending a request again after its connection broke.
@@ -75,10 +77,12 @@ class ClientSession:
         family: Family,
         timeout: float | None,
         recording: Recording | None = None,
+        label: str = "",
         *,
         vector: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self.label = label
         self.state = State.UNMADE
         self.timeout = timeout or MAKE_SECONDS
         self.sequence: int = 0

@@ -16,12 +16,10 @@ class Outage:
 
     Args:
         session: The session whose request is pending.
-        label: Names the session in the log and in errors.
     """
 
-    def __init__(self, session: ClientSession, label: str) -> None:
+    def __init__(self, session: ClientSession) -> None:
         self._session = session
-        self._label = label
         self._failures = 0
         #: `refused` of the failure that was logged last.
         self._logged: bool | None = None
@@ -54,7 +52,7 @@ class Outage:
             seconds = f"{left:.0f}" if left >= 1.0 else f"{left:.1g}"
             then = "" if self._session.retries.refused_span is None else ", then elsewhere"
             text = f"%s: %s; trying again for up to %s s{then}"
-            _log.warning(text, self._label, failure, seconds)
+            _log.warning(text, self._session.label, failure, seconds)
 
     def _given_up(self, failure: ServerUnavailableError) -> ServerUnavailableError:
         session = self._session
@@ -63,10 +61,10 @@ class Outage:
             return failure
         if failure.refused:
             others = session.retries.refused_span is not None
-            return server_gone(self._label, session.outage, failure, others=others)
-        return server_unreachable(self._label, session.outage, lease, failure)
+            return server_gone(session.label, session.outage, failure, others=others)
+        return server_unreachable(session.label, session.outage, lease, failure)
 
     def over(self) -> None:
         """Logs that the connection was restored."""
         if self._failures:
-            _log.info("%s: goes on after %.1f s", self._label, self._session.outage)
+            _log.info("%s: goes on after %.1f s", self._session.label, self._session.outage)

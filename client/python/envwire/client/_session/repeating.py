@@ -39,36 +39,34 @@ Effect: TypeAlias = Send | Take | Pause
 Repeating: TypeAlias = Generator[Effect, Reply, Event]
 
 
-def settled(session: ClientSession, event: Event, label: str) -> Repeating:
+def settled(session: ClientSession, event: Event) -> Repeating:
     """Sends the pending request again under another number while the server asks for one.
 
     Args:
         session: The session.
         event: The outcome of the request so far.
-        label: Names the session in the log.
     """
     while isinstance(event, SendAgain):
         try:
             reply = yield Send(event.request, session.time_left())
         except BaseException as failure:  # noqa: PERF203 - it is sent again on another connection
-            event = yield from tried_again(session, failure, label)
+            event = yield from tried_again(session, failure)
         else:
             event = session.receive(reply.message, reply.area)
     return event
 
 
-def tried_again(session: ClientSession, failure: BaseException, label: str) -> Repeating:
+def tried_again(session: ClientSession, failure: BaseException) -> Repeating:
     """Sends the pending request again, on new connections, until it is answered or its time is over.
 
     Args:
         session: The session.
         failure: The first failure.
-        label: Names the session in the log.
 
     Raises:
         BaseException: The last failure.
     """
-    outage = Outage(session, label)
+    outage = Outage(session)
     while True:
         pause = outage.pause(failure)
         try:
@@ -81,36 +79,34 @@ def tried_again(session: ClientSession, failure: BaseException, label: str) -> R
             return session.receive(reply.message, reply.area)
 
 
-def awaited(session: ClientSession, effect: Send | Take, label: str) -> Repeating:
+def awaited(session: ClientSession, effect: Send | Take) -> Repeating:
     """Waits for a reply, and repeats the request as needed until it is answered.
 
     Args:
         session: The session.
         effect: The effect that gets the reply.
-        label: Names the session in the log.
     """
     try:
         reply = yield effect
     except BaseException as failure:
-        event = yield from tried_again(session, failure, label)
+        event = yield from tried_again(session, failure)
     else:
         event = session.receive(reply.message, reply.area)
-    return (yield from settled(session, event, label))
+    return (yield from settled(session, event))
 
 
-def discarded(session: ClientSession, label: str) -> Generator[Effect, Reply, None]:
+def discarded(session: ClientSession) -> Generator[Effect, Reply, None]:
     """Completes a request whose caller was interrupted or gave up, and discards the answer.
 
     Args:
         session: The session.
-        label: Names the session in the log.
 
     Raises:
         RemoteError: The answer says that the session has ended, or there is still no answer.
     """
     effect = Send(session.repeat(), session.timeout) if session.in_doubt else Take()
     try:
-        event = yield from awaited(session, effect, label)
+        event = yield from awaited(session, effect)
     except (ServerUnavailableError, RequestTimeoutError):
         raise
     except RemoteError:  # sending it again cannot help
