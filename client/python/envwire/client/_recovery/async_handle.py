@@ -133,13 +133,11 @@ class AsyncSessionHandle(BaseSessionHandle[AsyncDriver]):
 
     async def kill(self, *, close: bool = False) -> None:
         """Frees the connection of the session; if `close`, closes the session first, ignoring errors of the server."""
-        driver = self._release_own()
-        if driver is None:
-            return
         if close:
             with contextlib.suppress(RemoteError):
-                await driver.close()
-        driver.kill()
+                await self.close()
+        elif (driver := self._release_own()) is not None:
+            driver.kill()
 
     async def close(self) -> None:
         """Closes the session; one that is already gone counts as closed.

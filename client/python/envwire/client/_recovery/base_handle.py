@@ -7,45 +7,28 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from envwire.client._drivers import keeper
-from envwire.client._drivers.blocking import BlockingDriver
 from envwire.client._drivers.this_process import THIS_PROCESS
 from envwire.client._errors.losses import not_live
 from envwire.client._recovery.departure import Departures
 from envwire.client._recovery.flows import Ask, Flow, Kill
 from envwire.client._recovery.making import Made, SessionMaker
 from envwire.client._recovery.strategies import RecoveryStrategy
-from envwire.client._session.client_session import ClientSession
 from envwire.client._session.notices import Notice
 from envwire.client._session.operations import Operation
 from envwire.client._session.stats import ConnectionStats
 from envwire.client.errors import RemoteError
 
+if TYPE_CHECKING:
+    from envwire.client._drivers.asyncio_driver import AsyncDriver
+    from envwire.client._drivers.blocking import BlockingDriver
+
 _log = logging.getLogger("envwire.client")
 
-
-class Driver(Protocol):
-    """The driver of a session, blocking or for asyncio."""
-
-    @property
-    def session(self) -> ClientSession:
-        """The session."""
-        ...
-
-    @property
-    def pid(self) -> int:
-        """The process that made the session."""
-        ...
-
-    @property
-    def blocking(self) -> BlockingDriver:
-        """The blocking driver that made the session."""
-        ...
-
-
-D = TypeVar("D", bound=Driver)
+#: The driver of a session, blocking or for asyncio.
+D = TypeVar("D", bound="BlockingDriver | AsyncDriver")
 
 
 class BaseSessionHandle(Generic[D]):

@@ -132,13 +132,11 @@ class SessionHandle(BaseSessionHandle[BlockingDriver]):
 
     def kill(self, *, close: bool = False) -> None:
         """Frees the connection of the session; if `close`, closes the session first, ignoring errors of the server."""
-        driver = self._release_own()
-        if driver is None:
-            return
         if close:
             with contextlib.suppress(RemoteError):
-                driver.close()
-        driver.kill()
+                self.close()
+        elif (driver := self._release_own()) is not None:
+            driver.kill()
 
     def close(self) -> None:
         """Closes the session; one that is already gone counts as closed.
