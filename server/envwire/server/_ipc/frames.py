@@ -11,8 +11,10 @@ mistaken for one of a later session.
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import struct
+from collections import deque
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
@@ -24,11 +26,17 @@ from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 ADMIT = struct.Struct("<Q?")
 #: Control socket message with the descriptors for a copy of the process: a number, which the answer repeats.
 FORK = struct.Struct("<Q")
+#: Beginning of a MAKE frame's message: the slot that the session gets; the MakeRequest follows.
+SLOT = struct.Struct("<I")
+#: Message of a DRAIN frame: when the server stops, in seconds of this machine's monotonic clock.
+STOPS_AT = struct.Struct("<d")
 #: Largest packet to and from the fork server, and largest answer of a process to FORK, in bytes.
 PACKET_BYTES = 4096
 _HEADER = struct.Struct("<IIQB")
 HEADER_BYTES = _HEADER.size
 _RECEIVE_BYTES = 65536
+#: A limit that no frame exceeds.
+_ANY_LENGTH = (1 << 32) - 1
 
 
 class Kind(IntEnum):
@@ -36,11 +44,12 @@ class Kind(IntEnum):
 
     Attributes:
         CLIENT: To the process: a request from the session's client.
-        MAKE: To the process: a new session, its slot and the environment that the operator's lists allow.
+        MAKE: To the process: a new session, its slot on the scoreboard and the environment, which the operator's lists
+            allow.
         COPY: To the process: its environment, forked from another session, becomes this session.
         END: To the process: the session is over.
         ACK: To the process: CLOSED arrived.
-        DRAIN: To the process: the server is about to stop.
+        DRAIN: To the process: the server is about to stop, for the clients on direct channels.
         REPLY: To the front: the answer to CLIENT, MAKE or COPY, exactly one for each, in order.
         CLOSED: To the front: the session is over and its slot is free; sent once per session, even if its Make failed.
         RENDER: To the process: a watcher wants a picture of the environment.
@@ -100,6 +109,11 @@ class FrameReader:
         self._parts: list[bytes] = []
         self._missing = 0
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether the bytes so far end inside a frame."""
+        return bool(self._parts)
+
     def feed(self, data: bytes) -> list[Frame]:
         """Adds received bytes and returns the frames that are complete.
 
@@ -142,7 +156,8 @@ class FrameSocket:
     def __init__(self, sock: socket.socket, message_slots: MessageSlots | None = None) -> None:
         self._socket = sock
         self._message_slots = message_slots
-        self._rest = b""
+        self._reader = FrameReader(_ANY_LENGTH, message_slots)
+        self._received: deque[Frame] = deque()
 
     def send(
         self, kind: Kind, session: int, buffers: Sequence[Buffer] = (), behind: bytes = b""
@@ -164,8 +179,8 @@ class FrameSocket:
 
     @property
     def waiting(self) -> bool:
-        """Whether bytes of the next frame were already read from the socket, which a poll would not report."""
-        return bool(self._rest)
+        """Whether the next frame was already read from the socket, which a poll would not report."""
+        return bool(self._received)
 
     def receive(self) -> Frame | None:
         """Returns the next frame; None when the peer closed the socket between two frames.
@@ -173,29 +188,30 @@ class FrameSocket:
         Raises:
             FrameError: The peer closed the socket inside a frame.
         """
-        data = self._rest or self._socket.recv(_RECEIVE_BYTES)
-        if not data:
-            return None
-        if len(data) < HEADER_BYTES:
-            data += self._receive(HEADER_BYTES - len(data))
-        length, slot, session, kind = _HEADER.unpack_from(data)
-        if slot:
-            self._rest = data[HEADER_BYTES:]
-            return Frame(kind, session, _take(self._message_slots, slot, length))
-        end = HEADER_BYTES + length
-        if len(data) < end:
-            data += self._receive(end - len(data))
-        self._rest = data[end:]
-        return Frame(kind, session, data[HEADER_BYTES:end])
+        while not self._received:
+            if not self._receive_more():
+                return None
+        return self._received.popleft()
 
-    def _receive(self, length: int) -> bytes:
-        buffer = bytearray(length)
-        view, filled = memoryview(buffer), 0
-        while filled < length:
-            received = self._socket.recv_into(view[filled:])
-            if not received:
-                raise FrameError(
-                    f"the connection ended {length - filled} bytes before the end of a frame"
-                )
-            filled += received
-        return bytes(buffer)
+    def _receive_more(self) -> bool:
+        """Waits for bytes and returns whether there were any, or the peer has closed the socket."""
+        if data := self._socket.recv(_RECEIVE_BYTES):
+            self._received += self._reader.feed(data)
+        elif self._reader.incomplete:
+            raise FrameError("the connection ended before the end of a frame")
+        return bool(data)
+
+    def announce_closed(self, session: int, seconds: float) -> None:
+        """Reports that a session is over, and waits for the acknowledgement; other frames are kept for `receive`.
+
+        Args:
+            session: The session's number.
+            seconds: Longest wait.
+        """
+        self.send(Kind.CLOSED, session)
+        self._socket.settimeout(seconds)
+        expected = {Frame(Kind.ACK, session, b""), Frame(Kind.END, session, b"")}
+        with contextlib.suppress(OSError):
+            while expected.isdisjoint(self._received) and self._receive_more():
+                pass
+        self._socket.settimeout(None)

@@ -20,18 +20,12 @@ def send_gathered(sock: socket.socket, buffers: Sequence[Buffer]) -> None:
     """
     if sum(map(len, buffers)) < _JOINED_BELOW:
         sock.sendall(b"".join(buffers))
-        return
-    for first in range(0, len(buffers), _MAX_BUFFERS):
-        part = buffers[first : first + _MAX_BUFFERS]
-        sent = sock.sendmsg(part)
-        for buffer in part:  # a signal may interrupt the call
-            if sent < len(buffer):
-                sock.sendall(memoryview(buffer)[max(sent, 0) :])
-            sent -= len(buffer)
+    else:
+        send_some(sock, buffers)
 
 
 def send_some(sock: socket.socket, buffers: Sequence[Buffer]) -> list[Buffer]:
-    """Sends as much of the buffers as a non-blocking socket takes, and returns the rest.
+    """Sends as much of the buffers as the socket takes, all of them if it blocks, and returns the rest.
 
     Raises:
         OSError: The connection is gone.

@@ -13,10 +13,16 @@ from collections.abc import Callable
 from itertools import count
 from typing import cast
 
-from envwire.server._ipc.frames import Frame, FrameError, FrameReader, Kind, pack_header
+from envwire.server._ipc.frames import (
+    STOPS_AT,
+    Frame,
+    FrameError,
+    FrameReader,
+    Kind,
+    pack_header,
+)
 from envwire.server._ipc.message_slots import MessageSlots
 from envwire.server._ipc.pictures import read_picture
-from envwire.server._ipc.worker_frames import pack_drain
 from envwire.server._processes.session_link import LinkLostError, Listener, SessionLink
 from envwire.wire.envelope import RESPONSES
 
@@ -71,8 +77,12 @@ class Link(asyncio.Protocol):
 
     def tell_draining(self, stops_at: float) -> None:
         """Tells the process that the server is about to stop."""
+        self._notify(Kind.DRAIN, 0, STOPS_AT.pack(stops_at))
+
+    def _notify(self, kind: Kind, number: int, message: bytes = b"") -> None:
+        """Sends a frame that is not answered, unless the process is gone."""
         with contextlib.suppress(LinkLostError):
-            self._write(Kind.DRAIN, 0, pack_drain(stops_at))
+            self._write(kind, number, message)
 
     def _write(self, kind: Kind, number: int, message: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
@@ -80,10 +90,6 @@ class Link(asyncio.Protocol):
         slot = self._message_slots.put([message], len(message))
         header = pack_header(kind, number, len(message), slot)
         self._transport.write(header if slot else header + message)
-
-    def _notify(self, kind: Kind, number: int) -> None:
-        if self._transport is not None and not self._transport.is_closing():
-            self._transport.write(pack_header(kind, number))
 
     def close(self) -> None:
         """Closes the connection, upon which the process exits."""

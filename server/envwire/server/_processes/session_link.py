@@ -8,9 +8,8 @@ from collections.abc import Callable
 from typing import Protocol
 
 from envwire.server._auth.allow_list import MakeOrder
-from envwire.server._ipc.frames import Kind
+from envwire.server._ipc.frames import SLOT, Kind
 from envwire.server._ipc.pictures import Picture
-from envwire.server._ipc.worker_frames import pack_make
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLIENT = Kind.CLIENT
@@ -93,7 +92,7 @@ class SessionLink:
         Raises:
             LinkLostError: The process is gone already.
         """
-        return self._ask(Kind.MAKE, pack_make(self.slot, order.request))
+        return self._ask(Kind.MAKE, SLOT.pack(self.slot) + order.request)
 
     def copy(self) -> asyncio.Future[bytes]:
         """Orders the process to serve the environment that it was forked with.

@@ -15,7 +15,6 @@ from envwire.server._worker.direct.service import DirectService
 from envwire.server._worker.endpoints import WorkerEndpoints, take_endpoints
 from envwire.server._worker.link.making import SessionMaker
 from envwire.server._worker.link.service import LinkService
-from envwire.server._worker.orders import FrontOrders
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.process_setup import die_with, take_output
 from envwire.server._worker.served_session import ServedSession
@@ -45,11 +44,10 @@ class Worker:
         self._config = config
         self._sessions = ProcessSessions(packed=config.sessions_per_process > 1)
         self._waiting = Waiting()
-        orders = FrontOrders(endpoints)
         self._direct = DirectService(
             self._waiting,
             self._sessions,
-            orders,
+            endpoints.frames,
             self._serve_link,
             config,
         )
@@ -57,8 +55,7 @@ class Worker:
             catalogue, self._sessions.warnings, config, origin, endpoints.scoreboard
         )
         self._link = LinkService(
-            endpoints,
-            orders,
+            endpoints.frames,
             self._sessions,
             maker,
             self._direct.channels,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import threading
 from collections.abc import Iterator, Sequence
 from threading import Thread
 from typing import Any
@@ -15,10 +16,17 @@ import envwire.envs
 from envwire.codec import decode_fault, encode_mapping, encode_value, envwire_family
 from envwire.server._front.direct.presence import Presence
 from envwire.server._hosting.libraries import load_catalogue
-from envwire.server._ipc.frames import ADMIT, Frame, FrameSocket, Kind, pack_header
+from envwire.server._ipc.frames import (
+    ADMIT,
+    SLOT,
+    Frame,
+    FrameError,
+    FrameSocket,
+    Kind,
+    pack_header,
+)
 from envwire.server._ipc.message_slots import REPLIES, REQUESTS, MessageSlots
 from envwire.server._ipc.scoreboard import MARKS, make_scoreboard
-from envwire.server._ipc.worker_frames import pack_make
 from envwire.server._worker.endpoints import take_endpoints
 from envwire.server._worker.worker import Worker
 from envwire.server.config import ServerConfig
@@ -70,7 +78,7 @@ class Front:
 
     def order(self, number: int, slot: int, request: pb.MakeRequest) -> pb.InteractResponse:
         """Orders a session to be made and returns the reply."""
-        self.frames.send(Kind.MAKE, number, [pack_make(slot, request.SerializeToString())])
+        self.frames.send(Kind.MAKE, number, [SLOT.pack(slot), request.SerializeToString()])
         return self.hear(number)
 
     def make(self, number: int, slot: int | None = None) -> None:
@@ -270,7 +278,7 @@ def test_a_client_that_leaves_behind_its_close_holds_up_nobody(front: Front) -> 
     client.sendall(framed(close(1)))
     assert front.frames.receive() == closed(0)
     client.close()
-    order = pack_make(0, CARTPOLE.SerializeToString())
+    order = SLOT.pack(0) + CARTPOLE.SerializeToString()
     front.link.sendall(ack(0) + pack_header(Kind.MAKE, PLACES, len(order)) + order)
     assert front.hear(PLACES).HasField("make")
 
@@ -390,7 +398,7 @@ def test_what_waits_behind_a_close_is_not_for_the_slots_next_session(front: Fron
     client.sendall(framed(close(1)))
     assert front.frames.receive() == closed(0)
     late = reset(1).SerializeToString()
-    order = pack_make(0, CARTPOLE.SerializeToString())
+    order = SLOT.pack(0) + CARTPOLE.SerializeToString()
     front.link.sendall(
         pack_header(Kind.CLIENT, 0, len(late))
         + late
@@ -404,6 +412,19 @@ def test_what_waits_behind_a_close_is_not_for_the_slots_next_session(front: Fron
     assert fault(front.hear(0)) == "SESSION_CLOSED"
     assert front.hear(PLACES).HasField("make")
     assert front.hear(PLACES).HasField("reset")
+
+
+@pytest.mark.parametrize("kind", [Kind.REPLY, Kind.CLOSED, Kind.RENDERED])
+def test_a_process_takes_no_frame_that_only_processes_send(
+    front: Front, kind: Kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", raised.append)
+    front.frames.send(kind, 0)
+    assert eventually(lambda: bool(raised))
+    (told,) = raised
+    assert isinstance(told.exc_value, FrameError)
+    assert str(told.exc_value).startswith(f"a frame of kind {int(kind)} ")
 
 
 def test_an_end_is_told_once_and_ends_what_waits(front: Front) -> None:

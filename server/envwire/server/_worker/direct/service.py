@@ -7,11 +7,11 @@ import socket
 import time
 from collections.abc import Callable
 
+from envwire.server._ipc.frames import FrameSocket
 from envwire.server._session.states import State
 from envwire.server._worker.direct.channel import Channel, ChannelError, end_connection
 from envwire.server._worker.direct.channels import Channels
 from envwire.server._worker.direct.shared_memory import share
-from envwire.server._worker.orders import FrontOrders
 from envwire.server._worker.poller import Waiting
 from envwire.server._worker.replies import too_large, with_notice
 from envwire.server._worker.served_session import ServedSession
@@ -21,6 +21,8 @@ from envwire.wire.frames import Packet
 
 #: Bound once: looking up an Enum member takes 900 instructions in Python 3.11.
 _CLOSED = State.CLOSED
+#: Longest wait for the front's acknowledgement of a close, in seconds; it comes at once unless the front is stopped.
+_NOTICE_SECONDS = 2.0
 
 
 class DirectService:
@@ -29,7 +31,7 @@ class DirectService:
     Args:
         waiting: The poller that watches the channels.
         sessions: The sessions of the process.
-        orders: Frames on the link, over which sessions that their clients closed are reported to the front.
+        frames: The link, over which sessions that their clients closed are reported to the front.
         serve_link: Serves frames that arrived during such a report.
         config: The server's settings.
 
@@ -41,12 +43,12 @@ class DirectService:
         self,
         waiting: Waiting,
         sessions: ProcessSessions,
-        orders: FrontOrders,
+        frames: FrameSocket,
         serve_link: Callable[[], None],
         config: ServerConfig,
     ) -> None:
         self._sessions, self._warnings = sessions, sessions.warnings
-        self._orders, self._serve_link = orders, serve_link
+        self._frames, self._serve_link = frames, serve_link
         self._limit, self._shared_memory = config.max_message_bytes, config.shared_memory
         self.channels = Channels(waiting, self._limit, self._serve)
 
@@ -92,9 +94,9 @@ class DirectService:
         """Answers a close once the session's slot is free."""
         self.channels.release(served)
         self._sessions.remove(served)
-        self._orders.announce_closed(served.number)
+        self._frames.announce_closed(served.number, _NOTICE_SECONDS)
         with contextlib.suppress(ChannelError):  # the client may be gone
             channel.send(packet)
         self.channels.linger(channel)
-        if self._orders.waiting:  # arrived during the wait for the ACK
+        if self._frames.waiting:  # arrived during the wait for the ACK
             self._serve_link()

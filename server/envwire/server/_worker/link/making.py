@@ -11,8 +11,8 @@ from functools import partial
 from envwire.codec import FaultError, Reason, encode_warnings
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._hosting.making import describe, make_environment
+from envwire.server._ipc.frames import SLOT, Frame
 from envwire.server._ipc.scoreboard import Scoreboard
-from envwire.server._ipc.worker_frames import CopyFrame, MakeFrame
 from envwire.server._recording.recording import Recording
 from envwire.server._session.recorded import RecordedSession
 from envwire.server._session.session import Session
@@ -55,18 +55,20 @@ class SessionMaker:
         self._scoreboard = scoreboard
         self._packed = config.sessions_per_process > 1  # such a process cannot be forked
 
-    def make(self, frame: MakeFrame) -> Started:
+    def make(self, frame: Frame) -> Started:
         """Makes the environment that the front ordered.
 
         Raises:
             FaultError: The environment cannot be made.
             Exception: The environment's own exception.
         """
-        self._scoreboard.begin(frame.slot)  # other sessions of the process wait for it
+        slot: int = SLOT.unpack_from(frame.message)[0]
+        request = environment_pb2.MakeRequest.FromString(frame.message[SLOT.size :])
+        self._scoreboard.begin(slot)  # other sessions of the process wait for it
         try:
-            return self._started(frame.session, frame.slot, partial(self._make, frame))
+            return self._started(frame.session, slot, partial(self._make, request))
         except BaseException:
-            self._scoreboard.clear(frame.slot)
+            self._scoreboard.clear(slot)
             raise
 
     def _started(
@@ -83,9 +85,8 @@ class SessionMaker:
             session.count_episodes()
         return ServedSession(number, row, session, log), reply
 
-    def _make(self, frame: MakeFrame) -> tuple[Session, WarningLog]:
+    def _make(self, request: environment_pb2.MakeRequest) -> tuple[Session, WarningLog]:
         log = self._warnings.log = WarningLog()
-        request = environment_pb2.MakeRequest.FromString(frame.request)
         env, family = make_environment(self._catalogue, request)
         access = self._catalogue.attribute_access
         kind = RecordedSession if self._config.record else Session
@@ -96,7 +97,7 @@ class SessionMaker:
             session.recording = Recording(self._config, request, versions)
         return session, log
 
-    def copy(self, frame: CopyFrame) -> Started:
+    def copy(self, frame: Frame) -> Started:
         """Takes over the session that this process was forked with.
 
         Raises:

@@ -9,32 +9,27 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 from envwire.codec import FaultError, fault_from_exception
 from envwire.codec.fastpath.inlining import pieces
 from envwire.server._ipc.allocation import keep_freed_memory
 from envwire.server._ipc.fault_replies import fault_reply
-from envwire.server._ipc.frames import Kind, pack_header
+from envwire.server._ipc.frames import (
+    STOPS_AT,
+    Frame,
+    FrameError,
+    FrameSocket,
+    Kind,
+    pack_header,
+)
 from envwire.server._ipc.gathering import Buffer
 from envwire.server._ipc.message_slots import MIN_SLOT_BYTES
-from envwire.server._ipc.worker_frames import (
-    AckFrame,
-    ClientFrame,
-    CopyFrame,
-    DrainFrame,
-    EndFrame,
-    MakeFrame,
-    RenderFrame,
-    WorkerFrame,
-)
 from envwire.server._session.states import State
 from envwire.server._session.warning_log import WarningLog
 from envwire.server._worker.direct.channels import Channels
-from envwire.server._worker.endpoints import WorkerEndpoints
 from envwire.server._worker.link.camera import take_picture
 from envwire.server._worker.link.making import SessionMaker, Started
-from envwire.server._worker.orders import FrontOrders
 from envwire.server._worker.replies import too_large
 from envwire.server._worker.served_session import GONE, ServedSession
 from envwire.server._worker.sessions import ProcessSessions
@@ -47,8 +42,7 @@ class LinkService:
     """Serves the front.
 
     Args:
-        endpoints: The process's connections to the front.
-        orders: The frames on the link.
+        frames: The frames on the link.
         sessions: The sessions of the process.
         maker: Makes them.
         channels: Their direct channels.
@@ -57,42 +51,45 @@ class LinkService:
 
     def __init__(
         self,
-        endpoints: WorkerEndpoints,
-        orders: FrontOrders,
+        frames: FrameSocket,
         sessions: ProcessSessions,
         maker: SessionMaker,
         channels: Channels,
         limit: int,
     ) -> None:
-        self._frames = endpoints.frames
-        self._orders = orders
+        self._frames = frames
         self._sessions, self._warnings = sessions, sessions.warnings
         self._served = sessions.by_number
-        self._maker = maker
         self._channels = channels
         self._limit = limit
-        self._serve_frame: dict[type[WorkerFrame], Callable[[Any], None]] = {
-            ClientFrame: self._serve_client,
-            MakeFrame: self._make,
-            CopyFrame: self._make_copy,
-            EndFrame: self._end,
-            AckFrame: lambda _: None,
-            DrainFrame: self._drain,
-            RenderFrame: self._render,
+        self._serve_kind: dict[int, Callable[[Frame], None]] = {
+            Kind.CLIENT: self._serve_client,
+            Kind.MAKE: partial(self._make, maker.make),
+            Kind.COPY: partial(self._make, maker.copy),
+            Kind.END: self._end,
+            Kind.ACK: lambda _: None,
+            Kind.DRAIN: self._drain,
+            Kind.RENDER: self._render,
         }
 
     def serve(self) -> None:
-        """Serves the frames that have arrived."""
+        """Serves the frames that have arrived.
+
+        Raises:
+            FrameError: The front does not send such frames.
+        """
         while True:
-            frame = self._orders.next()
+            frame = self._frames.receive()
             if frame is None:
                 self._sessions.over = True
+            elif serve := self._serve_kind.get(frame.kind):
+                serve(frame)
             else:
-                self._serve_frame[type(frame)](frame)
-            if self._sessions.over or not self._orders.waiting:
+                raise FrameError(f"a frame of kind {frame.kind} is none of the front's")
+            if self._sessions.over or not self._frames.waiting:
                 return
 
-    def _serve_client(self, frame: ClientFrame) -> None:
+    def _serve_client(self, frame: Frame) -> None:
         served = self._served.get(frame.session)
         if served is None:
             self._frames.send(Kind.REPLY, frame.session, [GONE])
@@ -121,16 +118,11 @@ class LinkService:
         served.large = length >= MIN_SLOT_BYTES
         return reply if length <= self._limit else [too_large(length, self._limit)]
 
-    def _make(self, frame: MakeFrame) -> None:
-        self._serve_make(frame.session, lambda: self._maker.make(frame))
-
-    def _make_copy(self, frame: CopyFrame) -> None:
-        self._serve_make(frame.session, lambda: self._maker.copy(frame))
-
-    def _serve_make(self, number: int, start: Callable[[], Started]) -> None:
+    def _make(self, start: Callable[[Frame], Started], frame: Frame) -> None:
         """Starts a session and answers the front's Make, with an error if it fails."""
+        number = frame.session
         try:
-            served, reply = start()
+            served, reply = start(frame)
         except FaultError as fault:
             self._refuse_make(number, fault)
         except Exception as error:
@@ -148,7 +140,7 @@ class LinkService:
         self._frames.send(Kind.REPLY, number, [reply], pack_header(Kind.CLOSED, number))
         self._sessions.over = not self._sessions.packed
 
-    def _end(self, frame: EndFrame) -> None:
+    def _end(self, frame: Frame) -> None:
         """Closes the environment of a session that the front ended."""
         served = self._served.get(frame.session)
         if served is None:  # its client has just closed it; the front will read that
@@ -158,10 +150,10 @@ class LinkService:
         self._sessions.end(served)
         self._frames.send(Kind.CLOSED, served.number)
 
-    def _drain(self, frame: DrainFrame) -> None:
-        self._sessions.stops_at = frame.stops_at
+    def _drain(self, frame: Frame) -> None:
+        (self._sessions.stops_at,) = STOPS_AT.unpack(frame.message)
 
-    def _render(self, frame: RenderFrame) -> None:
+    def _render(self, frame: Frame) -> None:
         """Takes a picture for a watcher. It has no request number, and its warnings are dropped."""
         served = self._served.get(frame.session)
         if served is None:  # it is over; the front will read that
