@@ -24,8 +24,8 @@ from envwire.server._ipc.message_slots import MessageSlots, MessageSlotsError
 
 #: Control socket message with a connection: the session's number, and whether its client uses shared memory.
 ADMIT = struct.Struct("<Q?")
-#: Control socket message with the descriptors for a copy of the process: a number, which the answer repeats.
-FORK = struct.Struct("<Q")
+#: Control socket message that requests a copy of the process, with a socket for the answer and the copy's descriptors.
+FORK = b"fork"
 #: Beginning of a MAKE frame's message: the slot that the session gets; the MakeRequest follows.
 SLOT = struct.Struct("<I")
 #: Message of a DRAIN frame: when the server stops, in seconds of this machine's monotonic clock.

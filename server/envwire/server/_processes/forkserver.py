@@ -15,7 +15,7 @@ from itertools import count
 from envwire.server._ipc.frames import PACKET_BYTES
 from envwire.server._ipc.orphans import inherited, spared
 from envwire.server._processes.adopted import Adopted
-from envwire.server._processes.forks import ForkError, ForkserverLostError, OnExit, PendingForks
+from envwire.server._processes.forks import ForkError, ForkserverLostError, OnExit, PendingFork
 from envwire.server._processes.forkserver_start import (
     Loaded,
     introduce,
@@ -51,7 +51,7 @@ class ForkserverLink:
         self._control: socket.socket | None = None
         self._lifeline: tuple[int, int] | None = None
         self._stopped = False
-        self._forks = PendingForks()
+        self._forks: dict[int, PendingFork] = {}
         self._numbers = count(1)
         self._on_exit: dict[int, OnExit] = {}
         self._turn = asyncio.Lock()
@@ -162,7 +162,8 @@ class ForkserverLink:
             raise ForkserverLostError("the fork server is gone") from error
         # The timer runs even if the caller stops waiting earlier.
         overdue = asyncio.get_running_loop().call_later(_FORK_SECONDS, self._give_up)
-        return await self._forks.add(number, on_exit, overdue)
+        fork = self._forks[number] = PendingFork(on_exit, overdue)
+        return await fork.pid
 
     def _give_up(self) -> None:
         """Kills a fork server that does not answer because it was stopped or hangs in the kernel."""
@@ -211,17 +212,19 @@ class ForkserverLink:
             if on_exit := self._on_exit.pop(message["exited"], None):
                 on_exit(message["status"])
         elif "failed" in message:
-            self._forks.fail(message["failed"], ForkError(f"cannot fork: {message['error']}"))
+            self._forks.pop(message["failed"]).settle(ForkError(f"cannot fork: {message['error']}"))
         else:
-            pid = message["pid"]
-            self._on_exit[pid] = self._forks.forked(message["forked"], pid)
+            fork, pid = self._forks.pop(message["forked"]), message["pid"]
+            self._on_exit[pid] = fork.on_exit
+            fork.settle(pid)
 
     def _lose(self) -> None:
         if self._control is not None:
             asyncio.get_running_loop().remove_reader(self._control)
             self._control.close()
             self._control = None
-        self._forks.fail_all()
+        while self._forks:
+            self._forks.popitem()[1].settle(ForkserverLostError("the fork server is gone"))
         if self._process is not None:
             process, self._process = self._process, None
             self._burial = asyncio.ensure_future(self._bury(process))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections import deque
 
 from envwire.server._processes.output_log import OutputLog
 
 _CHUNK_BYTES = 65536
+_KEPT_BYTES = 4096
 _PAUSE_SECONDS = 0.05
 
 
@@ -19,15 +19,12 @@ class OutputTail:
 
     Args:
         descriptor: Read end of the pipe; closed at end of file or by `close`.
-        keep: How many bytes to keep.
     """
 
-    def __init__(self, descriptor: int, keep: int = 4096) -> None:
+    def __init__(self, descriptor: int) -> None:
         self._log: OutputLog | None = None
         self._descriptor = descriptor
-        self._kept: deque[bytes] = deque()
-        self._size = 0
-        self._keep = keep
+        self._kept = b""
         self._loop = asyncio.get_running_loop()
         self._paused: asyncio.TimerHandle | None = None
         os.set_blocking(descriptor, False)
@@ -36,12 +33,12 @@ class OutputTail:
     def follow(self, log: OutputLog) -> None:
         """Also passes all output to the operator's log, including earlier output that was kept."""
         self._log = log
-        log.write(b"".join(self._kept))
+        log.write(self._kept)
 
     def text(self) -> str:
         """Returns the tail of the output, including what is still in the pipe."""
         self._read()
-        return b"".join(self._kept)[-self._keep :].decode("utf-8", "replace")
+        return self._kept.decode("utf-8", "replace")
 
     def drain(self) -> None:
         """Reads the rest once the process has ended, then stops, since its children may hold the pipe open."""
@@ -72,21 +69,13 @@ class OutputTail:
             return
         if self._log is not None:
             self._log.write(chunk)
-        self._append(chunk[-self._keep :])
+        self._kept = (self._kept + chunk)[-_KEPT_BYTES:]
         self._pause()
-
-    def _append(self, chunk: bytes) -> None:
-        self._kept.append(chunk)
-        self._size += len(chunk)
-        while self._size - len(self._kept[0]) >= self._keep:
-            self._size -= len(self._kept.popleft())
 
     def _pause(self) -> None:
         self._loop.remove_reader(self._descriptor)
         if self._paused is not None:
             self._paused.cancel()
-        self._paused = self._loop.call_later(_PAUSE_SECONDS, self._resume)
-
-    def _resume(self) -> None:
-        if self._descriptor >= 0:
-            self._loop.add_reader(self._descriptor, self._read)
+        self._paused = self._loop.call_later(
+            _PAUSE_SECONDS, self._loop.add_reader, self._descriptor, self._read
+        )

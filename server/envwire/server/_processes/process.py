@@ -67,9 +67,7 @@ class Process:
         self._lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._free_slots = set(range(slots))
         self._ending = False
-        self._forks = 0
         self._forking = asyncio.Lock()
-        self._copy: asyncio.Future[dict[str, Any]] | None = None
         self._sessions: set[SessionLink] = set()
         self._link = Link(
             limit, self._message_slots, self._on_lost, self._free_slots.add, self._on_misbehaved
@@ -132,14 +130,9 @@ class Process:
             ForkError: The process is gone or does not answer.
         """
         async with self._forking:
-            self._forks += 1
             with forkserver.copying():
                 try:
-                    packet = FORK.pack(self._forks)
-                    socket.send_fds(
-                        self._control_socket, [packet], [*descriptors, forkserver.lifeline]
-                    )
-                    pid = await asyncio.wait_for(self._copied(self._forks), FORK_SECONDS)
+                    pid = await self._copied([*descriptors, forkserver.lifeline])
                 except (OSError, asyncio.TimeoutError) as error:
                     raise ForkError(
                         f"the environment's process does not fork: {error!r}"
@@ -147,14 +140,19 @@ class Process:
                 forkserver.adopt(pid, on_exit)
         return pid
 
-    async def _copied(self, number: int) -> int:
-        """Waits for the answer to a request for a copy and returns the copy's pid."""
-        self._copy = asyncio.get_running_loop().create_future()
-        asyncio.get_running_loop().add_reader(self._control_socket, self._hear_of_copy, number)
-        try:
-            answer = await self._copy
-        finally:
-            self._stop_hearing()
+    async def _copied(self, descriptors: Sequence[int]) -> int:
+        """Requests a copy and returns its pid. The answer comes on a socket that closes if the process dies."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            ours.setblocking(False)
+            with theirs:
+                to_send = [theirs.fileno(), *descriptors]
+                socket.send_fds(self._control_socket, [FORK], to_send)
+            received = asyncio.get_running_loop().sock_recv(ours, PACKET_BYTES)
+            raw = await asyncio.wait_for(received, FORK_SECONDS)
+        if not raw:
+            raise ForkError("the environment's process is gone, or can open no more files")
+        answer = json.loads(raw)
         if "failed" in answer:
             raise FaultError(
                 Reason.UNSUPPORTED,
@@ -162,30 +160,6 @@ class Process:
                 "copy by itself",
             )
         return int(answer["pid"])
-
-    def _hear_of_copy(self, number: int) -> None:
-        try:
-            raw = self._control_socket.recv(PACKET_BYTES)
-        except BlockingIOError:
-            return
-        except OSError:
-            raw = b""
-        if not raw:
-            self._stop_hearing()
-            return
-        answer = json.loads(raw)
-        # This may be the late answer to an earlier request that timed out.
-        if answer["fork"] == number and self._copy is not None and not self._copy.done():
-            self._copy.set_result(answer)
-
-    def _stop_hearing(self) -> None:
-        """Stops waiting for a copy; the event loop must stop watching a descriptor before it is closed."""
-        copy, self._copy = self._copy, None
-        if copy is None:
-            return
-        asyncio.get_running_loop().remove_reader(self._control_socket)
-        if not copy.done():
-            copy.set_exception(ForkError("the environment's process is gone"))
 
     @property
     def free(self) -> bool:
@@ -288,7 +262,6 @@ class Process:
         self.kill()
 
     def _on_lost(self) -> None:
-        self._stop_hearing()
         self._control_socket.close()
         self._message_slots.close()
         self.scoreboard.close()

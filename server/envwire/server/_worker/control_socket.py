@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -10,8 +11,8 @@ from collections.abc import Callable, Sequence
 from envwire.server._ipc.frames import ADMIT, FORK
 from envwire.server._worker.forking import fork_apart, obstacle
 
-#: Link, output, control socket, scoreboard and lifeline of a copy.
-_COPY_DESCRIPTORS = 5
+#: Socket for the answer, then link, output, control socket, scoreboard and lifeline of the copy.
+_COPY_DESCRIPTORS = 6
 
 
 class Copied(BaseException):
@@ -55,30 +56,31 @@ class ControlSocket:
         packet, descriptors, _, _ = socket.recv_fds(self._socket, ADMIT.size, _COPY_DESCRIPTORS)
         if not packet:  # the front is gone, which the link reports as well
             self.closed = True
-        elif len(packet) == FORK.size:
-            self._fork(FORK.unpack(packet)[0], descriptors)
+        elif packet == FORK and descriptors:
+            self._fork(socket.socket(fileno=descriptors[0]), descriptors[1:])
         elif descriptors:  # no descriptor: too many open files here; the client retries
             number, shares = ADMIT.unpack(packet)
             self._admit(number, shares, socket.socket(fileno=descriptors[0]))
 
-    def _fork(self, number: int, descriptors: Sequence[int]) -> None:
+    def _fork(self, answers: socket.socket, descriptors: Sequence[int]) -> None:
         """Forks this process for another session, and reports the result to the front."""
-        answer: dict[str, int | str] = {"fork": number}
-        try:
-            why = self._obstacle(descriptors)
-            pid = 0 if why else fork_apart()
-            if not why and pid == 0:
-                raise Copied(descriptors)
-            answer |= {"failed": why} if why else {"pid": pid}
-        except OSError as error:
-            answer["failed"] = str(error)
-        for descriptor in descriptors:
-            os.close(descriptor)
-        self._socket.send(json.dumps(answer).encode())
+        with answers:
+            try:
+                why = self._obstacle(descriptors)
+                pid = 0 if why else fork_apart()
+                if not why and pid == 0:
+                    raise Copied(descriptors)
+                answer = {"failed": why} if why else {"pid": pid}
+            except OSError as error:
+                answer = {"failed": str(error)}
+            for descriptor in descriptors:
+                os.close(descriptor)
+            with contextlib.suppress(OSError):  # the front no longer waits
+                answers.sendall(json.dumps(answer).encode())
 
     def _obstacle(self, descriptors: Sequence[int]) -> str:
         """Returns why this process cannot be copied; "" if it can."""
         why = "several sessions share the process" if self._packed else obstacle()
-        if not why and len(descriptors) < _COPY_DESCRIPTORS:
+        if not why and len(descriptors) + 1 < _COPY_DESCRIPTORS:
             why = "too many files are open in the environment's process"
         return why
