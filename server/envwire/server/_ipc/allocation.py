@@ -23,22 +23,21 @@ _BURST_BYTES = 24 * _MEGABYTE
 @cache
 def keep_freed_memory() -> None:
     """Sets this process's malloc options, once; does nothing if the C library does not have them."""
+    _set_option(_MMAP_THRESHOLD, _MAP_ABOVE)
+    _set_option(_TRIM_THRESHOLD, _TRIM_ABOVE)
+
+
+def _set_option(option: int, value: int) -> None:
     adjust = getattr(ctypes.CDLL(None), "mallopt", None)
     if adjust is not None:
-        adjust(_MMAP_THRESHOLD, _MAP_ABOVE)
-        adjust(_TRIM_THRESHOLD, _TRIM_ABOVE)
+        adjust(option, value)
 
 
 class _Usage(ctypes.Structure):
     """The C library's struct mallinfo2."""
 
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in (
-            *("arena", "ordblks", "smblks", "hblks", "hblkhd"),
-            *("usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"),
-        )
-    ]
+    _names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in _names.split()]
 
 
 def use_one_heap() -> None:
@@ -46,9 +45,7 @@ def use_one_heap() -> None:
 
     Otherwise each of gRPC's threads gets its own heap, which keeps its free memory: only the first can be trimmed.
     """
-    adjust = getattr(ctypes.CDLL(None), "mallopt", None)
-    if adjust is not None:
-        adjust(_ARENA_MAX, 1)
+    _set_option(_ARENA_MAX, 1)
 
 
 class Heap:

@@ -70,6 +70,28 @@ def _found() -> Iterator[int]:
                 yield int(entry)
 
 
+def reap(which: int, pid: int) -> tuple[int, int] | None:
+    """Reaps a child that has ended, whose process group it kills first; None if there is none.
+
+    Args:
+        which: `os.P_PID`, or `os.P_ALL` for any child.
+        pid: Its process id.
+
+    Returns:
+        Its process id, and its exit status, negative for the signal that killed it.
+    """
+    try:
+        ended = os.waitid(which, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    if ended is None:
+        return None
+    # Its pid is not reused until it is reaped, so its process group can be killed safely now.
+    kill([ended.si_pid])
+    _, status = os.waitpid(ended.si_pid, 0)
+    return ended.si_pid, os.waitstatus_to_exitcode(status)
+
+
 def kill(pids: Collection[int]) -> None:
     """Kills processes and the process groups that they lead; a process that is gone counts as killed."""
     for pid in pids:

@@ -6,11 +6,10 @@ They keep running. The front learns how they end and kills what they leave behin
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 from collections.abc import Callable, Mapping
 
-from envwire.server._ipc.orphans import inherited, kill
+from envwire.server._ipc.orphans import inherited, kill, reap
 
 #: Seconds between two checks. A check takes 0.2 ms, and there are none until a fork server is lost.
 _POLL_SECONDS = 0.1
@@ -46,18 +45,10 @@ class Adopted:
         if not self.copying:
             kill(found - self._on_exit.keys())
         for pid in found:
-            self._reap(pid)
+            reaped = reap(os.P_PID, pid)
+            if reaped and (on_exit := self._on_exit.pop(pid, None)):
+                on_exit(reaped[1])
         # If the front is not their parent, their exit status is lost.
         self._on_exit = {pid: told for pid, told in self._on_exit.items() if pid in found}
         loop = asyncio.get_running_loop()
         self._next = loop.call_later(_POLL_SECONDS, self._check) if found else None
-
-    def _reap(self, pid: int) -> None:
-        with contextlib.suppress(ChildProcessError):
-            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
-                return
-            # Its pid is not reused until it is reaped, so its process group can be killed safely now.
-            kill([pid])
-            _, status = os.waitpid(pid, 0)
-            if on_exit := self._on_exit.pop(pid, None):
-                on_exit(os.waitstatus_to_exitcode(status))

@@ -241,14 +241,16 @@ class Process:
 
     def _describe(self) -> str:
         """Returns a label for the operator's log: the process's sessions, or the former ones for its last output."""
-        labels = sorted(session.label for session in self._sessions)
+        labels = sorted(session.listener.label for session in self._sessions)
         self._label = ", ".join(labels) or self._label
         return self._label
 
     def _describe_fields(self) -> dict[str, Any]:
         """Returns the same as fields for a JSON log."""
         if self._sessions:
-            fields = sorted((one.log_fields for one in self._sessions), key=itemgetter("session"))
+            fields = sorted(
+                (one.listener.log_fields for one in self._sessions), key=itemgetter("session")
+            )
             self._log_fields = of_sessions(fields)
         return {**self._log_fields, "process": self.pid}
 

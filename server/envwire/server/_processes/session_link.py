@@ -64,26 +64,16 @@ class SessionLink:
     ) -> None:
         self.number = number
         self.slot = slot
-        self._listener = listener
+        self.listener = listener
         self._write = write
         self._pending: deque[asyncio.Future[bytes]] = deque()
         self._rendering: asyncio.Future[Picture] | None = None
         self.over = False
         self.closed = False
 
-    @property
-    def label(self) -> str:
-        """Names the session in the operator's log."""
-        return self._listener.label
-
-    @property
-    def log_fields(self) -> dict[str, str]:
-        """Names the session in a log of JSON objects."""
-        return self._listener.log_fields
-
     def pass_to(self, listener: Listener) -> SessionLink:
         """Sends further events to another listener; returns itself."""
-        self._listener = listener
+        self.listener = listener
         return self
 
     def make(self, order: MakeOrder) -> asyncio.Future[bytes]:
@@ -134,14 +124,13 @@ class SessionLink:
     def end(self) -> None:
         """Ends the session on this side: pending requests fail, and later replies are ignored."""
         self.over = True
-        for future in self._pending:
-            if not future.done():
-                future.set_exception(LinkLostError())
-        self._fail_rendering()
+        self._fail_pending()
 
-    def _fail_rendering(self) -> None:
-        if self._rendering is not None and not self._rendering.done():
-            self._rendering.set_exception(LinkLostError())
+    def _fail_pending(self) -> None:
+        """Fails the callers that wait; the replies to an ended session are still counted."""
+        for future in (*self._pending, self._rendering):
+            if future is not None and not future.done():
+                future.set_exception(LinkLostError())
 
     @property
     def retired(self) -> bool:
@@ -156,7 +145,7 @@ class SessionLink:
         if not future.done():
             future.set_result(message)
         if not self.over:
-            self._listener.on_reply()
+            self.listener.on_reply()
         return True
 
     def on_rendered(self, picture: Picture) -> bool:
@@ -170,15 +159,11 @@ class SessionLink:
         """Handles CLOSED from the process; returns False if the session was already over there."""
         news, self.closed = not self.closed, True
         if not self.over:
-            self._listener.on_closed()
+            self.listener.on_closed()
         return news
 
     def on_lost(self) -> None:
         """Handles the loss of the process."""
-        self._fail_rendering()
-        while self._pending:
-            future = self._pending.popleft()
-            if not future.done():
-                future.set_exception(LinkLostError())
+        self._fail_pending()
         if not self.over:
-            self._listener.on_lost()
+            self.listener.on_lost()

@@ -67,6 +67,7 @@ class Session:
 
     Attributes:
         state: Its state in the table of `states`.
+        warnings: Warnings of its environment.
         stepping: Nanoseconds spent in the environment's steps.
         steps: Number of its steps; a step of a vector environment counts once per member.
         counts: Receives counts of episodes, repeats and replays.
@@ -86,7 +87,7 @@ class Session:
         self._max_chunk_bytes = max_message_bytes - max_message_bytes // 16
         self.state = State.READY
         self._hosted = HostedEnv(env, family, attribute_access)
-        self._warnings = warning_log or WarningLog()
+        self.warnings = warning_log or WarningLog()
         self.stepping = self.steps = 0
         self.counts: Counts = NotCounted()
         self._notes: StepNotes | None = None
@@ -232,7 +233,7 @@ class Session:
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         result = self._take(action)
-        plain = not mirror and not self._warnings.given and not self._member_resets
+        plain = not mirror and not self.warnings.given and not self._member_resets
         if plain and type(result[4]) is dict:
             event = step_event(self._hosted, result)
             try:
@@ -283,7 +284,7 @@ class Session:
     ) -> Packet:
         if event is not None:
             self.state = TRANSITIONS[self.state, event]
-        if given := self._warnings.take():
+        if given := self.warnings.take():
             encode_warnings(given, getattr(reply, reply.WhichOneof("response") or "").warnings)
         return Packet(reply.SerializeToString(), attachments)
 

@@ -29,7 +29,13 @@ import numpy as np
 
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._ipc.frames import PACKET_BYTES
-from envwire.server._ipc.orphans import children, inherit_orphans, kill, mark_descendants
+from envwire.server._ipc.orphans import (
+    children,
+    inherit_orphans,
+    kill,
+    mark_descendants,
+    reap,
+)
 from envwire.server._worker.confining.confinement import confine
 from envwire.server._worker.confining.control_groups import ControlGroups, enter
 from envwire.server._worker.confining.rlimits import contain
@@ -121,19 +127,11 @@ class Forkserver:
         self._tell({"forked": number, "pid": pid})
 
     def _reap(self) -> None:
-        while True:
-            try:
-                ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            except ChildProcessError:
-                return
-            if ended is None:
-                return
-            # Its pid is not reused until it is reaped, so its process group can be killed safely now.
-            kill([ended.si_pid])
-            _, status = os.waitpid(ended.si_pid, 0)
-            self._sessions.discard(ended.si_pid)
-            self._groups.end(ended.si_pid)
-            self._tell({"exited": ended.si_pid, "status": os.waitstatus_to_exitcode(status)})
+        while reaped := reap(os.P_ALL, 0):
+            pid, status = reaped
+            self._sessions.discard(pid)
+            self._groups.end(pid)
+            self._tell({"exited": pid, "status": status})
 
     def _kill_orphans(self) -> bool:
         """Kills orphans that sessions left behind; returns False if packets from the front must be read first.

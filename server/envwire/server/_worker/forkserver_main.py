@@ -28,11 +28,10 @@ def _load(config: ServerConfig, answer: BinaryIO) -> Catalogue | None:
             version=VERSION,
             attribute_access=AttributeAccess.of(config),
         )
-    except (BrokenModuleError, LookupError) as error:
-        answer.write(json.dumps({"error": str(error)}).encode() + b"\n")
-        return None
     except Exception as error:
-        answer.write(json.dumps({"error": f"{type(error).__name__}: {error}"}).encode() + b"\n")
+        told = isinstance(error, BrokenModuleError | LookupError)
+        text = str(error) if told else f"{type(error).__name__}: {error}"
+        answer.write(json.dumps({"error": text}).encode() + b"\n")
         return None
     preload(catalogue)
     pin_sources()

@@ -8,7 +8,6 @@ from envwire.codec import FaultError, Reason
 from envwire.server._ipc.fault_replies import fault_reply
 from envwire.server._ipc.scoreboard import Row
 from envwire.server._session.session import Session
-from envwire.server._session.warning_log import WarningLog
 
 
 @dataclass(eq=False)
@@ -19,14 +18,12 @@ class ServedSession:
         number: Its number on the link, never reused in this process.
         row: Its row on the scoreboard.
         session: The session.
-        warnings: Warnings of its environment.
         large: Whether its last reply on the link was large.
     """
 
     number: int
     row: Row
     session: Session
-    warnings: WarningLog
     large: bool = False
 
 

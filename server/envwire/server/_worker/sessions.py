@@ -41,7 +41,7 @@ class ProcessSessions:
 
     def end(self, served: ServedSession) -> None:
         """Closes an environment that its client did not close; errors go to the log."""
-        self.warnings.log = served.warnings
+        self.warnings.log = served.session.warnings
         try:
             served.session.end()
         except Exception:

@@ -70,8 +70,8 @@ class DirectService:
         )
 
     def _serve(self, served: ServedSession, channel: Channel, raw: bytes) -> None:
-        session, self._warnings.log = served.session, served.warnings
-        row = served.row
+        session, row = served.session, served.row
+        self._warnings.log = session.warnings
         row.begin()
         packet = session.handle(raw, True)
         if packet.size > self._limit:

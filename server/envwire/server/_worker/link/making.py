@@ -71,21 +71,19 @@ class SessionMaker:
             self._scoreboard.clear(slot)
             raise
 
-    def _started(
-        self, number: int, slot: int, start: Callable[[], tuple[Session, WarningLog]]
-    ) -> Started:
+    def _started(self, number: int, slot: int, start: Callable[[], Session]) -> Started:
         """Starts a session in its own scoreboard row, and records the durations there."""
         begun = time.monotonic_ns()
-        session, log = start()
+        session = start()
         made = time.monotonic_ns()
-        reply = self._describe(session, log)
+        reply = self._describe(session)
         row = self._scoreboard.row(slot, made - begun, time.monotonic_ns() - made)
         session.counts = row
         if self._config.episodes_counted:
             session.count_episodes()
-        return ServedSession(number, row, session, log), reply
+        return ServedSession(number, row, session), reply
 
-    def _make(self, request: environment_pb2.MakeRequest) -> tuple[Session, WarningLog]:
+    def _make(self, request: environment_pb2.MakeRequest) -> Session:
         log = self._warnings.log = WarningLog()
         env, family = make_environment(self._catalogue, request)
         access = self._catalogue.attribute_access
@@ -95,7 +93,7 @@ class SessionMaker:
         if isinstance(session, RecordedSession):
             versions = {library.name: library.version for library in self._catalogue.libraries}
             session.recording = Recording(self._config, request, versions)
-        return session, log
+        return session
 
     def copy(self, frame: Frame) -> Started:
         """Takes over the session that this process was forked with.
@@ -106,16 +104,16 @@ class SessionMaker:
         origin = self._origin
         if origin is None:
             raise FaultError(Reason.UNSUPPORTED, "this process was not forked with a session")
-        self._warnings.log = origin.warnings
-        return self._started(frame.session, 0, lambda: (origin.session, origin.warnings))
+        self._warnings.log = origin.session.warnings
+        return self._started(frame.session, 0, lambda: origin.session)
 
-    def _describe(self, session: Session, log: WarningLog) -> bytes:
+    def _describe(self, session: Session) -> bytes:
         reply = environment_pb2.InteractResponse()
         reply.make.CopyFrom(describe(session.hosted.env, session.hosted.family))
         reply.make.capabilities.extend(session.capabilities)
         if not self._packed and not obstacle():
             reply.make.capabilities.append("fork")
-        encode_warnings(log.take(), reply.make.warnings)
+        encode_warnings(session.warnings.take(), reply.make.warnings)
         if isinstance(session, RecordedSession):
             session.begin_recording(reply.make)
         return reply.SerializeToString()

@@ -96,7 +96,8 @@ class LinkService:
             return
         if len(frame.message) >= MIN_SLOT_BYTES:
             keep_freed_memory()
-        session, self._warnings.log = served.session, served.warnings
+        session = served.session
+        self._warnings.log = session.warnings
         self._channels.keep_unsent(served)
         served.row.begin()
         reply = self._reply(served, frame.message)
