@@ -96,8 +96,8 @@ DEFECTS = {
     ),
     "goes to any address that is advertised": (
         "from envwire.client._transports.grpc import grpc_connection, grpc_transports\n"
-        "grpc_transports.followed = lambda connection, made, credentials: grpc_connection.Connection(\n"
-        "    made.address, grpc_connection._FOLLOW, credentials)",
+        "grpc_transports.followed = lambda connection, made: grpc_connection.Connection(\n"
+        "    made.address, grpc_connection._FOLLOW, connection.credentials)",
         "oddities.the-address-that-answered-is-kept[unary]",
     ),
     "imports what it is told": (

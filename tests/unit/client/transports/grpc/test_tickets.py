@@ -20,7 +20,7 @@ class Gateway:
     """Stands for the connection to a gateway."""
 
     def __init__(self, *capabilities: str, **credentials: Any) -> None:
-        self.capabilities = frozenset(capabilities)
+        self.info = pb.GetServerInfoResponse(capabilities=capabilities)
         given: dict[str, Any] = {"ca": None, "cert": None, "key": None, "token": "t", **credentials}
         self.credentials = Credentials(**given)
         self.metadata = (*(self.credentials.metadata or ()), ("x-key", "secret"), *TRACE)

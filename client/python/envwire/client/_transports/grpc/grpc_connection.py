@@ -70,7 +70,7 @@ class Connection:
         target: The server.
         credentials: Certificates and token.
         metadata: Metadata for every call.
-        capabilities: The server's capabilities, if it reported any.
+        info: What the server said of itself; empty if it answered with an error.
 
     Raises:
         ServerUnavailableError: No server answered in that time.
@@ -83,7 +83,7 @@ class Connection:
         self.target = target
         self.credentials = credentials
         self.metadata = credentials.metadata
-        self.capabilities: frozenset[str] = frozenset()
+        self.info = pb.GetServerInfoResponse()
         self.channel = open_channel(target, credentials)
         try:
             self._await_ready(wait, credentials)
@@ -120,9 +120,8 @@ class Connection:
                 return str(error)
             return (error.details() or "") if error.code() in _NOT_THERE else None
         with contextlib.suppress(DecodeError):
-            info = pb.GetServerInfoResponse.FromString(answer)
-            self.capabilities = frozenset(info.capabilities)
-            check_version(self.target, info.version)
+            self.info = pb.GetServerInfoResponse.FromString(answer)
+            check_version(self.target, self.info.version)
         return None
 
     def failure(self, error: grpc.RpcError, timeout: float) -> Exception:
@@ -144,37 +143,27 @@ class Connection:
         )
         return unavailable
 
-    def incarnation(self) -> str:
-        """Returns the incarnation of the server that answers; "" if none does within a second."""
-        unary: Any = self.channel.unary_unary
-        try:
-            raw = unary(_PROBE)(b"", timeout=_FOLLOW.seconds, metadata=self.metadata)
-            return pb.GetServerInfoResponse.FromString(raw).incarnation
-        except (grpc.RpcError, DecodeError):
-            return ""
-
 
 def _is_refusal(details: str) -> bool:
     """Returns whether gRPC's text says that all addresses refused: the status is the same for any lost connection."""
     return "refused" in details and "failed to connect" in details
 
 
-def followed(connection: Connection, made: pb.MakeResponse, credentials: Credentials) -> Connection:
+def followed(connection: Connection, made: pb.MakeResponse) -> Connection:
     """Returns a connection to the address that a session's server advertises, if the same server answers there.
 
     Args:
         connection: The connection that the session was made over; closed if another one replaces it.
         made: The answer to the Make.
-        credentials: Certificates and token.
     """
     if made.address in {"", connection.target}:
         return connection
     try:
-        there = Connection(made.address, _FOLLOW, credentials)
+        there = Connection(made.address, _FOLLOW, connection.credentials)
     except RemoteError as error:
         _log.info("the advertised address %s cannot be used: %s", made.address, error)
         return connection
-    if not made.incarnation or there.incarnation() != made.incarnation:
+    if not made.incarnation or there.info.incarnation != made.incarnation:
         _log.info("another server answers at the advertised address %s", made.address)
         there.channel.close()
         return connection

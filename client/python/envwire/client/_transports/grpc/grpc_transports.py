@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from queue import SimpleQueue
 from typing import Any
@@ -38,15 +37,16 @@ _RENEW_SECONDS = 10.0
 _NOTICES_SECONDS = 0.1
 
 
-def _methods() -> Iterator[tuple[str, str]]:
-    """Yields the request's field in InteractRequest, and the path, of each unary method."""
-    for field in pb.InteractRequest.DESCRIPTOR.fields:
-        for method in SERVICE.methods:
-            if method.input_type is field.message_type:
-                yield field.name, f"/{SERVICE.full_name}/{method.name}"
+#: The path of each unary method, by the request's field in InteractRequest.
+_PATHS = {
+    field.name: f"/{SERVICE.full_name}/{method.name}"
+    for field in pb.InteractRequest.DESCRIPTOR.fields
+    for method in SERVICE.methods
+    if method.input_type is field.message_type
+}
 
 
-class GrpcTransport(ABC):
+class GrpcTransport:
     """Base of both transports: one connection, to the dialled server or to the server that holds the session.
 
     Args:
@@ -54,18 +54,34 @@ class GrpcTransport(ABC):
         wait: How long to wait for the server.
         credentials: Certificates and token.
 
+    Attributes:
+        connection: The connection.
+
     Raises:
         RemoteError: No connection could be made (see `Connection`).
     """
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
-        self._credentials = credentials
-        self._connection = Connection(target, wait, credentials)
-        self._use(self._connection)
+        self._use(Connection(target, wait, credentials))
 
-    @abstractmethod
     def _use(self, connection: Connection) -> None:
         """Uses this connection for all further calls."""
+        self.connection = connection
+
+    def _make_with_ticket(self, message: bytes, timeout: float) -> Reply | None:
+        """Makes the session at a server that a gateway names, and connects to it (see `make_with_ticket`)."""
+        found = make_with_ticket(self.connection, message, timeout)
+        if found is None:
+            return None
+        self.connection.channel.close()
+        self._use(found[0])
+        return found[1]
+
+    def _follow(self, made: pb.MakeResponse) -> None:
+        """Connects to the address that a new session's server advertises (see `followed`)."""
+        there = followed(self.connection, made)
+        if there is not self.connection:
+            self._use(there)
 
     def fileno(self) -> int:
         """Returns -1: gRPC waits in its own threads."""
@@ -74,7 +90,7 @@ class GrpcTransport(ABC):
     @property
     def front(self) -> tuple[str, Credentials]:
         """Address and credentials of the server's front (see `Fronted.front`)."""
-        return self._connection.target, self._connection.credentials
+        return self.connection.target, self.connection.credentials
 
     def probe(self, timeout: float) -> bool:
         """Returns whether the server answers (see `Probeable.probe`)."""
@@ -82,7 +98,7 @@ class GrpcTransport(ABC):
 
     def close(self) -> None:
         """Closes the channel."""
-        self._connection.channel.close()
+        self.connection.channel.close()
 
 
 class UnaryTransport(GrpcTransport):
@@ -95,22 +111,16 @@ class UnaryTransport(GrpcTransport):
         self._look_at = 0.0
 
     def _use(self, connection: Connection) -> None:
-        self._connection = connection
+        super()._use(connection)
         self._metadata = connection.metadata
         unary = connection.channel.unary_unary
-        self._methods: dict[str, Any] = {kind: unary(path) for kind, path in _methods()}
-
-    def follow(self, made: pb.MakeResponse) -> None:
-        """Connects to the address that a new session's server advertises (see `followed`)."""
-        self._use(followed(self._connection, made, self._credentials))
+        self._methods: dict[str, Any] = {kind: unary(path) for kind, path in _PATHS.items()}
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
         kind, message = REQUESTS.unwrap(with_header(request, header))
-        if kind == "make" and (ticketed := make_with_ticket(self._connection, message, timeout)):
-            self._connection.channel.close()
-            self._use(ticketed.connection)
-            return ticketed.reply
+        if kind == "make" and (made := self._make_with_ticket(message, timeout)):
+            return made
         method = self._methods[kind]
         # A blocking call switches threads less often than `future` with `result`.
         given = {"timeout": timeout, "metadata": self._metadata}
@@ -140,12 +150,12 @@ class UnaryTransport(GrpcTransport):
             reply = outlined(response, kind)
             notices = None if ended is None else trailer(ended, TRAILER)
             if kind == "make":
-                self.follow(pb.MakeResponse.FromString(response))
+                self._follow(pb.MakeResponse.FromString(response))
             return Reply(reply.message + _beside(notices), reply.area) if notices else reply
         except grpc.RpcError as error:
             if status := status_of(error):
                 return Reply(RESPONSES.wrap("error", status))
-            raise self._connection.failure(error, timeout) from error
+            raise self.connection.failure(error, timeout) from error
 
     def keep_alive(self, request: bytes, header: bytes = b"") -> None:
         """Renews a lease in the background (see `Transport.keep_alive`)."""
@@ -156,52 +166,37 @@ class UnaryTransport(GrpcTransport):
 
     def interrupt(self) -> None:
         """Closes the channel, which is the only way to end a blocking call (see `Probeable.interrupt`)."""
-        self._connection.channel.close()
+        self.connection.channel.close()
 
 
 class StreamTransport(GrpcTransport):
     """One bidirectional stream for all requests; for its arguments see `GrpcTransport`."""
 
     def __init__(self, target: str, wait: ConnectWait, credentials: Credentials) -> None:
-        super().__init__(target, wait, credentials)
         self._requests: SimpleQueue[bytes | None] = SimpleQueue()
         self._replies: Any = None
         self._deadline = Deadline()
         self._timeout = 0.0
+        super().__init__(target, wait, credentials)
 
     def _use(self, connection: Connection) -> None:
-        self._connection = connection
+        super()._use(connection)
+        self._end()
         self._open: Callable[..., Any] = connection.channel.stream_stream(INTERACT)
-
-    def follow(self, made: pb.MakeResponse) -> None:
-        """Connects to the address that a new session's server advertises (see `followed`)."""
-        there = followed(self._connection, made, self._credentials)
-        if there is not self._connection:
-            self._end()
-            self._use(there)
-
-    @property
-    def connection(self) -> Connection:
-        """The connection, on which an asyncio transport opens its own stream."""
-        return self._connection
 
     def _start(self) -> None:
         self._requests = SimpleQueue()
         self._replies = self._open(
-            iter(self._requests.get, None), metadata=self._connection.metadata
+            iter(self._requests.get, None), metadata=self.connection.metadata
         )
         self._deadline = Deadline(self._replies.cancel)
 
     def exchange(self, request: bytes, timeout: float, header: bytes = b"") -> Reply:
         """Sends a request and returns its reply (see `Transport.exchange`)."""
-        kind = REQUESTS.kind(request)
-        if kind == "make":
-            message = REQUESTS.unwrap(request)[1]
-            if ticketed := make_with_ticket(self._connection, message, timeout):
-                self._end()
-                self._connection.channel.close()
-                self._use(ticketed.connection)
-                return ticketed.reply
+        if REQUESTS.kind(request) == "make" and (
+            made := self._make_with_ticket(REQUESTS.unwrap(request)[1], timeout)
+        ):
+            return made
         self.send(request, timeout, header)
         return self.receive()
 
@@ -219,7 +214,7 @@ class StreamTransport(GrpcTransport):
             reply = outlined(next(self._replies))
             if RESPONSES.kind(reply.message) == "make":
                 self._deadline.stop()
-                self.follow(pb.InteractResponse.FromString(reply.message).make)
+                self._follow(pb.InteractResponse.FromString(reply.message).make)
             return reply
         except BaseException as error:
             # So that a late reply cannot be taken for the next request's, the next call opens a new stream.
@@ -232,11 +227,11 @@ class StreamTransport(GrpcTransport):
 
     def _failure(self, error: BaseException, timeout: float) -> BaseException:
         if self._deadline.missed:
-            return timed_out(self._connection.target, timeout)
+            return timed_out(self.connection.target, timeout)
         if isinstance(error, grpc.RpcError):
-            return self._connection.failure(error, timeout)
+            return self.connection.failure(error, timeout)
         if isinstance(error, StopIteration):
-            return broken(f"{self._connection.target} ended the stream")
+            return broken(f"{self.connection.target} ended the stream")
         return error
 
     def _end(self) -> None:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -63,28 +63,22 @@ class TicketCredentials(Credentials):
         return ((_TICKET, self.ticket), *self.trace)
 
 
-class Ticketed(NamedTuple):
-    """The result of a Make with a ticket.
-
-    Attributes:
-        connection: The connection to the server.
-        reply: The InteractResponse.
-    """
-
-    connection: Connection
-    reply: Reply
-
-
-def make_with_ticket(gateway: Connection, message: bytes, timeout: float) -> Ticketed | None:
-    """Makes an environment at a server that a gateway names; None if the gateway has to make it.
+def make_with_ticket(
+    gateway: Connection, message: bytes, timeout: float
+) -> tuple[Connection, Reply] | None:
+    """Makes an environment at a server that a gateway names.
 
     Args:
         gateway: The connection to a server that may be a gateway.
         message: The MakeRequest.
         timeout: Seconds for the Make.
+
+    Returns:
+        The connection to that server and the InteractResponse; None if the gateway has to make it.
     """
-    request = pb.MakeRequest.FromString(message) if CAPABILITY in gateway.capabilities else None
-    allocation = None if request is None else _allocate(gateway, request)
+    if CAPABILITY not in gateway.info.capabilities:
+        return None
+    allocation = _allocate(gateway, pb.MakeRequest.FromString(message))
     if allocation is None or not allocation.ticket:
         return None
     credentials = _with_ticket(gateway, allocation.ticket)
@@ -99,7 +93,7 @@ def make_with_ticket(gateway: Connection, message: bytes, timeout: float) -> Tic
     if reply is None:
         there.channel.close()
         return None
-    return Ticketed(there, reply)
+    return there, reply
 
 
 def _allocate(gateway: Connection, request: pb.MakeRequest) -> farm_pb2.Allocation | None:
