@@ -49,7 +49,7 @@ def through(relay: Relay, target: str, credentials: Credentials | None = None) -
     """Returns a direct transport to a server, through a relay."""
     given = credentials or Credentials()
 
-    def open_grpc(kind: str, _: tuple[str, Credentials] | None) -> Transport:
+    def open_grpc(kind: str, _: tuple[str, Credentials]) -> Transport:
         return _Detour(open_transport(kind, target, 10.0, given), relay)
 
     return DirectTransport(target, "direct-tcp", open_grpc, given)

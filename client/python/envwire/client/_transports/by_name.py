@@ -41,9 +41,9 @@ def _direct(kind: str) -> Opener:
     def open_direct(target: str, wait: ConnectWait, credentials: Credentials) -> Transport:
         from envwire.client._transports.direct.direct import DirectTransport
 
-        def open_grpc(name: str, front: tuple[str, Credentials] | None) -> Transport:
-            where, shown = front or (target, credentials)
-            return (_stream if name == "stream" else _unary)(where, wait, shown)
+        def open_grpc(name: str, front: tuple[str, Credentials]) -> Transport:
+            where, shown = front
+            return TRANSPORTS[name](where, wait, shown)
 
         return DirectTransport(target, kind, open_grpc, credentials)
 

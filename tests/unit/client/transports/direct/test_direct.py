@@ -171,7 +171,7 @@ class Scene:
         self._made = list(addresses), advertised
         self.transport = DirectTransport(target, kind, self._open, Credentials())
 
-    def _open(self, kind: str, _: tuple[str, Credentials] | None) -> Transport:
+    def _open(self, kind: str, _: tuple[str, Credentials]) -> Transport:
         self.opened.append(Grpc(kind, *self._made))
         return self.opened[-1]
 

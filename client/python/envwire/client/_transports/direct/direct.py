@@ -29,22 +29,25 @@ class DirectTransport:
     Args:
         target: HOST:PORT, or any gRPC name.
         kind: Name of this transport: "direct", or "direct-unix" and "direct-tcp", which never fall back to a stream.
-        open_grpc: Opens a gRPC transport by name; once there is a session, to its server.
+        open_grpc: Opens a gRPC transport by name, with an address and credentials for it.
         credentials: Certificates and token.
+
+    Attributes:
+        stream: The stream in use if no channel could be opened.
     """
 
     def __init__(
         self,
         target: str,
         kind: str,
-        open_grpc: Callable[[str, tuple[str, Credentials] | None], Transport],
+        open_grpc: Callable[[str, tuple[str, Credentials]], Transport],
         credentials: Credentials,
     ) -> None:
         self._open_grpc = open_grpc
         self._dialer = Dialer(target, kind, credentials)
-        self._control: Transport | None = open_grpc("unary", None)
         self._front = target, credentials
-        self._stream: Transport | None = None
+        self._control: Transport | None = open_grpc("unary", self._front)
+        self.stream: Transport | None = None
         self._channel: Channel | None = None
         #: A reply that did not arrive over the channel: the front's, or the refusal to reopen the channel.
         self._early: Reply | None = None
@@ -71,13 +74,13 @@ class DirectTransport:
         self._timeout = timeout
         if request[0] != STEP_REQUEST and REQUESTS.kind(request) in _CONTROL:
             self._early = self._ask_front(request, timeout, header)
-        elif self._stream is not None:
-            self._stream.send(request, timeout, header)
+        elif self.stream is not None:
+            self.stream.send(request, timeout, header)
         elif (channel := self._channel or self._dial()) is not None:
             self._send_over(channel, request, timeout)
         elif self._early is None:
-            self._stream = self._open_grpc("stream", self._front)
-            self._stream.send(request, timeout, header)
+            self.stream = self._open_grpc("stream", self._front)
+            self.stream.send(request, timeout, header)
 
     def plain_channel(self, request: bytes) -> Channel | None:
         """Returns the open channel for a request, for an event loop to use; None if a thread has to send it."""
@@ -98,11 +101,6 @@ class DirectTransport:
         """Why there is no direct channel; empty if no attempt to open one has failed."""
         return self._dialer.why_not
 
-    @property
-    def stream(self) -> Transport | None:
-        """The stream in use if no channel could be opened."""
-        return self._stream
-
     def _send_over(self, channel: Channel, request: bytes, timeout: float) -> None:
         most = channel.max_request_bytes
         if len(request) > most:
@@ -118,8 +116,8 @@ class DirectTransport:
         if early is not None:
             return early
         if self._channel is None:
-            assert self._stream is not None  # noqa: S101 - `send` chose it
-            return self._stream.receive()
+            assert self.stream is not None  # noqa: S101 - `send` chose it
+            return self.stream.receive()
         try:
             return self._channel.receive()
         except BaseException as error:
@@ -190,7 +188,7 @@ class DirectTransport:
         self._dialer.interrupt()
         if (channel := self._channel) is not None:
             channel.shut_down()
-        for grpc in (self._control, self._stream):
+        for grpc in (self._control, self.stream):
             if isinstance(grpc, Probeable):
                 grpc.interrupt()
 
@@ -203,5 +201,5 @@ class DirectTransport:
         """Closes the channel and the gRPC connections."""
         self._close_channel()
         self._close_control()
-        if self._stream is not None:
-            self._stream.close()
+        if self.stream is not None:
+            self.stream.close()
