@@ -22,7 +22,7 @@ T = TypeVar("T")
 Targets = str | Sequence[str | None] | None
 
 #: How long one round waits for each of several servers.
-ROUND_SECONDS = 1.0
+_ROUND_SECONDS = 1.0
 _PAUSE_SECONDS = 0.1
 
 
@@ -46,17 +46,10 @@ class ServerSearch:
     Args:
         targets: The servers, in the order to try.
         wait: How long the search may take.
-        clock: Monotonic time, in seconds.
     """
 
-    def __init__(
-        self,
-        targets: Sequence[str | None],
-        wait: ConnectWait,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._clock = clock
-        self._deadline = clock() + wait.seconds
+    def __init__(self, targets: Sequence[str | None], wait: ConnectWait) -> None:
+        self._deadline = time.monotonic() + wait.seconds
         self._only = len(targets) == 1
         self._wait = wait
         self._errors: list[CapacityError | ServerUnavailableError] = []
@@ -66,8 +59,8 @@ class ServerSearch:
         """How long to wait for the next server; if one of several refuses, the next round tries it again."""
         if self._only:
             return self._wait
-        left = max(self._deadline - self._clock(), 0.05)
-        return ConnectWait(min(left, ROUND_SECONDS), refused=False)
+        left = max(self._deadline - time.monotonic(), 0.05)
+        return ConnectWait(min(left, _ROUND_SECONDS), refused=False)
 
     def add(self, target: str | None, error: Exception) -> None:
         """Records the error of a server.
@@ -75,11 +68,11 @@ class ServerSearch:
         Raises:
             Exception: The error itself, if trying another server cannot help.
         """
-        if isinstance(error, TlsError) or not isinstance(
-            error, (CapacityError, ServerUnavailableError)
+        if (
+            self._only
+            or isinstance(error, TlsError)
+            or not isinstance(error, (CapacityError, ServerUnavailableError))
         ):
-            raise error
-        if self._only:
             raise error
         _log.info("%s makes no environment: %s", target, error)
         self._errors.append(error)
@@ -94,7 +87,7 @@ class ServerSearch:
         errors, self._errors = self._errors, []
         if full := next((each for each in errors if isinstance(each, CapacityError)), None):
             raise full
-        if self._clock() > self._deadline:
+        if time.monotonic() > self._deadline:
             raise errors[-1]
         return _PAUSE_SECONDS
 
