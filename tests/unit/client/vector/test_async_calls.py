@@ -14,6 +14,18 @@ FAMILY = envwire_family()
 RESULT = ("observations", "rewards", "terminations", "truncations", {})
 
 
+class Calls(AsyncCalls):
+    """Calls over one shard."""
+
+    _family = FAMILY
+    _batch_shards = 1
+
+    def __init__(self, pool: Any, gatherer: Any = None) -> None:
+        self._pool, self._gatherer = pool, gatherer
+        self._bounds = [(0, 2)]
+        self._cut = lambda actions, *_: [actions]
+
+
 class Shard:
     """A shard that counts the requests sent to it."""
 
@@ -34,10 +46,10 @@ def test_a_call_of_another_thread_while_answers_are_awaited_is_an_error() -> Non
         """Does what another thread does while this one waits."""
         for call in (
             lambda: calls.step_async([0, 1]),
-            lambda: calls.reset_async(None, None),
+            calls.reset_async,
             calls.step_wait,
             calls.reset_wait,
-            calls.idle,
+            calls._idle,
         ):
             with pytest.raises(FAMILY.error.AlreadyPendingCallError, match="_wait is pending"):
                 call()
@@ -45,8 +57,8 @@ def test_a_call_of_another_thread_while_answers_are_awaited_is_an_error() -> Non
 
     pool: Any = SimpleNamespace(shards=[shard], make_missing=list, check_live=list)
     gatherer: Any = SimpleNamespace(gather=gather)
-    calls = AsyncCalls(pool, 2, lambda actions, *_: [actions], gatherer, FAMILY)
-    calls.reset_async(None, None)
+    calls = Calls(pool, gatherer)
+    calls.reset_async()
     assert calls.reset_wait() == ("observations", {})
     calls.step_async([0, 1])
     assert calls.step_wait() == RESULT
@@ -56,11 +68,10 @@ def test_a_call_of_another_thread_while_answers_are_awaited_is_an_error() -> Non
 def test_a_call_of_another_thread_while_requests_are_sent_is_an_error() -> None:
     def call_again(*_: Any) -> None:
         with pytest.raises(FAMILY.error.AlreadyPendingCallError, match="reset_async is pending"):
-            calls.reset_async(None, None)
+            calls.reset_async()
 
     shard: Any = Shard()
     pool: Any = SimpleNamespace(shards=[shard], make_missing=call_again)
-    unused: Any = None
-    calls = AsyncCalls(pool, 2, unused, unused, FAMILY)
-    calls.reset_async(None, None)
+    calls = Calls(pool)
+    calls.reset_async()
     assert shard.sent == 1

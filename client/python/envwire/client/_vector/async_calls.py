@@ -22,81 +22,86 @@ from envwire.codec import Family
 
 
 class AsyncCalls:
-    """The asynchronous calls of `VectorProxy`, whose methods of the same names document them.
+    """The part of a vector proxy that resets and steps its environments."""
 
-    Args:
-        pool: The shards.
-        batch_size: Number of environments that `recv` waits for.
-        cut: Splits a batch of actions.
-        gatherer: Waits for the results of shards and joins them.
-        family: The library whose errors are raised.
+    _family: Family
+    _pool: ShardPool
+    #: Start and stop of each shard's environments.
+    _bounds: Bounds
+    #: Number of shards that `recv` waits for.
+    _batch_shards: int
+    _cut: Cut
+    _gatherer: Gatherer
+    #: The shards with an unanswered request, the earliest first.
+    _sent: Sequence[Shard] = ()
+    #: The shards that `recv` returned last.
+    _received: Sequence[Shard] = ()
+    #: The call that awaits its counterpart or its answers, such as "step_async"; "" if none does.
+    _pending = ""
 
-    Attributes:
-        bounds: Start and stop of each shard's environments.
-    """
-
-    def __init__(
-        self, pool: ShardPool, batch_size: int, cut: Cut, gatherer: Gatherer, family: Family
-    ) -> None:
-        self.bounds: Bounds = [(shard.spec.start, shard.spec.stop) for shard in pool.shards]
-        self._pool = pool
-        self._shards = pool.shards
-        self._num_envs = self.bounds[-1][1]
-        self._batch_shards = len(self._shards) * batch_size // self._num_envs
-        self._cut = cut
-        self._gatherer = gatherer
-        self._error = family.error
-        #: The shards with an unanswered request, the earliest first.
-        self._sent: list[Shard] = []
-        #: The shards that `recv` returned last.
-        self._received: list[Shard] = []
-        #: The call that awaits its counterpart or its answers, such as "step_async"; "" if none does.
-        self._pending = ""
-
-    def reset_async(self, seed: Any, options: Any) -> None:
-        """Makes missing sessions again, then sends a reset."""
+    def reset_async(self, *, seed: Any = None, options: Any = None) -> None:
+        """Sends a reset; `reset_wait` or `recv` returns its result. Arguments are those of `reset`."""
         self._claim("reset_async", partial(self._begin_reset, seed, options))
 
     def _begin_reset(self, seed: Any, options: Any) -> None:
-        seeds = cut_seeds(seed, self._num_envs, self.bounds)
-        own_options = cut_options(options, self._num_envs, self.bounds)
+        num_envs = self._bounds[-1][1]
+        seeds = cut_seeds(seed, num_envs, self._bounds)
+        own_options = cut_options(options, num_envs, self._bounds)
         self._pool.make_missing()
-        for shard, own_seed, own in zip(self._shards, seeds, own_options, strict=True):
+        for shard, own_seed, own in zip(self._pool.shards, seeds, own_options, strict=True):
             shard.begin_reset(own_seed, own)
-        self._sent = list(self._shards)
+        self._sent = self._pool.shards
 
     def reset_wait(self) -> tuple[Any, Infos]:
-        """Waits for a reset."""
+        """Waits for the reset that `reset_async` sent, and returns its result like `reset`."""
         observations, *_, infos = self._gather_all("reset_wait", after="reset_async")
         return observations, infos
 
-    def step_async(self, actions: Any) -> None:
-        """Sends actions to all environments."""
-        self._claim("step_async", partial(self._begin_step, actions))
+    def step(self, actions: Any) -> StepResult:
+        """Steps every environment (see `VectorEnv.step`)."""
+        self.step_async(actions)
+        return self.step_wait()
 
-    def _begin_step(self, actions: Any) -> None:
-        self._begin(self._shards, self._cut(actions, self._num_envs, self.bounds))
+    def step_async(self, actions: Any) -> None:
+        """Sends actions, one for each environment; `step_wait` returns the result."""
+        self._claim("step_async", partial(self._begin, self._pool.shards, self._bounds, actions))
 
     def step_wait(self) -> StepResult:
-        """Waits for a step."""
+        """Waits for the step that `step_async` sent, and returns its result like `step`."""
         return self._gather_all("step_wait", after="step_async")
 
-    def send(self, actions: Any, env_id: Any) -> None:
-        """Sends actions to some of the environments."""
+    def send(self, actions: Any, env_id: Any = None) -> None:
+        """Sends actions to some of the environments; `recv` returns the results.
+
+        Args:
+            actions: One for each of these environments.
+            env_id: The environments, whole sessions as `recv` returned them; by default those of the last `recv`.
+
+        Raises:
+            ValueError: They are not the environments of whole sessions, or the number of actions is not theirs.
+        """
         if self._pending == "step_async":
             raise self._untimely("send")
-        shards = self._received if env_id is None else shards_of(self._shards, env_id)
-        bounds = compact_bounds(shards)
-        self._begin(shards, self._cut(actions, bounds[-1][1] if bounds else 0, bounds))
+        shards = self._received if env_id is None else shards_of(self._pool.shards, env_id)
+        self._begin(shards, compact_bounds(shards), actions)
         self._pending = "send"
 
     def recv(self) -> StepResult:
-        """Waits for the first environments that finish."""
+        """Waits for the first `batch_size` environments that finish what was sent to them.
+
+        Returns:
+            The result of `step` for these environments; `infos["env_id"]` holds their indices, in order. After a reset,
+            rewards and flags are zero.
+
+        Raises:
+            NoAsyncCallError: Fewer environments than a batch needs have a pending request.
+        """
         if len(self._sent) < self._batch_shards:
-            raise self._error.NoAsyncCallError(
+            error: Exception = self._family.error.NoAsyncCallError(
                 "recv was called while too few environments have anything to do; send actions first",
                 "recv",
             )
+            raise error
         self._received = shards = first_finished(self._sent, self._batch_shards)
         self._sent = [shard for shard in self._sent if shard not in shards]
         self._pending = "send" if self._sent else ""
@@ -104,7 +109,7 @@ class AsyncCalls:
         result[-1]["env_id"] = env_ids(shards)
         return result
 
-    def idle(self) -> list[Shard]:
+    def _idle(self) -> list[Shard]:
         """Returns all shards, after checking that every request is answered.
 
         Raises:
@@ -115,10 +120,6 @@ class AsyncCalls:
         if self._pending:
             raise self._untimely("this")
         return self._pool.live()
-
-    def clear(self) -> None:
-        """Drops the unanswered requests, since the sessions are closed."""
-        self._sent, self._pending = [], ""
 
     def _claim(self, asked: str, begin: Callable[[], None]) -> None:
         """Sends requests. The call counts as pending from here on, so that another thread sends no second ones."""
@@ -137,23 +138,24 @@ class AsyncCalls:
             raise self._untimely(asked)
         self._pending = asked
         try:
-            return self._gatherer.gather(self._shards)
+            return self._gatherer.gather(self._pool.shards)
         finally:
-            self._sent, self._pending = [], ""
+            self._sent, self._pending = (), ""
 
-    def _begin(self, shards: Sequence[Shard], actions: Sequence[Any]) -> None:
+    def _begin(self, shards: Sequence[Shard], bounds: Bounds, actions: Any) -> None:
+        """Sends actions to shards with the given bounds."""
+        own_actions = self._cut(actions, bounds[-1][1] if bounds else 0, bounds)
         self._pool.check_live()
         if self._sent and any(shard in self._sent for shard in shards):
             raise self._untimely("send")
-        for shard, own in zip(shards, actions, strict=True):
+        for shard, own in zip(shards, own_actions, strict=True):
             shard.begin_step(own)
-        self._sent += shards
+        self._sent = [*self._sent, *shards]
 
     def _untimely(self, asked: str) -> Exception:
         """Returns the error for a call in the wrong order."""
-        kind = (
-            self._error.AlreadyPendingCallError if self._pending else self._error.NoAsyncCallError
-        )
+        errors = self._family.error
+        kind = errors.AlreadyPendingCallError if self._pending else errors.NoAsyncCallError
         pending = f"{self._pending} is pending" if self._pending else "nothing is pending"
         error: Exception = kind(
             f"{asked} was called while {pending}; call each half once, in turn", asked

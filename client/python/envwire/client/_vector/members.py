@@ -22,11 +22,10 @@ from envwire.envs.type_guards import is_tuple_or_list
 _T = TypeVar("_T")
 
 
-class Members:
+class Members(AsyncCalls):
     """The part of a vector proxy that gives access to its environments."""
 
     metadata: dict[str, Any]
-    _calls: AsyncCalls
     #: Whether each session holds a native vector environment, whose attributes exist once, not once per environment.
     _native: bool
 
@@ -48,8 +47,8 @@ class Members:
         Raises:
             ValueError: The number of values is not the number of environments.
         """
-        shards, bounds = self._calls.idle(), self._calls.bounds
-        own = [values] * len(shards) if self._native else cut_values(name, values, bounds)
+        shards = self._idle()
+        own = [values] * len(shards) if self._native else cut_values(name, values, self._bounds)
         pairs = list(zip(shards, own, strict=True))
         at_once(lambda pair: pair[0].handle.serve(SetAttribute(name, pair[1])), pairs)
 
@@ -95,7 +94,7 @@ class Members:
     def _chosen(self, indices: Sequence[int]) -> list[tuple[Shard, list[int]]]:
         """Returns the shards of some environments, and the indices of these environments in each shard."""
         chosen: list[tuple[Shard, list[int]]] = []
-        for shard in self._calls.idle():
+        for shard in self._idle():
             start, stop = shard.spec.start, shard.spec.stop
             members = [index - start for index in range(start, stop) if index in indices]
             if members:
@@ -104,7 +103,7 @@ class Members:
 
     def _each(self, request: Callable[[Shard], _T]) -> list[_T]:
         """Sends a request to each session at the same time."""
-        return at_once(request, self._calls.idle())
+        return at_once(request, self._idle())
 
 
 def cut_values(name: str, values: Any, bounds: Bounds) -> list[list[Any]]:

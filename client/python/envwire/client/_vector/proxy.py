@@ -11,14 +11,12 @@ from typing import Any
 
 from envwire.client._session.requests import WrapperLike, listed, make_request, set_vector
 from envwire.client._transports.transport import Transport
-from envwire.client._vector.async_calls import AsyncCalls
 from envwire.client._vector.batching.batches import cutter
 from envwire.client._vector.batching.gathering import Gatherer, JoinInfos
 from envwire.client._vector.batching.infos import Infos, join_infos
 from envwire.client._vector.env_info import NATIVE, VectorAttributes, vector_env_spec
 from envwire.client._vector.making import VectorServers
 from envwire.client._vector.members import Members
-from envwire.client._vector.shard_episodes import StepResult
 from envwire.client._vector.shard_pool import ShardPool
 from envwire.client._vector.shards import Shard
 from envwire.client.credentials import Credentials
@@ -93,7 +91,7 @@ class VectorProxy(Members, VectorAttributes[Shard]):
         env_kwargs: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        self._pool = ShardPool(self)
+        self._pool = ShardPool(f"{type(self).__name__}({env_id}, num_envs={num_envs})")
         self.num_envs = num_envs
         options = ConnectionOptions(
             transport, timeout, connect_timeout, credentials, lease, on_lost, replay_limit
@@ -118,9 +116,10 @@ class VectorProxy(Members, VectorAttributes[Shard]):
             VectorServers(target, options, request, self._family), sessions, batch_size
         )
         self.spec = vector_env_spec(made, num_envs, self.render_mode, self._family, remake)
-        cut = cutter(self.single_action_space, self._family)
-        gatherer = Gatherer(self.single_observation_space, self._family, self._join_infos)
-        self._calls = AsyncCalls(self._pool, batch_size or num_envs, cut, gatherer, self._family)
+        self._cut = cutter(self.single_action_space, self._family)
+        self._gatherer = Gatherer(self.single_observation_space, self._family, self._join_infos)
+        self._bounds = [(shard.spec.start, shard.spec.stop) for shard in self._shards]
+        self._batch_shards = len(self._shards) * (batch_size or num_envs) // num_envs
         self._native = vectorization_mode == NATIVE
         self.closed = False
 
@@ -163,52 +162,6 @@ class VectorProxy(Members, VectorAttributes[Shard]):
         self.reset_async(seed=seed, options=options)
         return self.reset_wait()
 
-    def reset_async(self, *, seed: Any = None, options: Any = None) -> None:
-        """Sends a reset; `reset_wait` or `recv` returns its result. Arguments are those of `reset`."""
-        self._calls.reset_async(seed, options)
-
-    def reset_wait(self) -> tuple[Any, Infos]:
-        """Waits for the reset that `reset_async` sent, and returns its result like `reset`."""
-        return self._calls.reset_wait()
-
-    def step(self, actions: Any) -> StepResult:
-        """Steps every environment (see `VectorEnv.step`)."""
-        calls = self._calls
-        calls.step_async(actions)
-        return calls.step_wait()
-
-    def step_async(self, actions: Any) -> None:
-        """Sends actions, one for each environment; `step_wait` returns the result."""
-        self._calls.step_async(actions)
-
-    def step_wait(self) -> StepResult:
-        """Waits for the step that `step_async` sent, and returns its result like `step`."""
-        return self._calls.step_wait()
-
-    def send(self, actions: Any, env_id: Any = None) -> None:
-        """Sends actions to some of the environments; `recv` returns the results.
-
-        Args:
-            actions: One for each of these environments.
-            env_id: The environments, whole sessions as `recv` returned them; by default those of the last `recv`.
-
-        Raises:
-            ValueError: They are not the environments of whole sessions, or the number of actions is not theirs.
-        """
-        self._calls.send(actions, env_id)
-
-    def recv(self) -> StepResult:
-        """Waits for the first `batch_size` environments that finish what was sent to them.
-
-        Returns:
-            The result of `step` for these environments; `infos["env_id"]` holds their indices, in order. After a reset,
-            rewards and flags are zero.
-
-        Raises:
-            NoAsyncCallError: Fewer environments than a batch needs have a pending request.
-        """
-        return self._calls.recv()
-
     @property
     def closed(self) -> bool:
         """Whether the environments are closed."""
@@ -221,7 +174,7 @@ class VectorProxy(Members, VectorAttributes[Shard]):
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the environments on the servers and the connections to them."""
         del kwargs
-        self._calls.clear()
+        self._sent, self._pending = (), ""
         self._pool.close()
 
     def __reduce__(self) -> Any:

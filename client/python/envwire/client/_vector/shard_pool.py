@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import weakref
 from collections.abc import Callable, Sequence
 from operator import methodcaller
-from typing import Any, NamedTuple
 
 from envwire.client._drivers.closing import close_all
 from envwire.client._drivers.concurrently import at_once
@@ -22,36 +20,22 @@ from envwire.v1 import environment_pb2 as pb
 _MAKE: Callable[[Shard], pb.MakeResponse] = methodcaller("make")
 
 
-class ShardLabel(NamedTuple):
-    """Names a shard in messages, by the vector environment's `str` at the time of the message."""
-
-    pool: ShardPool
-    spec: ShardSpec
-
-    def __str__(self) -> str:
-        return f"{self.pool}, environments {self.spec.start} to {self.spec.stop - 1}"
-
-
 class ShardPool:
     """All shards of a vector environment.
 
     Args:
-        env: The vector environment; only a weak reference to it is kept.
+        label: Names the vector environment in messages.
 
     Attributes:
         shards: The shards in the order of their environments.
         closed: Whether the environments are closed, or not made yet.
     """
 
-    def __init__(self, env: Any) -> None:
+    def __init__(self, label: str) -> None:
         self.shards: list[Shard] = []
         self.closed = True
-        self._env = weakref.ref(env)
+        self._label = label
         self._pid = THIS_PROCESS.pid
-
-    def __str__(self) -> str:
-        env = self._env()
-        return "a collected vector environment" if env is None else str(env)
 
     def make(self, specs: Sequence[ShardSpec], servers: VectorServers) -> list[pb.MakeResponse]:
         """Makes all sessions; returns the answers to their Makes.
@@ -64,7 +48,8 @@ class ShardPool:
         return at_once(_MAKE, self.shards)
 
     def _shard(self, spec: ShardSpec, servers: VectorServers) -> Shard:
-        handle = SessionHandle(servers.maker(spec), servers.strategy(spec), ShardLabel(self, spec))
+        label = f"{self._label}, environments {spec.start} to {spec.stop - 1}"
+        handle = SessionHandle(servers.maker(spec), servers.strategy(spec), label)
         return Shard(EPISODES[servers.options.on_lost](spec, handle), handle)
 
     def make_missing(self) -> None:
@@ -83,7 +68,7 @@ class ShardPool:
             SessionClosedError: The environments are closed, or belong to a parent process.
         """
         if self.closed or self._pid != THIS_PROCESS.pid:
-            raise not_live(self, None if self.closed else self._pid)
+            raise not_live(self._label, None if self.closed else self._pid)
 
     def live(self) -> list[Shard]:
         """Returns the shards, after checking that each has a session.
@@ -92,7 +77,7 @@ class ShardPool:
             SessionClosedError: A session was lost.
         """
         if any(shard.handle.driver is None for shard in self.shards):
-            raise not_live(self)
+            raise not_live(self._label)
         return self.shards
 
     def close(self) -> None:
