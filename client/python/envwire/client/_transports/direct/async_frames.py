@@ -11,7 +11,6 @@ import socket
 from collections.abc import Callable
 
 from envwire.client._transports.direct.direct_channel import Channel
-from envwire.client._transports.direct.reply_reader import ReplyReader
 from envwire.client._transports.loop_waits import LoopDeadline, ReusableFuture
 from envwire.wire.adaptive_spin import AdaptiveSpin
 from envwire.wire.frames import HEADER, Reply
@@ -36,7 +35,6 @@ class AsyncFrames:
         self._socket = channel.connection
         self._descriptor = channel.fileno()
         self._loop = asyncio.get_running_loop()
-        self._reader = ReplyReader(channel)
         self._reply: ReusableFuture[Reply] = ReusableFuture(self._loop)
         self._deadline = LoopDeadline(self._on_late)
         self._spin = AdaptiveSpin()
@@ -91,20 +89,19 @@ class AsyncFrames:
             self._loop.call_soon(self._poll)
 
     def _on_readable(self) -> None:
-        future = self._reply
+        if not self._reply.waiting:
+            self._fail(ConnectionResetError("the server sent a reply without a request"))
+            return
         try:
-            reply = self._reader.receive()
+            reply = self.channel.read_reply(socket.MSG_DONTWAIT)
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
             self._fail(error)
             return
-        if not future.waiting:
-            self._fail(ConnectionResetError("the server sent a reply without a request"))
-        elif reply is not None:
-            self._spin.woke()
-            self._deadline.stop()
-            future.set_result(reply)
+        self._spin.woke()
+        self._deadline.stop()
+        self._reply.set_result(reply)
 
     def _on_late(self) -> None:
         self._fail(TimeoutError())

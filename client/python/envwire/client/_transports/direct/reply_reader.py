@@ -1,4 +1,4 @@
-"""Receives replies from the socket of a direct channel without blocking, piece by piece."""
+"""Receives the replies of a direct channel, large arrays without a copy; for blocking and asyncio clients."""
 
 from __future__ import annotations
 
@@ -6,92 +6,139 @@ import socket
 
 import numpy as np
 
-from envwire.client._transports.direct.direct_channel import Channel
+from envwire.client._transports.direct.shared_memory import SharedFrames
 from envwire.wire.frames import HEADER, HEADER_BYTES, Area, Reply
 
 #: Small replies arrive in one piece: one call receives the header and everything after it.
-_SMALL_BYTES = 4096
+SMALL_BYTES = 4096
+#: Replies up to this size are accepted whatever the server's limit, so that its errors can be read.
+LEAST_LIMIT = 2**20
 
 
 class ReplyReader:
-    """Reads one reply at a time.
+    """Reads one reply at a time. A reply as long as the last one is received directly into its final buffers.
 
     Args:
-        channel: A plain channel.
+        connection: A connected socket.
+
+    Attributes:
+        connection: The socket.
+        buffer: Memory for the attachments of the next reply, used if it is exactly as long as they are.
     """
 
-    def __init__(self, channel: Channel) -> None:
-        self._channel = channel
-        self._socket = channel.connection
+    #: Flags of the calls that receive the rest of a reply: the kernel waits until the whole buffer is filled.
+    _rest_flags: int = socket.MSG_WAITALL
+    #: Whether one call can receive into several buffers.
+    _scatters = True
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection = connection
+        self.buffer: Area | None = None
+        self._limit = LEAST_LIMIT
+        self._shared: SharedFrames | None = None
+        #: The first bytes of a reply whose header is incomplete.
         self._early = b""
-        self._message = bytearray()
+        #: Header and message of the reply, or the last one.
+        self._head = bytearray()
         self._area: Area | None = None
         self._slot = self._attached = 0
+        #: Bytes of the attachments that followed the last reply, which the next one probably has too.
+        self._expected = 0
         #: Buffers for the missing parts of the reply; empty until its header has arrived.
         self._rest: list[memoryview] = []
 
-    def receive(self) -> Reply | None:
-        """Receives what has arrived; returns the reply once it is complete, else None.
+    def read_reply(self, flags: int = 0) -> Reply:
+        """Receives a reply.
+
+        Args:
+            flags: MSG_DONTWAIT to receive only what has arrived; the next call continues.
 
         Raises:
-            BlockingIOError: Nothing has arrived.
+            BlockingIOError: The reply is not complete, or did not arrive in time.
             OSError: The connection broke, or the data is not a reply.
         """
-        if self._rest:
-            return self._receive_rest()
-        data = self._socket.recv(_SMALL_BYTES, socket.MSG_DONTWAIT)
+        reply = None
+        while reply is None:
+            if self._rest:
+                reply = self._read_rest(flags or self._rest_flags)
+            elif self._expected and not self._early:
+                reply = self._read_expected(flags)
+            else:
+                reply = self._parse(self.connection.recv(SMALL_BYTES, flags))
+        return reply
+
+    def _parse(self, data: bytes) -> Reply | None:
+        """Takes the first bytes of a reply; returns it if they are all, else allocates its buffers."""
         if not data:
             raise ConnectionResetError("the server closed the connection")
         if self._early:
-            data = self._early + data
+            data, self._early = self._early + data, b""
         if len(data) < HEADER_BYTES:
             self._early = data
             return None
-        self._early = b""
         length, slot, attached = HEADER.unpack_from(data)
-        self._channel.check_size(length, slot, attached)
         end = HEADER_BYTES + length
-        missing = end + (0 if slot else attached) - len(data)
-        if missing < 0:
-            raise ConnectionResetError("the server sent more than a reply")
-        if attached or missing:
-            return self._begin(data, end, slot, attached)
-        return Reply(data[HEADER_BYTES:])
-
-    def _begin(self, data: bytes, end: int, slot: int, attached: int) -> Reply | None:
-        """Allocates the buffers of a reply that has attachments or is incomplete."""
+        following = 0 if slot else attached
+        self._expected = following if self._scatters else 0
+        if length + attached > self._limit or len(data) > end + following:
+            raise ConnectionResetError(f"not a frame: {length} + {attached} bytes at {slot}")
+        if len(data) == end and not following:
+            return Reply(data[HEADER_BYTES:], self._in_memory(slot, attached) if slot else None)
         self._slot, self._attached = slot, attached
-        self._message = bytearray(data[HEADER_BYTES:end])
-        early = len(self._message)
-        self._message.extend(bytes(end - HEADER_BYTES - early))
-        rest = [memoryview(self._message)[early:]]
-        self._area = None
-        if attached and not slot:
-            self._area = np.empty(attached, np.uint8)
-            begun = max(0, len(data) - end)
-            self._area[:begun] = np.frombuffer(data, np.uint8, begun, len(data) - begun)
-            rest.append(self._area.data[begun:])
-        self._rest = [part for part in rest if part]
-        return self._receive_rest() if self._rest else self._whole()
+        self._head = bytearray(end)
+        self._head[: len(data)] = data[:end]
+        if following:
+            self._area = self._buffer_of(following)
+            early = max(0, len(data) - end)
+            self._area[:early] = np.frombuffer(data, np.uint8, early, len(data) - early)
+        return self._await_rest(len(data))
 
-    def _receive_rest(self) -> Reply | None:
-        rest = self._rest
-        try:
-            taken = self._socket.recvmsg_into(rest, 0, socket.MSG_DONTWAIT)[0]
-        except (BlockingIOError, InterruptedError):
-            return None
-        if not taken:
+    def _read_expected(self, flags: int) -> Reply | None:
+        """Receives into buffers of the last reply's sizes; copies what it receives if the sizes differ."""
+        head, area = self._head, self._buffer_of(self._expected)
+        received = self.connection.recvmsg_into([head, area.data], 0, flags)[0]
+        if received >= HEADER_BYTES:
+            length, slot, attached = HEADER.unpack_from(head)
+            if HEADER_BYTES + length == len(head) and attached == len(area) and not slot:
+                self._area = area
+                complete = received == len(head) + len(area)
+                return self._whole() if complete else self._await_rest(received)
+        return self._parse(bytes(head[:received]) + area[: max(0, received - len(head))].tobytes())
+
+    def _await_rest(self, received: int) -> Reply | None:
+        """Notes what is missing after the first bytes of a reply; returns the reply if nothing is."""
+        rest = [memoryview(self._head)[received:]]
+        if self._area is not None:
+            rest.append(self._area.data[max(0, received - len(self._head)) :])
+        self._rest = [part for part in rest if part]
+        return None if self._rest else self._whole()
+
+    def _read_rest(self, flags: int) -> Reply | None:
+        part = self._rest[0]
+        received = self.connection.recv_into(part, 0, flags)
+        if not received:
             raise ConnectionResetError("the connection ended inside a frame")
-        while rest and taken >= len(rest[0]):
-            taken -= len(rest.pop(0))
-        if rest:
-            rest[0] = rest[0][taken:]
+        if received < len(part):
+            self._rest[0] = part[received:]
             return None
-        return self._whole()
+        del self._rest[0]
+        return None if self._rest else self._whole()
 
     def _whole(self) -> Reply:
-        message, area = bytes(self._message), self._area
-        self._area = None
+        area, self._area = self._area, None
         if self._slot:
-            area = self._channel.in_memory(self._slot, self._attached)
-        return Reply(message, area)
+            area = self._in_memory(self._slot, self._attached)
+        return Reply(bytes(memoryview(self._head)[HEADER_BYTES:]), area)
+
+    def _buffer_of(self, length: int) -> Area:
+        """Returns memory for attachments of this length."""
+        buffer = self.buffer
+        if buffer is not None and len(buffer) == length:
+            return buffer
+        return np.empty(length, np.uint8)
+
+    def _in_memory(self, slot: int, length: int) -> Area:
+        """Returns the attachments in a slot of the shared memory."""
+        if self._shared is None:
+            raise ConnectionResetError("the server refers to memory that it does not share")
+        return self._shared.area(slot, length)
