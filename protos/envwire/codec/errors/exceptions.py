@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import traceback
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 
@@ -25,9 +25,15 @@ if TYPE_CHECKING:
 
     from envwire.codec.family import Family
 
+#: How much of a traceback is kept, in characters of its end: more than a status holds. One whose exception's text had
+#: 200 MB kept the process busy for a minute.
+_TRACEBACK_CHARACTERS: Final = 65536
 _ERROR_MODULES: Final = frozenset(f"{root}.error" for root in ROOTS.values())
 #: The other modules whose exceptions are rebuilt.
 _MODULES: Final = {module.__name__: module for module in (builtins, np.exceptions, np.linalg)}
+_UNREADABLE: Final = (
+    "The environment raised an exception whose class, arguments or traceback cannot be read"
+)
 
 
 def fault_from_exception(
@@ -39,11 +45,14 @@ def fault_from_exception(
         exc: The exception; a fault is returned unchanged.
         reason: The fault's reason.
     """
-    if isinstance(exc, FaultError):
-        return exc
-    info = _described(exc)
-    lines = "".join(traceback.format_exception(exc)).splitlines()
-    return FaultError(reason, _message(exc, info, reason), traceback=lines, exception=info)
+    if issubclass(type(exc), FaultError):  # `isinstance` reads `__class__`, which may raise
+        return cast("FaultError", exc)
+    try:
+        info = _described(exc)
+        lines = "".join(traceback.format_exception(exc))[-_TRACEBACK_CHARACTERS:].splitlines()
+        return FaultError(reason, _message(exc, info, reason), traceback=lines, exception=info)
+    except Exception:  # a class may define its name, arguments or cause so that they raise
+        return FaultError(reason, _UNREADABLE)
 
 
 def _described(exc: BaseException) -> RemoteExceptionInfo:
@@ -79,7 +88,7 @@ def _message(exc: BaseException, info: RemoteExceptionInfo, reason: Reason) -> s
 
 def _text(exc: BaseException) -> str:
     try:
-        return str(exc)
+        return str.__str__(str(exc))  # it may be of a subclass
     except Exception as error:  # the class's own methods may raise anything
         return f"<str raised {type(error).__name__}>"
 

@@ -198,3 +198,52 @@ def test_the_reason_may_be_another() -> None:
     assert fault_from_exception(KeyError()).message.endswith("raised KeyError without a text")
     assert fault_from_exception(MuteError()).message.endswith("<str raised RuntimeError>")
     assert exception_from_fault(FaultError(Reason.DRAINING, "m"), envwire_family()) is None
+
+
+class _Unreadable(Exception):
+    @property
+    def args(self) -> tuple[object, ...]:  # type: ignore[override]
+        raise RuntimeError("args")
+
+
+class _Unprintable(Exception):
+    @property
+    def __cause__(self) -> BaseException:  # type: ignore[override]
+        raise RuntimeError("cause")
+
+
+class _ClassRaises(Exception):
+    @property
+    def __class__(self) -> type:  # type: ignore[override]
+        raise RuntimeError("class")
+
+
+@pytest.mark.parametrize("kind", [_Unreadable, _Unprintable, _ClassRaises])
+def test_an_exception_whose_attributes_raise_is_a_fault(kind: type[Exception]) -> None:
+    fault = fault_from_exception(kind())
+    assert fault.reason is Reason.ENVIRONMENT_RAISED
+    assert "cannot be read" in fault.message
+
+
+class _OddText(str):
+    __slots__ = ()
+
+    def encode(self, *_: object) -> bytes:
+        raise RuntimeError("encode")
+
+
+class _OddlyTold(Exception):
+    def __str__(self) -> str:
+        return _OddText("odd")
+
+
+def test_a_text_of_a_subclass_of_str_is_sent() -> None:
+    fault = fault_from_exception(_OddlyTold())
+    encode_fault(fault, status := status_pb2.ErrorStatus())
+    assert "odd" in status.message
+
+
+def test_the_end_of_a_long_traceback_is_kept() -> None:
+    fault = fault_from_exception(raised(ValueError("x" * 10_000_000 + "end")))
+    assert sum(map(len, fault.traceback)) < 100_000
+    assert fault.traceback[-1].endswith("xend")
