@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
 from envwire.client._drivers.async_watched import WatchedAsyncTransport
+from envwire.client._drivers.async_watched import _perform as perform_async
 from envwire.client._drivers.silence import CUT_SECONDS, LATE_SECONDS, Effect, SilenceWatch
 from envwire.client._drivers.watched import WatchedTransport
 from envwire.client._errors.connections import broken, refused
-from envwire.client._session.flows import Pause, run
+from envwire.client._session.flows import Pause, run, run_async
 from envwire.client.errors import ServerUnavailableError
 from envwire.wire.frames import Reply
 
@@ -146,6 +149,26 @@ class NoTimer:
 
     def stop(self) -> None:
         self.seconds = 0.0
+
+
+class Meeting(Server):
+    """A server whose probe answers once another session's probe runs beside it."""
+
+    both = threading.Barrier(2, timeout=5)
+
+    def probe(self, _: float) -> bool:
+        self.both.wait()
+        return True
+
+
+def test_probes_of_sessions_in_a_loop_run_side_by_side() -> None:
+    async def drive() -> None:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        servers = Meeting(broken("cut"), dead=True), Meeting(broken("cut"), dead=True)
+        watches = [SilenceWatch(NoTimer(), each, each, each.interrupt) for each in servers]
+        await asyncio.gather(*(run_async(watch.judge(), perform_async) for watch in watches))
+
+    asyncio.run(drive())
 
 
 @pytest.mark.parametrize(
