@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from envwire.server._settings.group_tables import check_group, own_defaults
-from envwire.server._settings.listening import check_listening, is_loopback
+from envwire.server._settings.listening import Listening, check_listening
 from envwire.server._settings.setting import check_all, settings_of
 from envwire.server._settings.themes.farm import FarmSettings
 from envwire.server._settings.themes.hosting import HostingSettings
@@ -36,6 +36,7 @@ class ServerConfig(
     LimitsSettings,
     ProcessSettings,
     HostingSettings,
+    Listening,
 ):
     """Settings of one server; docs/settings.md describes them. Times are in seconds.
 
@@ -75,7 +76,7 @@ class ServerConfig(
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the server."""
-        return is_loopback(self.host) and not (self.public or self.tunnel)
+        return super().loopback and not (self.public or self.tunnel)
 
     @property
     def episodes_counted(self) -> bool:

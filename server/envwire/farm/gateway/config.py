@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from envwire.server._settings.checks import LIMIT, OPTIONAL_PORT, PORT, POSITIVE, FilePath
-from envwire.server._settings.listening import check_listening, is_loopback
+from envwire.server._settings.listening import Listening, check_listening
 from envwire.server._settings.setting import check_all, setting, settings_of
 
 _gateway = partial(setting, "Gateway")
@@ -14,7 +14,7 @@ _safety = partial(setting, "Safety")
 
 
 @dataclass(frozen=True, kw_only=True)
-class GatewayConfig:
+class GatewayConfig(Listening):
     """Settings of one gateway; docs/farm.md describes them. Times are in seconds.
 
     Raises:
@@ -71,11 +71,6 @@ class GatewayConfig:
         check_listening(self)
         if self.quota and not self.tokens:
             raise ValueError("--quota counts by token; give --tokens as well")
-
-    @property
-    def loopback(self) -> bool:
-        """Whether only this machine can reach the gateway."""
-        return is_loopback(self.host)
 
 
 #: All settings of a gateway, by name.

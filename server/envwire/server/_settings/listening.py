@@ -3,58 +3,37 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import Protocol
 
 from envwire.server._settings.checks import FilePath
 
 
-class Listening(Protocol):
-    """Settings of a port."""
+class Listening:
+    """The settings of a port, which those of servers and gateways have in common.
 
-    @property
-    def host(self) -> str:
-        """Address to bind."""
-        ...
+    Attributes:
+        host: Address to bind.
+        port: Port to bind; 0 for any free one.
+        max_message_bytes: Largest message in either direction, in bytes.
+        tls_cert: PEM file of the certificate; empty for none.
+        tls_key: PEM file of its key.
+        tls_client_ca: PEM file of the CA whose client certificates are accepted; empty to require no certificate.
+        tokens: File of the accepted tokens; empty to require none.
+        insecure: Whether the network around it is trusted.
+    """
+
+    host: str
+    port: int
+    max_message_bytes: int
+    tls_cert: FilePath
+    tls_key: FilePath
+    tls_client_ca: FilePath
+    tokens: FilePath
+    insecure: bool
 
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach it."""
-        ...
-
-    @property
-    def port(self) -> int:
-        """Port to bind; 0 for any free one."""
-        ...
-
-    @property
-    def max_message_bytes(self) -> int:
-        """Largest message in either direction, in bytes."""
-        ...
-
-    @property
-    def tls_cert(self) -> FilePath:
-        """PEM file of the certificate; empty for none."""
-        ...
-
-    @property
-    def tls_key(self) -> FilePath:
-        """PEM file of its key."""
-        ...
-
-    @property
-    def tls_client_ca(self) -> FilePath:
-        """PEM file of the CA whose client certificates are accepted; empty to require no certificate."""
-        ...
-
-    @property
-    def tokens(self) -> FilePath:
-        """File of the accepted tokens; empty to require none."""
-        ...
-
-    @property
-    def insecure(self) -> bool:
-        """Whether the network around it is trusted."""
-        ...
+        return is_loopback(self.host)
 
 
 def host_of(target: str) -> str:
