@@ -138,16 +138,16 @@ class Server:
             process.stdin.write(self._config.to_json() + "\n")
             process.stdin.flush()
             said = process.stdout.readline()
-            if not said.startswith(READY):  # it ends, after printing why
-                said += process.stdout.read()
+            if said.startswith(READY):
+                return said.removeprefix(READY).strip()
+            said += process.stdout.read()  # it ends, after printing why
         except BrokenPipeError:
             said = ""
         finally:
             watchdog.cancel()
-        said = said.strip()
-        if not said.startswith(READY):
-            raise ServerError(said or "the server ended before it was ready; its output says why")
-        return said.removeprefix(READY)
+        raise ServerError(
+            said.strip() or "the server ended before it was ready; its output says why"
+        )
 
     def stop(self) -> None:
         """Stops the server and all its processes. Stopping twice is harmless."""

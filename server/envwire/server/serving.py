@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 
 from envwire.server._auth.secret_files import warn_of_exposed
 from envwire.server._bridges.process import openenv_bridge
@@ -48,38 +49,23 @@ async def serve(
     if started is None:
         return
     front = started.result()
-    try:
-        await _serve_front(front, config, ready, stop, token)
-    finally:
-        await front.stop()
-
-
-async def _serve_front(
-    front: Front,
-    config: ServerConfig,
-    ready: Callable[[str], None],
-    stop: asyncio.Event,
-    token: str,
-) -> None:
-    server = GrpcServer(front, config)
-    try:
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(front.stop)
+        server = GrpcServer(front, config)
+        stack.push_async_callback(server.stop, _STOP_GRACE_SECONDS)
         target = await server.start()
-        async with (
-            retained(config),
-            openenv_bridge(config, target),
-            http_port(config, config.http_port, front.http_routes),
-            joined(config, front, target, token),
-        ):
-            front.drain_order.on_given = stop.set
-            ready(target)
-            await stop.wait()
-            signals = 2 if front.drain_order.given else 1
-            timeout = front.drain_order.give()
-            await server.say_not_serving()
-            await unless_stopped(_signalled(stop, signals), front.drain(timeout))
-            await front.stop()  # clients learn why their sessions end before connections close
-    finally:
-        await server.stop(_STOP_GRACE_SECONDS)
+        await stack.enter_async_context(retained(config))
+        await stack.enter_async_context(openenv_bridge(config, target))
+        await stack.enter_async_context(http_port(config, config.http_port, front.http_routes))
+        await stack.enter_async_context(joined(config, front, target, token))
+        front.drain_order.on_given = stop.set
+        ready(target)
+        await stop.wait()
+        signals = 2 if front.drain_order.given else 1
+        timeout = front.drain_order.give()
+        await server.say_not_serving()
+        await unless_stopped(_signalled(stop, signals), front.drain(timeout))
+        await front.stop()  # clients learn why their sessions end before connections close
 
 
 async def _signalled(stop: asyncio.Event, signals: int) -> None:

@@ -45,6 +45,7 @@ class Reloaded(Generic[_T]):
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._paths = paths
+        self._names = ", ".join(map(str, paths))
         self._read = read
         self._clock = clock
         self._changed_at = clock()
@@ -60,11 +61,7 @@ class Reloaded(Generic[_T]):
                 self._refresh()
             except (OSError, ValueError) as error:
                 if not self.settled:  # the error of a settled file was logged before
-                    _log.warning(
-                        "%s: not taken, the former stays: %s",
-                        ", ".join(map(str, self._paths)),
-                        error,
-                    )
+                    _log.warning("%s: not taken, the former stays: %s", self._names, error)
             return self._value
 
     def _refresh(self) -> None:
@@ -80,7 +77,7 @@ class Reloaded(Generic[_T]):
     def _take(self, value: _T) -> None:
         if value != self._value:
             self._value = value
-            _log.info("%s: read anew", ", ".join(map(str, self._paths)))
+            _log.info("%s: read anew", self._names)
 
     def _signature(self) -> list[tuple[int, int, int] | None]:
         return [stamp(path) for path in self._paths]

@@ -108,32 +108,25 @@ def _read_line(words: list[str], number: int) -> Token:
     except ValueError:
         known = ", ".join(scope.value for scope in Scope)
         raise ValueError(f"line {number}: unknown scope; the scopes are {known}") from None
-    bounds = words[2:-1]
-    quotas = [word for word in bounds if word.startswith(f"{_QUOTA}=")]
-    servers = _read_bounds([word for word in bounds if word not in quotas], number)
-    return Token(words[0], scopes, words[-1], servers, _read_quota(quotas, number))
-
-
-def _read_quota(words: list[str], number: int) -> int | None:
-    if not words:
-        return None
-    digits = words[-1].partition("=")[2]
-    if len(words) > 1 or not _NUMBER.fullmatch(digits) or not int(digits):
-        raise ValueError(f"line {number}: {_QUOTA}=N is given once, and N is 1 or more")
-    return int(digits)
-
-
-def _read_bounds(words: list[str], number: int) -> ServerPatterns:
-    bounds: dict[str, tuple[str, ...]] = {}
-    for word in words:
-        key, _, patterns = word.partition("=")
-        bounds[key] = tuple(patterns.split(","))
-        if key not in _BOUNDS or not all(bounds[key]):
+    patterns: dict[str, tuple[str, ...]] = {}
+    quota = None
+    for key, _, value in (word.partition("=") for word in words[2:-1]):
+        if key == _QUOTA:
+            quota = _read_quota(value, quota, number)
+        elif key in _BOUNDS and all(value.split(",")):
+            patterns[key] = tuple(value.split(","))
+        else:
             raise ValueError(
                 f"line {number}: between scopes and digest come only servers=PATTERN,..., addresses=PATTERN,... and "
                 "quota=N"
             )
-    return ServerPatterns(**bounds)
+    return Token(words[0], scopes, words[-1], ServerPatterns(**patterns), quota)
+
+
+def _read_quota(digits: str, former: int | None, number: int) -> int:
+    if former is not None or not _NUMBER.fullmatch(digits) or not int(digits):
+        raise ValueError(f"line {number}: {_QUOTA}=N is given once, and N is 1 or more")
+    return int(digits)
 
 
 def _digest(token: str) -> str:
