@@ -11,7 +11,6 @@ from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.kept_makes import KeptMakes
 from envwire.server._front.makes.making import SessionMaker
-from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.step_times import StepTimes
 from envwire.server._front.sessions.table import Sessions
 from envwire.server._processes.forkserver_start import Loaded
@@ -34,8 +33,6 @@ class ControlService:
         sessions: Its sessions.
         maker: Makes the sessions.
         admission: Knows whether the server drains.
-        reloading: Reloads the environments after edits; None without --dev.
-        direct_addresses: Addresses of the direct port.
 
     Attributes:
         handlers: The methods, by their requests' fields in InteractRequest.
@@ -48,18 +45,14 @@ class ControlService:
         sessions: Sessions,
         maker: SessionMaker,
         admission: Admission,
-        reloading: Reloading | None,
-        direct_addresses: list[str],
     ) -> None:
         self._config = config
         self._loaded = loaded
         self._sessions = sessions
         self._maker = maker
         self._admission = admission
-        self._reloading = reloading
         self._kept = KeptMakes(sessions.is_fresh)
         self._step_times = StepTimes(loaded.environments.environments)
-        self._direct_addresses = direct_addresses
         self.handlers: dict[str, Handler] = {
             "make": self.make,
             "list_environments": self.list_environments,
@@ -75,18 +68,8 @@ class ControlService:
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
         """Makes a session, once per request id."""
-        making = partial(self._make, request, client)
+        making = partial(self._maker.make, request, client)
         return await self._kept.run_once(client.name, request, making)
-
-    async def _make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
-        if self._reloading is not None:
-            await self._reloading.refresh()
-        reply = await self._maker.make(request, client)
-        if reply.HasField("make"):
-            reply.make.address = self._config.advertise
-            reply.make.incarnation = self._sessions.incarnation
-            reply.make.direct.addresses.extend(self._direct_addresses)
-        return reply
 
     async def list_environments(
         self, _: pb.ListEnvironmentsRequest, __: Client

@@ -82,20 +82,14 @@ class Front:
         self._tally = sessions.tally
         self._admission = admission = Admission(config, sessions, groups, access.tickets)
         self._warm_pool = warm_pool = WarmPool(groups, sessions)
-        maker = SessionMaker(config, admission, sessions, warm_pool)
         makes = DirectMakes(access, self.exchange, config.max_make_bytes)
         self._direct = DirectListener(config, sessions, makes)
         self._direct.start()
         self._reloading = Reloading(groups[""], sessions) if config.dev else None
-        self.control_service = ControlService(
-            config,
-            groups.loaded,
-            sessions,
-            maker,
-            admission,
-            self._reloading,
-            self._direct.addresses,
+        maker = SessionMaker(
+            config, admission, sessions, warm_pool, self._reloading, self._direct.addresses
         )
+        self.control_service = ControlService(config, groups.loaded, sessions, maker, admission)
         self.notices = Notices(clock)
         self.drain_order = DrainOrder(config.drain_timeout)
         self.admin_service = AdminService(sessions, self.drain_order)

@@ -11,14 +11,12 @@ from grpc_health.v1 import health, health_pb2
 
 from envwire.codec import FaultError
 from envwire.server._auth.access import Access
-from envwire.server._front.grpc.edge import peer_identity
+from envwire.server._front.grpc.edge import Context, peer_identity
 from envwire.v1 import environment_pb2 as pb
 
 #: Most simultaneous watches by unauthenticated callers, over all connections.
 MAX_WATCHING = 256
 _SERVICE = pb.DESCRIPTOR.services_by_name["EnvironmentService"].full_name
-
-_Context = grpc.aio.ServicerContext[Any, Any]
 
 
 class Health:
@@ -56,13 +54,13 @@ class Health:
         for name in ("", _SERVICE):
             await self._servicer.set(name, status)
 
-    async def _check(self, _: Any, context: _Context) -> health_pb2.HealthCheckResponse:
+    async def _check(self, _: Any, context: Context) -> health_pb2.HealthCheckResponse:
         answer: health_pb2.HealthCheckResponse = await self._servicer.Check(
             await self._request(context), context
         )
         return answer
 
-    async def _watch(self, _: Any, context: _Context) -> None:
+    async def _watch(self, _: Any, context: Context) -> None:
         if self._watching >= MAX_WATCHING and not self._is_authenticated(context):
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "too many watch already")
         self._watching += 1
@@ -71,13 +69,13 @@ class Health:
         finally:
             self._watching -= 1
 
-    async def _request(self, context: _Context) -> health_pb2.HealthCheckRequest:
+    async def _request(self, context: Context) -> health_pb2.HealthCheckRequest:
         if not self._is_authenticated(context):
             return health_pb2.HealthCheckRequest()
         message: Any = await context.read()
         return health_pb2.HealthCheckRequest.FromString(b"" if message is grpc.aio.EOF else message)
 
-    def _is_authenticated(self, context: _Context) -> bool:
+    def _is_authenticated(self, context: Context) -> bool:
         try:
             self._access.identify(peer_identity(context))
         except FaultError:

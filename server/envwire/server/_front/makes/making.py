@@ -15,6 +15,7 @@ from envwire.server._auth.client import Client
 from envwire.server._front.makes.admission import Admission
 from envwire.server._front.makes.warm_environment import WarmEnvironment
 from envwire.server._front.makes.warm_pool import WarmPool
+from envwire.server._front.reloading import Reloading
 from envwire.server._front.sessions.backlog import Backlog
 from envwire.server._front.sessions.life import Event
 from envwire.server._front.sessions.log import log_made, log_not_made
@@ -38,6 +39,8 @@ class SessionMaker:
         admission: Checks Makes and reserves slots.
         sessions: The table of sessions.
         warm_pool: The pool of environments made ahead.
+        reloading: Reloads the environments after edits; None without --dev.
+        direct_addresses: Addresses of the direct port.
     """
 
     def __init__(
@@ -46,11 +49,15 @@ class SessionMaker:
         admission: Admission,
         sessions: Sessions,
         warm_pool: WarmPool,
+        reloading: Reloading | None,
+        direct_addresses: list[str],
     ) -> None:
         self._config = config
         self._admission = admission
         self._sessions = sessions
         self._warm_pool = warm_pool
+        self._reloading = reloading
+        self._direct_addresses = direct_addresses
         self._backlog = Backlog(config.max_pending_bytes, config.max_pending_bytes_per_client)
 
     async def make(self, request: pb.MakeRequest, client: Client) -> pb.InteractResponse:
@@ -59,6 +66,8 @@ class SessionMaker:
         Raises:
             FaultError: The Make is not admitted, no process could be started, or the process was lost.
         """
+        if self._reloading is not None:
+            await self._reloading.refresh()
         with self._sessions.tally.making() as count:
             reply = await self._make(request, client)
             count.outcome = reason_of(reply.error).value if reply.HasField("error") else MADE
@@ -143,6 +152,8 @@ class SessionMaker:
         session.renders = made.render_mode == RENDER_MODE
         log_made(session, made)
         made.session_id, made.secret = session.id, session.secret
+        made.address, made.incarnation = self._config.advertise, self._sessions.incarnation
+        made.direct.addresses.extend(self._direct_addresses)
         made.lease.CopyFrom(to_duration(session.activity.lease))
         made.step_timeout.CopyFrom(to_duration(session.activity.timeout))
         return reply
