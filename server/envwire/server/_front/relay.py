@@ -10,11 +10,7 @@ from envwire.v1 import environment_pb2 as pb
 
 
 async def relay(
-    sessions: Sessions,
-    kind: str,
-    header: pb.SessionHeader,
-    request: bytes,
-    stream: Stream | None,
+    sessions: Sessions, kind: str, header: pb.SessionHeader, request: bytes, stream: Stream | None
 ) -> bytes:
     """Relays any request of a session.
 

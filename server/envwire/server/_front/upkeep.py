@@ -30,11 +30,7 @@ class Upkeep:
     """
 
     def __init__(
-        self,
-        access: Access,
-        admission: Admission,
-        sessions: Sessions,
-        sweep: Callable[[], None],
+        self, access: Access, admission: Admission, sessions: Sessions, sweep: Callable[[], None]
     ) -> None:
         self._access = access
         self._admission = admission

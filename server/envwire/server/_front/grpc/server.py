@@ -17,14 +17,7 @@ from envwire.codec.notices import TRAILER
 from envwire.server._auth.tls import server_tls
 from envwire.server._front.admin_requests import PROTOS
 from envwire.server._front.front import Front
-from envwire.server._front.grpc.edge import (
-    Context,
-    abort,
-    bind,
-    options,
-    peer_identity,
-    turn_away,
-)
+from envwire.server._front.grpc.edge import Context, abort, bind, options, peer_identity, turn_away
 from envwire.server._front.grpc.health import Health
 from envwire.server._front.grpc.scoped import scoped_methods
 from envwire.server._front.grpc.service import (
