@@ -5,7 +5,6 @@ Spaces, observations, rewards and flags are dictionaries by agent; docs/pettingz
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
@@ -39,7 +38,7 @@ def flag_pair(
     return Flags(terminations, terminated), Flags(truncations, truncated)
 
 
-class Host(ABC):
+class Host:
     """A multi-agent environment with the interface of an `Env`.
 
     Attributes:
@@ -79,14 +78,6 @@ class Host(ABC):
     def render_mode(self) -> Any:
         """The environment's render mode; None if it does not declare one."""
         return getattr(self.env, "render_mode", None)
-
-    @abstractmethod
-    def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; returns the agents' observations, and the other state that a proxy shows."""
-
-    @abstractmethod
-    def step(self, action: Any) -> tuple[Any, Any, Flags, Flags, dict[str, Any]]:
-        """Takes a step; returns observations, rewards, terminations, truncations, and a proxy's other state."""
 
     def render(self) -> Any:
         """Renders the current state."""
@@ -139,7 +130,7 @@ class ParallelHost(Host):
     wrapper_base = "BaseParallelWrapper"
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode."""
+        """Starts an episode; returns the agents' observations, and the other state that a proxy shows."""
         observations, infos = self.env.reset(**kwargs)
         return observations, self._rest(infos)
 
@@ -165,7 +156,7 @@ class AECHost(Host):
     wrapper_base = "BaseWrapper"
 
     def reset(self, **kwargs: Any) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode."""
+        """Starts an episode; returns the observation, and the other state that a proxy shows."""
         env = self.env
         env.reset(**kwargs)
         flags = {

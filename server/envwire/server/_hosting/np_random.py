@@ -9,6 +9,8 @@ import numpy as np
 
 from envwire.codec import (
     CodecError,
+    FaultError,
+    Reason,
     decode_random_state,
     encode_random_state,
     encode_value,
@@ -19,6 +21,7 @@ from envwire.v1 import environment_pb2, spaces_pb2
 
 def mirror(env: Any, message: environment_pb2.RandomMirror) -> None:
     """Writes the state and seed of the innermost environment's generator, without creating either."""
+    message.SetInParent()
     write_state(env, message)
     seed = getattr(env.unwrapped, "_np_random_seed", None)
     if seed is not None:
@@ -29,8 +32,8 @@ def write_state(
     env: Any, message: environment_pb2.RandomMirror | environment_pb2.MemberReset
 ) -> None:
     """Writes the state of the innermost environment's generator, if it has one that can be sent."""
-    generator = getattr(env.unwrapped, "_np_random", None)
-    if isinstance(generator, np.random.Generator):
+    generator = generator_of(env.unwrapped)
+    if generator is not None:
         # The client cannot name a custom bit generator.
         with contextlib.suppress(CodecError):
             encode_random_state(generator, message.np_random)
@@ -40,13 +43,21 @@ def restore(env: Any, state: spaces_pb2.RandomState) -> None:
     """Sets the environment's generator to the client's state.
 
     It is set in place if both are of the same kind, because the environment may have shared its generator.
+
+    Raises:
+        FaultError: INVALID_VALUE: the state is invalid.
     """
-    unwrapped = env.unwrapped
+    generator = generator_of(env.unwrapped)
+    try:
+        if generator and type(generator.bit_generator).__name__ == state.bit_generator:
+            restore_random_state(state, generator)
+        else:
+            env.unwrapped.np_random = decode_random_state(state)
+    except CodecError as error:
+        raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+
+
+def generator_of(unwrapped: Any) -> np.random.Generator | None:
+    """Returns the generator of an innermost environment; None if it has not created one."""
     generator = getattr(unwrapped, "_np_random", None)
-    if (
-        isinstance(generator, np.random.Generator)
-        and type(generator.bit_generator).__name__ == state.bit_generator
-    ):
-        restore_random_state(state, generator)
-    else:
-        unwrapped.np_random = decode_random_state(state)
+    return generator if isinstance(generator, np.random.Generator) else None

@@ -16,25 +16,20 @@ from envwire.codec import (
     encode_value,
     fault_from_exception,
 )
-from envwire.server._hosting import np_random as _randomness
+from envwire.server._hosting.np_random import mirror
 from envwire.server._hosting.vector.vector_hosts import MembersHost
+from envwire.server._session.answer import Answer
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.values import read
 from envwire.v1 import environment_pb2 as pb
-from envwire.wire.frames import Attachments
 
 #: Attributes that hold the generator itself, of which the state is sent.
 _GENERATORS = frozenset({"np_random", "_np_random"})
 
 
-def get_attribute(
-    hosted: HostedEnv,
-    request: pb.GetAttributeRequest,
-    reply: pb.InteractResponse,
-    attachments: Attachments | None,
-) -> None:
+def get_attribute(hosted: HostedEnv, request: pb.GetAttributeRequest, answer: Answer) -> None:
     """Reads an attribute of the outermost wrapper that has it; of a generator, the state is sent."""
-    name, response = request.name, reply.get_attribute
+    name, response = request.name, answer.message.get_attribute
     if request.probe:
         response.exists = hosted.attribute_access.sees(name) and _has(hosted, name)
         return
@@ -47,7 +42,7 @@ def get_attribute(
     if callable(value):
         response.callable = True
     else:
-        encode_value(value, response.value, name, opaque=True, attachments=attachments)
+        encode_value(value, response.value, name, opaque=True, attachments=answer.attachments)
 
 
 def _mirror_generators(hosted: HostedEnv, name: str, response: pb.GetAttributeResponse) -> None:
@@ -55,9 +50,7 @@ def _mirror_generators(hosted: HostedEnv, name: str, response: pb.GetAttributeRe
     members = hosted.env.members if isinstance(hosted.env, MembersHost) else ()
     for env in members or (hosted.env,):
         hosted.call(getattr, env.unwrapped, name)  # reading "np_random" creates the generator
-        random = response.member_random.add() if members else response.random
-        random.SetInParent()
-        _randomness.mirror(env, random)
+        mirror(env, response.member_random.add() if members else response.random)
 
 
 def _has(hosted: HostedEnv, name: str) -> bool:
@@ -81,12 +74,7 @@ def _found(hosted: HostedEnv, name: str, members: Sequence[int]) -> Any:
         raise fault_from_exception(error) from error
 
 
-def set_attribute(
-    hosted: HostedEnv,
-    request: pb.SetAttributeRequest,
-    reply: pb.InteractResponse,
-    _: Attachments | None,
-) -> None:
+def set_attribute(hosted: HostedEnv, request: pb.SetAttributeRequest, answer: Answer) -> None:
     """Sets an attribute on the outermost wrapper that has it."""
     hosted.attribute_access.check_set(request.name)
     value = read(decode_value, request.value, hosted.family)
@@ -98,7 +86,7 @@ def set_attribute(
     else:
         hosted.call(setter, request.name, value)
         was_set = True
-    reply.set_attribute.set = bool(was_set)
+    answer.message.set_attribute.set = bool(was_set)
 
 
 def _method(env: object, name: str) -> Callable[..., Any] | None:
@@ -129,12 +117,7 @@ def _parameters(function: Callable[..., Any]) -> Collection[str]:
         return ()
 
 
-def call_method(
-    hosted: HostedEnv,
-    request: pb.CallMethodRequest,
-    reply: pb.InteractResponse,
-    attachments: Attachments | None,
-) -> None:
+def call_method(hosted: HostedEnv, request: pb.CallMethodRequest, answer: Answer) -> None:
     """Calls a method of the outermost wrapper that has it."""
     hosted.attribute_access.check_call(request.name)
     method = _found(hosted, request.name, request.members)
@@ -147,5 +130,5 @@ def call_method(
     named = read(decode_mapping, request.kwargs, hosted.family)
     kwargs = {str(key): value for key, value in named.items()}
     result = hosted.call(method, *args, **kwargs)
-    answer = reply.call_method.result
-    encode_value(result, answer, "result", opaque=True, attachments=attachments)
+    message = answer.message.call_method.result
+    encode_value(result, message, "result", opaque=True, attachments=answer.attachments)

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from envwire.codec import FaultError, Reason, decode_value, encode_fault, fault_from_exception
+from envwire.server._hosting.np_random import restore
 from envwire.server._ipc.fault_replies import reply_too_large
-from envwire.server._session.episodes import restore_random
 from envwire.server._session.hosted_env import HostedEnv
 from envwire.server._session.replay import PART_SECONDS
 from envwire.server._session.states import State
@@ -40,7 +40,7 @@ def read_chunk(hosted: HostedEnv, request: pb.StepRequest) -> tuple[list[Any], F
     if fault is not None and not actions:
         raise fault
     if request.HasField("np_random"):
-        restore_random(hosted, request)
+        restore(hosted.env, request.np_random)
     return actions, fault
 
 

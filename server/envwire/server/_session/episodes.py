@@ -14,11 +14,12 @@ from envwire.codec import (
     fault_from_exception,
 )
 from envwire.codec.steps.messages import truth, write_step
-from envwire.server._hosting import np_random as _randomness
+from envwire.server._hosting.np_random import mirror, restore
 from envwire.server._hosting.vector.vector_hosts import RESET_MASK, is_vector
+from envwire.server._session.answer import Answer
 from envwire.server._session.hosted_env import HostedEnv, reason_of
 from envwire.server._session.states import Event
-from envwire.server._session.values import check_info, invalid, read, write, write_info
+from envwire.server._session.values import check_info, read, write, write_info
 from envwire.v1 import environment_pb2 as pb
 from envwire.wire.frames import Attachments
 
@@ -26,14 +27,9 @@ from envwire.wire.frames import Attachments
 _STEP = Event.STEP
 
 
-def reset(
-    hosted: HostedEnv,
-    request: pb.ResetRequest,
-    reply: pb.InteractResponse,
-    attachments: Attachments | None,
-) -> Event:
+def reset(hosted: HostedEnv, request: pb.ResetRequest, answer: Answer) -> Event:
     """Starts an episode; seed and options are passed on only if the client gave them."""
-    env, family, response = hosted.env, hosted.family, reply.reset
+    env, family, response = hosted.env, hosted.family, answer.message.reset
     kwargs: dict[str, Any] = {}
     if request.HasField("seed"):
         kwargs["seed"] = read(decode_value, request.seed, family)
@@ -42,12 +38,12 @@ def reset(
     if request.member_options:
         kwargs["member_options"] = _member_options(hosted, request)
     if request.HasField("np_random"):
-        restore_random(hosted, request)
+        restore(env, request.np_random)
     observation, info = hosted.call(lambda: _pair(env.reset(**kwargs)))
-    write(observation, response.observation, "observation", attachments)
-    write_info(info, response.info, attachments)
+    write(observation, response.observation, "observation", answer.attachments)
+    write_info(info, response.info, answer.attachments)
     if request.mirror_np_random:
-        _mirror(hosted, response.random)
+        mirror(env, response.random)
     response.member_resets.extend(hosted.member_resets)
     return Event.RESET
 
@@ -70,23 +66,6 @@ def _pair(result: Any) -> tuple[Any, Any]:
     return observation, info
 
 
-def _mirror(hosted: HostedEnv, random: pb.RandomMirror) -> None:
-    random.SetInParent()
-    _randomness.mirror(hosted.env, random)
-
-
-def restore_random(hosted: HostedEnv, request: pb.ResetRequest | pb.StepRequest) -> None:
-    """Restores the generator state that came with a request.
-
-    Raises:
-        FaultError: The state is invalid.
-    """
-    try:
-        _randomness.restore(hosted.env, request.np_random)
-    except CodecError as error:
-        raise invalid(error) from error
-
-
 def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
     """Returns the action of a request, after restoring the generator state that came with it.
 
@@ -95,14 +74,14 @@ def read_action(hosted: HostedEnv, request: pb.StepRequest) -> Any:
     """
     action = read(decode_value, request.action, hosted.family)
     if request.HasField("np_random"):
-        restore_random(hosted, request)
+        restore(hosted.env, request.np_random)
     return action
 
 
 def encode_step(
     hosted: HostedEnv,
     result: tuple[Any, Any, Any, Any, Any],
-    mirror: bool,
+    mirrored: bool,
     response: pb.StepResponse,
     attachments: Attachments | None,
 ) -> Event:
@@ -113,8 +92,8 @@ def encode_step(
         write_step(result, response, attachments)
     except CodecError as error:
         raise FaultError(Reason.UNSUPPORTED, str(error)) from error
-    if mirror:
-        _mirror(hosted, response.random)
+    if mirrored:
+        mirror(hosted.env, response.random)
     response.member_resets.extend(hosted.member_resets)
     return event
 
@@ -159,12 +138,7 @@ def _contains(space: Any, action: Any) -> bool:
         return False
 
 
-def render(
-    hosted: HostedEnv,
-    _: pb.RenderRequest,
-    reply: pb.InteractResponse,
-    attachments: Attachments | None,
-) -> None:
+def render(hosted: HostedEnv, _: pb.RenderRequest, answer: Answer) -> None:
     """Renders the current state."""
     frame = hosted.call(hosted.env.render)
-    write(frame, reply.render.frame, "frame", attachments)
+    write(frame, answer.message.render.frame, "frame", answer.attachments)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from envwire.codec import Family, FaultError, Reason, fault_from_exception
@@ -16,18 +16,17 @@ from envwire.v1 import environment_pb2
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
+@dataclass
 class HostedEnv:
     """An environment with its library's classes, the attributes that clients may reach, and its saved states."""
 
     env: Any
     family: Family
     attribute_access: AttributeAccess = EVERYTHING
-    snapshots: Snapshots = field(init=False)
 
     def __post_init__(self) -> None:
         """Detects whether the environment can save its state."""
-        object.__setattr__(self, "snapshots", Snapshots(self.env))
+        self.snapshots = Snapshots(self.env)
 
     @property
     def member_resets(self) -> Sequence[environment_pb2.MemberReset]:

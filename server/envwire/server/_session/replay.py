@@ -14,7 +14,7 @@ from google.protobuf.message import DecodeError
 
 from envwire.codec import FaultError, Reason
 from envwire.codec.digests import RollingDigest
-from envwire.server._hosting.vector.member_starts import AllMembers, Members
+from envwire.server._hosting.vector.member_starts import MemberStarts
 from envwire.v1 import environment_pb2 as pb
 
 #: Requests that a recording may contain: those that change an environment.
@@ -34,7 +34,7 @@ RECORDED = frozenset(
 PART_SECONDS = 2.0
 
 #: Returns the members that take part in a recording's requests, given their starts.
-Begin = Callable[[Sequence[pb.MemberStart]], Members]
+Begin = Callable[[Sequence[pb.MemberStart]], MemberStarts]
 #: Serves a request, given its field in InteractRequest and its content; returns the InteractResponse.
 Serve = Callable[[str, Any], bytes]
 
@@ -60,7 +60,7 @@ class Replaying:
         self._begin_members = begin
         self._on_begun = on_begun
         self._clock = clock
-        self._members: Members = AllMembers()
+        self._members: MemberStarts | None = None  # all take part in every request
         self._digest = RollingDigest()
 
     def apply(self, request: pb.ReplayRequest, response: pb.ReplayResponse) -> None:
@@ -75,10 +75,7 @@ class Replaying:
         digest, until = self._digest, self._clock() + PART_SECONDS
         told, unseen = len(digest.checkpoints), frozenset(request.unseen)
         for raw in request.requests:
-            with self._members.at(digest.count) as begun:
-                answer = self._serve(*_read(raw))
-            if begun:
-                self._on_begun(begun)
+            answer = self._serve_next(*_read(raw))
             digest.add(None if digest.count in unseen else answer)
             if self._clock() > until:
                 break
@@ -86,9 +83,18 @@ class Replaying:
         response.checkpoints.extend(digest.checkpoints[told:])
         response.digest = digest.value()
 
+    def _serve_next(self, kind: str, body: Any) -> bytes:
+        if self._members is None:
+            return self._serve(kind, body)
+        with self._members.at(self._digest.count) as begun:
+            answer = self._serve(kind, body)
+        if begun:
+            self._on_begun(begun)
+        return answer
+
     def _begin(self, position: int) -> None:
         if position == 0:
-            self._digest, self._members = RollingDigest(), AllMembers()
+            self._digest, self._members = RollingDigest(), None
         if position != self._digest.count:
             raise FaultError(
                 Reason.INVALID_VALUE,

@@ -28,9 +28,10 @@ from envwire.codec.steps.choice import step_codec
 from envwire.server._auth.attribute_access import EVERYTHING, AttributeAccess
 from envwire.server._hosting.vector.vector_hosts import is_vector
 from envwire.server._ipc.fault_replies import fault_reply
+from envwire.server._ipc.scoreboard_row import Row
 from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._session.answer import Answer
 from envwire.server._session.chunks import Chunk, read_chunk
-from envwire.server._session.counting.counts import Counts, NotCounted
 from envwire.server._session.counting.step_notes import StepNotes
 from envwire.server._session.episodes import (
     chosen_members,
@@ -66,11 +67,13 @@ class Session:
         max_message_bytes: Longest reply, in bytes; no limit by default.
 
     Attributes:
+        hosted: The environment with its classes, access rules and saved states.
         state: Its state in the table of `states`.
         warnings: Warnings of its environment.
         stepping: Nanoseconds spent in the environment's steps.
         steps: Number of its steps; a step of a vector environment counts once per member.
-        counts: Receives counts of episodes, repeats and replays.
+        counts: Its row of the scoreboard, which receives counts of episodes, repeats and replays; None outside of a
+            session process.
     """
 
     def __init__(
@@ -86,19 +89,19 @@ class Session:
         # Leaves room for an error and warnings after the steps.
         self._max_chunk_bytes = max_message_bytes - max_message_bytes // 16
         self.state = State.READY
-        self._hosted = HostedEnv(env, family, attribute_access)
+        self.hosted = HostedEnv(env, family, attribute_access)
         self.warnings = warning_log or WarningLog()
         self.stepping = self.steps = 0
-        self.counts: Counts = NotCounted()
+        self.counts: Row | None = None
         self._notes: StepNotes | None = None
         self._steps_at_once: int = env.num_envs if is_vector(env) else 1
         self._sequence = 0
         self._request = b""
         self._reply = Packet(b"")
         self._replaying = Replaying(
-            self._serve_recorded, self._hosted.beginning, on_begun=self._begin_members
+            self._serve_recorded, self.hosted.beginning, on_begun=self._begin_members
         )
-        self._member_resets = self._hosted.member_resets  # empty unless asked for at Make
+        self._member_resets = self.hosted.member_resets  # empty unless asked for at Make
         steps = step_codec(family, vector=is_vector(env))
         self._decode_step, self._encode_step = steps.decode_request, steps.encode_response
 
@@ -109,20 +112,10 @@ class Session:
         self._request, self._reply = b"", Packet(b"")
 
     @property
-    def hosted(self) -> HostedEnv:
-        """The environment with its classes, access rules and saved states."""
-        return self._hosted
-
-    @property
     def capabilities(self) -> list[str]:
         """Names of the session's optional capabilities."""
-        native = ["save_state"] if self._hosted.snapshots.native else []
+        native = ["save_state"] if self.hosted.snapshots.native else []
         return ["chunk", "replay", *native]
-
-    @property
-    def observation_space(self) -> Any:
-        """The environment's observation space."""
-        return self._hosted.env.observation_space
 
     def handle(self, raw: bytes, attach: bool = False) -> Packet:
         """Serves one InteractRequest and returns the InteractResponse, which reports all errors.
@@ -157,11 +150,11 @@ class Session:
 
     def count_episodes(self) -> None:
         """Counts episodes from now on. It adds 2 % to a step of CartPole, and up to 11 % to a vector step."""
-        self._notes = StepNotes(self._hosted.env)
+        self._notes = StepNotes(self.hosted.env)
 
     def count(self) -> None:
         """Updates the counts for the last request; called after its reply was sent."""
-        if self._notes is not None and (ended := self._notes.settle()):
+        if self._notes is not None and (ended := self._notes.settle()) and self.counts is not None:
             self.counts.add_episodes(ended)
 
     def _keep(self, raw: bytes, reply: Packet) -> Packet:
@@ -174,7 +167,7 @@ class Session:
         """Closes the environment if the client did not."""
         if self.state is not State.CLOSED:
             self.state = TRANSITIONS[self.state, Event.CLOSE]
-            self._hosted.env.close()
+            self.hosted.env.close()
 
     def _guarded(self, serve: Callable[..., Packet], *args: Any) -> Packet:
         try:
@@ -190,29 +183,29 @@ class Session:
         if kind == "step":
             if body.actions:
                 return self._chunk(body, self._max_chunk_bytes)
-            action = read_action(self._hosted, body)
+            action = read_action(self.hosted, body)
             return self._step(action, body.mirror_np_random, attachments)
-        reply = environment_pb2.InteractResponse()
+        answer = Answer(attachments)
         if kind == "replay":
-            return self._replay(body, reply)
-        event = OPERATIONS[kind](self._hosted, body, reply, attachments)
+            return self._replay(body, answer)
+        event = OPERATIONS[kind](self.hosted, body, answer)
         if self._notes is not None and kind == "reset":
-            self._notes.begin(chosen_members(self._hosted, body))
+            self._notes.begin(chosen_members(self.hosted, body))
         elif self._notes is not None and event is not None:
             self._notes.leave()
-        return self._finish(event, reply, attachments)
+        return self._finish(event, answer)
 
-    def _replay(
-        self, body: environment_pb2.ReplayRequest, reply: environment_pb2.InteractResponse
-    ) -> Packet:
+    def _replay(self, body: environment_pb2.ReplayRequest, answer: Answer) -> Packet:
         """Replays a recording. Episodes that end in it are not counted, since the lost session counted them."""
-        counts, self.counts = self.counts, NotCounted()
+        replay = answer.message.replay
+        counts, self.counts = self.counts, None
         try:
-            self._replaying.apply(body, reply.replay)
+            self._replaying.apply(body, replay)
         finally:
             self.counts = counts
-        counts.add_replay(reply.replay.served - body.position, body.epoch, body.loss)
-        return self._finish(None, reply, None)
+        if counts is not None:
+            counts.add_replay(replay.served - body.position, body.epoch, body.loss)
+        return self._finish(None, answer)
 
     def _begin_members(self, members: Sequence[int]) -> None:
         if self._notes is not None:
@@ -229,29 +222,29 @@ class Session:
     def _recorded_step(self, body: environment_pb2.StepRequest) -> Packet:
         if body.actions:
             return self._chunk(body, None)
-        return self._step(read_action(self._hosted, body), body.mirror_np_random, None)
+        return self._step(read_action(self.hosted, body), body.mirror_np_random, None)
 
     def _step(self, action: Any, mirror: bool, attachments: Attachments | None) -> Packet:
         result = self._take(action)
         plain = not mirror and not self.warnings.given and not self._member_resets
         if plain and type(result[4]) is dict:
-            event = step_event(self._hosted, result)
+            event = step_event(self.hosted, result)
             try:
                 written = self._encode_step(result, attachments)
             except CodecError as error:
                 raise FaultError(Reason.UNSUPPORTED, str(error)) from error
             self.state = TRANSITIONS[self.state, event]
             return Packet(written, attachments)
-        reply = environment_pb2.InteractResponse()
-        event = encode_step(self._hosted, result, mirror, reply.step, attachments)
-        return self._finish(event, reply, attachments)
+        answer = Answer(attachments)
+        event = encode_step(self.hosted, result, mirror, answer.message.step, attachments)
+        return self._finish(event, answer)
 
     def _take(self, action: Any) -> tuple[Any, Any, Any, Any, Any]:
         begun = time.perf_counter_ns()
         try:
-            observation, reward, terminated, truncated, info = self._hosted.env.step(action)
+            observation, reward, terminated, truncated, info = self.hosted.env.step(action)
         except Exception as error:
-            raise step_fault(self._hosted, action, error) from error
+            raise step_fault(self.hosted, action, error) from error
         finally:
             self.stepping += time.perf_counter_ns() - begun
             self.steps += self._steps_at_once
@@ -261,39 +254,36 @@ class Session:
         return taken
 
     def _chunk(self, body: environment_pb2.StepRequest, max_bytes: int | None) -> Packet:
-        actions, unreadable = read_chunk(self._hosted, body)
-        reply = environment_pb2.InteractResponse()
+        actions, unreadable = read_chunk(self.hosted, body)
+        answer = Answer(attachments=None)
         take_step = partial(self._step_of_chunk, body.mirror_np_random)
-        Chunk(take_step, reply.step, max_bytes).take(actions, unreadable)
-        return self._finish(None, reply, None)
+        Chunk(take_step, answer.message.step, max_bytes).take(actions, unreadable)
+        return self._finish(None, answer)
 
     def _step_of_chunk(
         self, mirror: bool, action: Any, response: environment_pb2.StepResponse
     ) -> State:
         """Takes one step of a chunk; copies its arrays, since the environment may reuse them in the next step."""
-        event = encode_step(self._hosted, self._take(action), mirror, response, None)
+        event = encode_step(self.hosted, self._take(action), mirror, response, None)
         self.count()
         self.state = TRANSITIONS[self.state, event]
         return self.state
 
-    def _finish(
-        self,
-        event: Event | None,
-        reply: environment_pb2.InteractResponse,
-        attachments: Attachments | None,
-    ) -> Packet:
+    def _finish(self, event: Event | None, answer: Answer) -> Packet:
+        message = answer.message
         if event is not None:
             self.state = TRANSITIONS[self.state, event]
         if given := self.warnings.take():
-            encode_warnings(given, getattr(reply, reply.WhichOneof("response") or "").warnings)
-        return Packet(reply.SerializeToString(), attachments)
+            encode_warnings(given, getattr(message, message.WhichOneof("response") or "").warnings)
+        return Packet(message.SerializeToString(), answer.attachments)
 
     def _answer_out_of_order(self, raw: bytes, sequence: int, attach: bool) -> Packet:
         if sequence != self._sequence or not self._request:
             return _fault(sequence_gap(sequence, self._sequence + 1))
         if raw != self._request:
             return _fault(sequence_reused(sequence))
-        self.counts.add_repeat()
+        if self.counts is not None:
+            self.counts.add_repeat()
         return self._reply if attach else inlined(self._reply)
 
 

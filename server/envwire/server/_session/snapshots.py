@@ -14,9 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from envwire.codec import FaultError, Reason, fault_from_exception
+from envwire.server._hosting.np_random import generator_of
 from envwire.server._session.object_size import size_of
 
 #: Pairs of method names, in the order in which they are tried; outer layers come first.
@@ -201,17 +200,12 @@ def _give_back(layer: Any, held: dict[str, Any], native: Native) -> None:
     attributes.update(copy.deepcopy(held, _shared(layer, native)))
 
 
-def _generator(env: Any) -> np.random.Generator | None:
-    generator = getattr(env, "_np_random", None)
-    return generator if isinstance(generator, np.random.Generator) else None
-
-
 def _generator_state(env: Any) -> Any:
-    generator = _generator(env)
+    generator = generator_of(env)
     return None if generator is None else generator.bit_generator.state
 
 
 def _restore_generator(env: Any, state: Any) -> None:
-    generator = _generator(env)
+    generator = generator_of(env)
     if generator is not None and state is not None:
         generator.bit_generator.state = copy.deepcopy(state)

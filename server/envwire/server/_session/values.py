@@ -26,12 +26,7 @@ def read(decode: Callable[..., _T], message: Any, family: Family) -> _T:
     try:
         return decode(message, family, opaque=False)
     except CodecError as error:
-        raise invalid(error) from error
-
-
-def invalid(error: CodecError) -> FaultError:
-    """Returns the fault for a client's value that cannot be decoded."""
-    return FaultError(Reason.INVALID_VALUE, str(error))
+        raise FaultError(Reason.INVALID_VALUE, str(error)) from error
 
 
 def write(

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from envwire.codec import FaultError, Reason
-from envwire.server._hosting.vector.member_starts import AllMembers, Members
+from envwire.server._hosting.vector.member_starts import MemberStarts
 from envwire.server._session import replay as _replaying
 from envwire.server._session.replay import Replaying
 from envwire.v1 import environment_pb2 as pb
@@ -21,8 +21,8 @@ def serve(_kind: str, _body: Any) -> bytes:
     return ANSWER
 
 
-def begin(_: object) -> Members:
-    return AllMembers()
+def begin(_: object) -> MemberStarts:
+    raise AssertionError("none of these recordings has members")
 
 
 def apply(replaying: Replaying, requests: list[bytes], position: int = 0) -> pb.ReplayResponse:

@@ -9,34 +9,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from envwire.codec import CodecError, Family, FaultError, Reason
+from envwire.codec import Family, FaultError, Reason
 from envwire.server._hosting.np_random import restore
 from envwire.server._hosting.vector.members import StandIn
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.v1 import environment_pb2
-
-
-class Members(Protocol):
-    """Which members take part in each request of a recording."""
-
-    def at(self, position: int) -> contextlib.AbstractContextManager[Sequence[int]]:
-        """Sets up the members for the next request, so that it has the same effect as when it was recorded.
-
-        Returns:
-            A context manager that yields the members that begin with this request.
-        """
-        ...
-
-
-class AllMembers:
-    """All members take part in every request."""
-
-    def at(self, position: int) -> contextlib.AbstractContextManager[Sequence[int]]:
-        """Changes nothing."""
-        del position
-        return contextlib.nullcontext(())
 
 
 class MemberStarts:
@@ -64,6 +43,11 @@ class MemberStarts:
     def at(self, position: int) -> Generator[Sequence[int]]:
         """Leaves out members that begin later, and starts those that begin at this position.
 
+        The next request then has the same effect as when it was recorded.
+
+        Yields:
+            The members that begin with this request.
+
         Raises:
             FaultError: INVALID_VALUE: the state of a generator cannot be restored.
         """
@@ -84,10 +68,7 @@ class MemberStarts:
         if position < start.position:
             return _SkippedMember(member, self._row(index))
         if start.HasField("np_random"):
-            try:
-                restore(member, start.np_random)
-            except CodecError as error:
-                raise FaultError(Reason.INVALID_VALUE, str(error)) from error
+            restore(member, start.np_random)
         return _StartingMember(member)
 
     def _row(self, index: int) -> Any:

@@ -64,7 +64,7 @@ class DirectService:
         if served is None:
             end_connection(connection)
             return
-        space = served.session.observation_space
+        space = served.session.hosted.env.observation_space
         self.channels.open(
             served, connection, share(self._shared_memory, space) if shares else None
         )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from envwire.envs.type_guards import is_tuple_or_list
+from envwire.server._hosting.np_random import generator_of
 from envwire.server._hosting.vector.vector_hosts import MembersHost
 from envwire.server._ipc.pictures import RENDER_MODE, pack_picture, pack_reason
 
@@ -40,14 +41,13 @@ def take_picture(env: Any) -> bytes:
 @contextlib.contextmanager
 def _generators_kept(env: Any) -> Generator[None]:
     """Restores the random generators' state afterwards, since some environments draw numbers to render."""
-    own = getattr(env.unwrapped, "_np_random", None)
-    bits: Any = own.bit_generator if isinstance(own, np.random.Generator) else None
-    state = bits.state if bits is not None else None
+    generator = generator_of(env.unwrapped)
+    state = generator.bit_generator.state if generator else None
     of_numpy, of_python = np.random.get_state(), random.getstate()
     try:
         yield
     finally:
-        if bits is not None:
-            bits.state = state
+        if generator and state:
+            generator.bit_generator.state = state
         np.random.set_state(of_numpy)
         random.setstate(of_python)
