@@ -94,8 +94,7 @@ class Catalogue:
         """
         if name in self.wrappers:
             return self.wrappers[name]
-        found: Callable[..., Any] | None = library.wrapper(name) if name.isidentifier() else None
-        if found is not None:
+        if name.isidentifier() and (found := library.wrapper(name)) is not None:
             return found
         raise FaultError(
             Reason.WRAPPER_NOT_ALLOWED,
@@ -134,7 +133,8 @@ def load_catalogue(
         _list_matching(catalogue, pattern)
     for name in wrappers:
         if ":" in name:
-            catalogue.wrappers[name] = _load_attribute(name)
+            module, _, attribute = name.partition(":")
+            catalogue.wrappers[name] = getattr(importlib.import_module(module), attribute)
     return catalogue
 
 
@@ -170,9 +170,3 @@ def preload(catalogue: Catalogue) -> None:
                 importlib.import_module(entry_point.partition(":")[0])
             except Exception:  # noqa: S112 - whatever a third-party module raises at import
                 continue
-
-
-def _load_attribute(entry_point: str) -> Callable[..., Any]:
-    module, _, name = entry_point.partition(":")
-    loaded: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return loaded

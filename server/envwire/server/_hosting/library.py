@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from envwire.codec import Family, FaultError, Reason
 
@@ -22,11 +22,13 @@ class Library:
         family: Its classes of environments, spaces and errors.
         module: The module with `make` and `registry`.
         version: Its version.
+        prefix: What an operator's patterns for its ids begin with.
     """
 
     family: Family
     module: ModuleType
     version: str
+    prefix: ClassVar[str] = ""
 
     @property
     def name(self) -> str:
@@ -53,18 +55,24 @@ class Library:
 
     def matching(self, pattern: str) -> dict[str, Any]:
         """Returns the specifications whose ids match an operator's pattern."""
-        return {
-            env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, pattern)
-        }
+        if not pattern.startswith(self.prefix):
+            return {}
+        own = pattern.removeprefix(self.prefix)
+        return {env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, own)}
 
-    def wrapper(self, name: str) -> Any:
+    def wrapper(self, name: str) -> type | None:
         """Returns the library's own wrapper class of that name, or None."""
-        found = getattr(self.module.wrappers, name, None)
-        return found if isinstance(found, type) and issubclass(found, self.family.Wrapper) else None
+        return wrapper_of(self.module.wrappers, name, self.family.Wrapper)
 
     def hosted(self, env: Any) -> Any:
         """Returns `env`, with its wrappers, in the form that a session drives."""
         return env
+
+
+def wrapper_of(module: Any, name: str, base: type) -> type | None:
+    """Returns the class of that name in a module, if it is a subclass of the base class of wrappers."""
+    found = getattr(module, name, None)
+    return found if isinstance(found, type) and issubclass(found, base) else None
 
 
 def check_free(maker: str, own: Collection[str], kwargs: Mapping[str, Any]) -> None:

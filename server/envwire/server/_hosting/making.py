@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterable
 from typing import Any
 
 from envwire.codec import (
@@ -49,23 +48,16 @@ def make_environment(
         kwargs["render_mode"] = request.render_mode
     if request.HasField("vector"):
         return make_vector(listing.library, request, wrappers, kwargs), family
+    env: Any = None
     try:
         env = listing.library.make(request.env_id, **kwargs)
+        for wrapper, own in wrappers:  # innermost first
+            env = wrapper(env, **own)
+        return listing.library.hosted(env), family
     except Exception as error:
-        raise fault_from_exception(error) from error
-    return listing.library.hosted(_wrapped(env, wrappers)), family
-
-
-def _wrapped(env: Any, wrappers: Iterable[tuple[Callable[..., Any], dict[str, Any]]]) -> Any:
-    """Wraps `env`, innermost wrapper first; closes the environment if a wrapper raises."""
-    try:
-        for wrapper, kwargs in wrappers:
-            env = wrapper(env, **kwargs)
-    except Exception as error:
-        with contextlib.suppress(Exception):
+        with contextlib.suppress(Exception):  # there is none if `make` raised
             env.close()
         raise fault_from_exception(error) from error
-    return env
 
 
 def _keywords(message: values_pb2.ValueMap, path: str, family: Family) -> dict[str, Any]:

@@ -6,15 +6,13 @@ registry is therefore a library of its own.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
-from envwire.codec import Family, FaultError, Reason, fault_from_exception, gymnasium_family
-from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library
+from envwire.codec import Family, FaultError, Reason, gymnasium_family
+from envwire.server._hosting.library import PETTINGZOO_PREFIX, Library, wrapper_of
 from envwire.server._hosting.multi_agent import HOSTS
 
 _ADVICE = "install it with: pip install 'pettingzoo>=1.27'"
@@ -45,6 +43,7 @@ class PettingZoo(Library):
     """
 
     kind: str
+    prefix = PETTINGZOO_PREFIX
 
     @property
     def name(self) -> str:
@@ -55,13 +54,6 @@ class PettingZoo(Library):
         """Returns the registered specifications by id, in Gymnasium's form."""
         registry: Mapping[str, Any] = getattr(self.module, f"{self.kind}_registry")
         return {env_id: _as_gymnasium(spec, self.family) for env_id, spec in registry.items()}
-
-    def matching(self, pattern: str) -> dict[str, Any]:
-        """Returns the specifications that match a pattern: "pettingzoo/" and a pattern of PettingZoo's own ids."""
-        if not pattern.startswith(PETTINGZOO_PREFIX):
-            return {}
-        own = pattern.removeprefix(PETTINGZOO_PREFIX)
-        return {env_id: spec for env_id, spec in self.specs().items() if fnmatchcase(env_id, own)}
 
     def make(self, env_id: str, /, **kwargs: Any) -> Any:
         """Makes an environment with PettingZoo's own `make`."""
@@ -79,12 +71,10 @@ class PettingZoo(Library):
             f"{self.name} has no vector environments, of {env_id} neither; make single ones",
         )
 
-    def wrapper(self, name: str) -> Any:
+    def wrapper(self, name: str) -> type | None:
         """Returns PettingZoo's wrapper of that name for environments of this kind, or None."""
         wrappers = importlib.import_module("pettingzoo.utils.wrappers")
-        found = getattr(wrappers, name, None)
-        base: type = getattr(wrappers, HOSTS[self.kind].wrapper_base)
-        return found if isinstance(found, type) and issubclass(found, base) else None
+        return wrapper_of(wrappers, name, getattr(wrappers, HOSTS[self.kind].wrapper_base))
 
     def hosted(self, env: Any) -> Any:
         """Returns `env` in the form that a session drives.
@@ -92,12 +82,7 @@ class PettingZoo(Library):
         Raises:
             FaultError: UNSUPPORTED: the environment does not name its possible agents.
         """
-        try:
-            return HOSTS[self.kind](env, self.family)
-        except Exception as error:
-            with contextlib.suppress(Exception):
-                env.close()
-            raise fault_from_exception(error) from error
+        return HOSTS[self.kind](env, self.family)
 
 
 def _as_gymnasium(spec: Any, family: Family) -> Any:

@@ -85,16 +85,6 @@ def pack_header(kind: Kind, session: int, length: int = 0, slot: int = 0) -> byt
     return _HEADER.pack(length, slot, session, kind)
 
 
-def _take(message_slots: MessageSlots | None, slot: int, length: int) -> bytes:
-    """Returns a message from the message slots."""
-    if message_slots is None:
-        raise FrameError("a message in shared memory that this link has not")
-    try:
-        return message_slots.take(slot, length)
-    except MessageSlotsError as error:
-        raise FrameError(str(error)) from error
-
-
 class FrameReader:
     """Cuts a stream of bytes into frames.
 
@@ -133,7 +123,7 @@ class FrameReader:
             if length > self._limit:
                 raise FrameError(f"a frame of {length} bytes exceeds the limit of {self._limit}")
             if slot:
-                message = _take(self._message_slots, slot, length)
+                message = self._take(slot, length)
             elif (end := end + length) > available:
                 break
             else:
@@ -143,6 +133,15 @@ class FrameReader:
         self._parts = [data[start:]] if start < available else []
         self._missing = end - available
         return frames
+
+    def _take(self, slot: int, length: int) -> bytes:
+        """Returns a message from the message slots."""
+        if self._message_slots is None:
+            raise FrameError("a message in shared memory that this link has not")
+        try:
+            return self._message_slots.take(slot, length)
+        except MessageSlotsError as error:
+            raise FrameError(str(error)) from error
 
 
 class FrameSocket:

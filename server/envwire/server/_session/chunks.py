@@ -96,8 +96,6 @@ class Chunk:
             step = pb.StepResponse()
             try:
                 state = self._take_step(action, step)
-            except FaultError as fault:
-                return fault
             except Exception as error:
                 return fault_from_exception(error, Reason.INTERNAL)
             self._response.steps.append(step)

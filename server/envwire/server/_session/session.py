@@ -172,12 +172,11 @@ class Session:
     def _guarded(self, serve: Callable[..., Packet], *args: Any) -> Packet:
         try:
             return serve(*args)
-        except FaultError as fault:
+        except Exception as error:
+            fault = fault_from_exception(error, Reason.INTERNAL)
             if fault.reason is Reason.ENVIRONMENT_RAISED:
                 self._on_raised(fault)
             return _fault(fault)
-        except Exception as error:
-            return _fault(fault_from_exception(error, Reason.INTERNAL))
 
     def _serve(self, kind: str, body: Any, attachments: Attachments | None) -> Packet:
         if kind == "step":

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+from io import FileIO
 
 from envwire.server._ipc.orphans import children, inherit_orphans
-
-_PID_BYTES = 32
 
 
 def obstacle() -> str:
@@ -33,24 +32,21 @@ def fork_apart() -> int:
     reading, writing = os.pipe()
     inherit_orphans(False)  # the intermediate parent exits, so the fork server inherits the copy
     try:
-        middle = os.fork()
-        if middle == 0:
-            return _fork_from_the_middle(writing)
-        os.close(writing)
-        writing = -1
-        told = os.read(reading, _PID_BYTES)
-        os.waitpid(middle, 0)
+        with open(reading, "rb") as read, open(writing, "wb", buffering=0) as write:
+            middle = os.fork()
+            if middle == 0:
+                return _fork_from_the_middle(write)
+            write.close()
+            told = read.read()
+            os.waitpid(middle, 0)
     finally:
         inherit_orphans()
-        for descriptor in (reading, writing):
-            if descriptor >= 0:
-                os.close(descriptor)
     if not told:
         raise OSError("no process to be had")
     return int(told)
 
 
-def _fork_from_the_middle(writing: int) -> int:
+def _fork_from_the_middle(pipe: FileIO) -> int:
     """Forks a second time and exits, so that the new process is orphaned."""
     try:
         copy = os.fork()
@@ -61,5 +57,5 @@ def _fork_from_the_middle(writing: int) -> int:
         return 0
     with contextlib.suppress(OSError):  # the process has done so itself, or has exited
         os.setpgid(copy, copy)
-    os.write(writing, str(copy).encode())
+    pipe.write(str(copy).encode())
     os._exit(0)

@@ -39,7 +39,7 @@ from envwire.server._ipc.orphans import (
 from envwire.server._worker.confining.confinement import confine
 from envwire.server._worker.confining.control_groups import ControlGroups, enter
 from envwire.server._worker.confining.rlimits import contain
-from envwire.server._worker.endpoints import take_endpoints
+from envwire.server._worker.endpoints import WorkerEndpoints
 from envwire.server._worker.exit import run_and_exit
 from envwire.server._worker.process_setup import die_with, take_output
 from envwire.server._worker.worker import Worker, serve_session
@@ -179,7 +179,7 @@ class Forkserver:
         np.random.seed()
         contain(self._config)
         confine(self._config, group)
-        endpoints = take_endpoints(
+        endpoints = WorkerEndpoints(
             link, control_socket, scoreboard, self._config.sessions_per_process
         )
         worker = Worker(endpoints, self._catalogue, self._config)

@@ -12,7 +12,7 @@ import contextlib
 from envwire.server._hosting.libraries import Catalogue
 from envwire.server._worker.control_socket import ControlSocket, Copied
 from envwire.server._worker.direct.service import DirectService
-from envwire.server._worker.endpoints import WorkerEndpoints, take_endpoints
+from envwire.server._worker.endpoints import WorkerEndpoints
 from envwire.server._worker.link.making import SessionMaker
 from envwire.server._worker.link.service import LinkService
 from envwire.server._worker.poller import Waiting
@@ -109,7 +109,7 @@ class Worker:
         take_output(output)
         die_with(lifeline)
         served.session.copied()
-        endpoints = take_endpoints(link, control_socket, scoreboard, 1)
+        endpoints = WorkerEndpoints(link, control_socket, scoreboard, 1)
         return Worker(endpoints, self._catalogue, self._config, served)
 
 

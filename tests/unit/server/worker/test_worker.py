@@ -27,7 +27,7 @@ from envwire.server._ipc.frames import (
 )
 from envwire.server._ipc.message_slots import REPLIES, REQUESTS, MessageSlots
 from envwire.server._ipc.scoreboard import MARKS, make_scoreboard
-from envwire.server._worker.endpoints import take_endpoints
+from envwire.server._worker.endpoints import WorkerEndpoints
 from envwire.server._worker.worker import Worker
 from envwire.server.config import ServerConfig
 from envwire.v1 import direct_pb2
@@ -54,7 +54,7 @@ class Front:
         page, self.scoreboard = make_scoreboard(PLACES)
         self.message_slots = MessageSlots(os.dup(page), self.scoreboard, REQUESTS)
         self.frames = FrameSocket(self.link, self.message_slots)
-        self._theirs = take_endpoints(link.detach(), control_socket.detach(), page, PLACES)
+        self._theirs = WorkerEndpoints(link.detach(), control_socket.detach(), page, PLACES)
         catalogue = load_catalogue(
             config.environments, imports=(FRAMES_MODULE,), wrappers=(), version="test"
         )

@@ -53,8 +53,6 @@ def make_vector(
         if mode == _SYNC:
             return MembersHost(env, report_resets=request.vector.report_member_resets)
         return _native(env, autoreset, request)
-    except FaultError:
-        raise
     except Exception as error:
         raise fault_from_exception(error) from error
 

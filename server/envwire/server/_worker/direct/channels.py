@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import socket
 import time
 from collections.abc import Callable
@@ -71,30 +70,13 @@ class Channels:
         if channel is not None and channel.unsent:
             channel.keep_unsent()
 
-    def linger(self, channel: Channel) -> None:
+    def linger(self, session: ServedSession, channel: Channel) -> None:
         """Closes a released channel once its last reply is sent, or `SEND_SECONDS` have passed."""
-        if not channel.unsent:
+        if channel.unsent:
+            self._lingering.add(channel)
+            self._wait_for_reader(session, channel, [])
+        else:
             channel.close()
-            return
-        self._lingering.add(channel)
-        self._waiting.watch_writable(
-            channel,
-            partial(self._linger_on, channel),
-            SEND_SECONDS,
-            partial(self._close_lingering, channel),
-        )
-
-    def _linger_on(self, channel: Channel) -> None:
-        with contextlib.suppress(ChannelError):
-            channel.flush()
-            if channel.unsent:
-                return
-        self._close_lingering(channel)
-
-    def _close_lingering(self, channel: Channel) -> None:
-        self._lingering.discard(channel)
-        self._waiting.unwatch(channel)
-        channel.close()
 
     def finish(self) -> None:
         """Gives clients a moment to read last replies before the process exits."""
@@ -139,14 +121,21 @@ class Channels:
     def _flush(self, session: ServedSession, channel: Channel, requests: list[bytes]) -> None:
         try:
             channel.flush()
-            if channel.unsent:
+            if channel in self._lingering:  # its time is not extended
+                if not channel.unsent:
+                    self._lose(session, channel)
+            elif channel.unsent:
                 self._wait_for_reader(session, channel, requests)
-                return
-            self._waiting.watch(channel, partial(self._serve, session, channel))
-            self._serve_all(session, channel, requests)
+            else:
+                self._waiting.watch(channel, partial(self._serve, session, channel))
+                self._serve_all(session, channel, requests)
         except ChannelError:
             self._lose(session, channel)
 
     def _lose(self, session: ServedSession, channel: Channel) -> None:
-        if self._open.get(session) is channel:
+        if channel in self._lingering:
+            self._lingering.remove(channel)
+            self._waiting.unwatch(channel)
+            channel.close()
+        elif self._open.get(session) is channel:
             self.close(session)

@@ -97,6 +97,6 @@ class DirectService:
         self._frames.announce_closed(served.number, _NOTICE_SECONDS)
         with contextlib.suppress(ChannelError):  # the client may be gone
             channel.send(packet)
-        self.channels.linger(channel)
+        self.channels.linger(served, channel)
         if self._frames.waiting:  # arrived during the wait for the ACK
             self._serve_link()

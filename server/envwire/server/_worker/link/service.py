@@ -124,8 +124,6 @@ class LinkService:
         number = frame.session
         try:
             served, reply = start(frame)
-        except FaultError as fault:
-            self._refuse_make(number, fault)
         except Exception as error:
             self._refuse_make(number, fault_from_exception(error))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from rich.progress import MofNCompleteColumn, Progress, TextColumn, TimeRemainin
 from rich.table import Table
 
 from envwire.client import RemoteEnv
+from envwire.server.cli._drive.evaluation import play_episode
 from envwire.server.cli._drive.policies import Policy
 
 
@@ -27,6 +29,10 @@ class FrameRecorder:
     form: str
     path: Path
     frames: list[Any] = field(default_factory=list[Any])
+
+    def take(self, env: RemoteEnv) -> None:
+        """Renders the current state."""
+        self.frames.append(env.render())
 
     def show(self, console: Console, fps: float) -> None:
         """Prints the frames, or writes the file."""
@@ -70,29 +76,11 @@ def run_episodes(
         *columns, console=console, transient=True, disable=not (bar and console.is_terminal)
     ) as progress:
         for number in progress.track(range(episodes), description="episodes"):
-            filmed = recorder if number == 0 else None
-            results.append(_episode(env, policy, seed + number, max_steps, filmed))
+            look = partial(recorder.take, env) if recorder and number == 0 else None
+            results.append(play_episode(env, policy, seed + number, max_steps, look)[:2])
     if recorder is not None:
         recorder.show(console, env.metadata.get("render_fps", 30))
     _print(console, results)
-
-
-def _episode(
-    env: RemoteEnv, policy: Policy, seed: int, max_steps: int, recorder: FrameRecorder | None
-) -> tuple[float, int]:
-    """Returns the return and the length of one episode."""
-    observation, _ = env.reset(seed=seed)
-    total, steps, ended = 0.0, 0, False
-    while not ended and steps < max_steps:
-        if recorder is not None:
-            recorder.frames.append(env.render())
-        observation, reward, terminated, truncated, _ = env.step(
-            policy(observation, env.action_space)
-        )
-        total, steps, ended = total + float(reward), steps + 1, terminated or truncated
-    if recorder is not None:
-        recorder.frames.append(env.render())
-    return total, steps
 
 
 def _print(console: Console, results: list[tuple[float, int]]) -> None:

@@ -119,14 +119,38 @@ def _episode(plan: Plan, env: Any, index: int) -> Result:
 def _attempt(plan: Plan, env: Any, index: int) -> Result:
     seed = episode_seed(plan.seed, index)
     env.action_space.seed(seed)
+    return Result(index, seed, *play_episode(env, plan.policy, seed, plan.max_steps))
+
+
+def play_episode(
+    env: Any,
+    policy: Policy,
+    seed: int,
+    max_steps: int,
+    look: Callable[[], None] | None = None,
+) -> tuple[float, int, str]:
+    """Plays one episode; returns its return, its length, and how it ended (see `Result`).
+
+    Args:
+        env: The environment.
+        policy: Chooses the actions.
+        seed: Seed of its reset.
+        max_steps: Steps after which it is cut.
+        look: Called in each of its states.
+    """
     observation, _ = env.reset(seed=seed)
     total, steps, end = 0.0, 0, ""
+    if look:
+        look()
     while not end:
-        action = plan.policy(observation, env.action_space)
-        observation, reward, terminated, truncated, _ = env.step(action)
+        observation, reward, terminated, truncated, _ = env.step(
+            policy(observation, env.action_space)
+        )
         total, steps = total + float(reward), steps + 1
         if terminated or truncated:
             end = "terminated" if terminated else "truncated"
-        elif steps == plan.max_steps:
+        elif steps == max_steps:
             end = "cut"
-    return Result(index, seed, total, steps, end)
+        if look:
+            look()
+    return total, steps, end

@@ -18,12 +18,8 @@ _CONFIG_HELP = (
 
 def given(ctx: typer.Context, options: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the options that were given on the command line."""
-    return {name: value for name, value in options.items() if _is_given(ctx, name)}
-
-
-def _is_given(ctx: typer.Context, name: str) -> bool:
-    source = ctx.get_parameter_source(name)
-    return source is not None and source.name == "COMMANDLINE"
+    sources = {name: ctx.get_parameter_source(name) for name in options}
+    return {name: options[name] for name, at in sources.items() if at and at.name == "COMMANDLINE"}
 
 
 def _parameter(setting: Setting) -> inspect.Parameter:
