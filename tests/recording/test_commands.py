@@ -255,3 +255,32 @@ def test_errors_of_replay_are_one_line(recorded: tuple[Path, Seen, Server]) -> N
     assert told.exit_code == 1
     assert told.output.startswith("envwire replay: ")
     assert told.output.count("\n") == 1
+
+
+def test_a_recording_names_no_module_to_import(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def name_wrapper(number: int, entry: Any) -> None:
+        if number == 0:
+            entry.header.make.wrappers.add(name="stranger:Wrapper")
+
+    monkeypatch.chdir(tmp_path)
+    Path("stranger.py").write_text("open('imported', 'w').close()")
+    path = edited(recorded[0], tmp_path / recorded[0].name, name_wrapper)
+    for command in (("replay", path), ("export", path, "--gif", "film.gif")):
+        told = envwire(*command)
+        assert (told.exit_code, "--import stranger" in told.output) == (1, True), told.output
+    assert not Path("imported").exists()
+    assert "Wrapper" in envwire("replay", path, "--import", "stranger").output
+    assert Path("imported").exists()
+
+
+def test_a_recorded_request_of_no_kind_is_reported(
+    recorded: tuple[Path, Seen, Server], tmp_path: Path
+) -> None:
+    def empty(number: int, entry: Any) -> None:
+        if number == 3:
+            entry.request.ClearField("step")
+
+    told = envwire("replay", edited(recorded[0], tmp_path / recorded[0].name, empty))
+    assert (told.exit_code, "damaged" in told.output) == (1, True), told.output

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envwire.client._errors.faults import checked
 from envwire.client._transports.by_name import open_transport
 from envwire.client._transports.transport import Transport, call
+from envwire.server._ipc.session_requests import SESSION_REQUESTS
+from envwire.server._recording.reader import RecordingError
 from envwire.v1 import environment_pb2 as pb
 
 if TYPE_CHECKING:
@@ -39,10 +42,19 @@ class Replayer:
         self._seconds = answer.make.step_timeout.ToSeconds() + 10.0
 
     def ask(self, request: pb.InteractRequest) -> pb.InteractResponse:
-        """Sends a request under this session's next number and returns the response."""
+        """Sends a request under this session's next number and returns the response.
+
+        Raises:
+            RecordingError: It is not a request to a session.
+        """
+        kind = request.WhichOneof("request") or ""
+        if kind not in SESSION_REQUESTS:
+            raise RecordingError(
+                "the recording has a request that no session serves: it is damaged, or of a later version"
+            )
         asked = pb.InteractRequest()
         asked.CopyFrom(request)
-        body: Any = getattr(asked, asked.WhichOneof("request") or "")
+        body: Any = getattr(asked, kind)
         self._sequence += 1
         body.header.CopyFrom(self._header)
         body.sequence = self._sequence
@@ -64,13 +76,27 @@ def replay_transport(target: str, make: pb.MakeRequest, imports: list[str]) -> T
     Raises:
         ImportError: A module cannot be imported.
         LookupError: The environment is not registered in this process.
+        RecordingError: It names a wrapper of another module.
         RemoteError: No server answers at the target.
     """
     if target:
         return open_transport("stream", target, _CONNECT_SECONDS)
     from envwire.server.cli._drive.in_process import in_process
 
-    return in_process(make.env_id, imports, (wrapper.name for wrapper in make.wrappers))
+    return in_process(make.env_id, imports, _imported_wrappers(make, imports))
+
+
+def _imported_wrappers(make: pb.MakeRequest, imports: list[str]) -> list[str]:
+    """Returns the wrappers of modules in `imports`; a recording may be a stranger's, and imports nothing by itself."""
+    modules = {name if not name.endswith(".py") else Path(name).stem for name in imports}
+    names = [wrapper.name for wrapper in make.wrappers if ":" in wrapper.name]
+    for name in names:
+        module = name.partition(":")[0]
+        if module not in modules:
+            raise RecordingError(
+                f"the recording names the wrapper {name}; if you trust that module, add --import {module}"
+            )
+    return names
 
 
 @contextlib.contextmanager
